@@ -13,7 +13,7 @@ from skills_runtime.sandbox.supervision import tree
 from tests.e2e.service.killable import SKILLS, WITH_PROCESS, serve_until_killed
 from tests.e2e.service.subreaper import outlast, strays
 from tests.support.children import Child, Zygote
-from tests.unit.service.runs.served import Message, messages_in
+from tests.unit.service.served import Message, messages_in
 
 GONE = (httpx2.TransportError, ConnectionError)
 BUSY = 429

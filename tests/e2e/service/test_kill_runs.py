@@ -25,7 +25,7 @@ from tests.e2e.service.killable import NOTES, make_place, serve_until_killed
 from tests.e2e.service.subreaper import ADOPTING
 from tests.support.children import zygote
 from tests.support.examples import examples
-from tests.unit.service.runs.served import types_in
+from tests.unit.service.served import types_in
 
 KILLS, STOPS = examples(50), examples(6)
 IMPORTED = (

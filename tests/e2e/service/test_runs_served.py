@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.service.servers import Service, serving
-from tests.unit.service.runs.served import messages_in
+from tests.unit.service.served import messages_in
 
 SCRIPT = """
 calls:

@@ -8,7 +8,7 @@ from skills_runtime.engine.json_store import JsonStore
 from skills_runtime.engine.run_service import AcceptedRun
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from tests.support.agents import Streaming
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 ORDERS = 30
 

@@ -10,7 +10,7 @@ from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.service.streams.feed import Feed
 from skills_runtime.testing import says
 from tests.support.agents import calls
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 COMMAND = [calls(("shell_command", {"command": "uname -s"})), says("done")]
 

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.service.streams import log_stream as stream
 from tests.support.agents import Streaming
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 LISTENERS = 30
 

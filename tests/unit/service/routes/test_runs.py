@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.testing import says
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 from skills_runtime.service.access.callers import needed_scope
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 DIGEST = "0" * 64
 

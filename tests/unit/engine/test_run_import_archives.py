@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.testing import says
-from tests.unit.service.forged_runs import send
-from tests.unit.service.runs.served import serving
+from tests.unit.engine.forged_runs import send
+from tests.unit.service.served import serving
 
 
 def tarred(*members: tuple[str, bytes, str], cut: int = 0) -> bytes:

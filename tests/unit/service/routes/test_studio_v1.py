@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, messages_in, serving
+from tests.unit.service.served import Served, messages_in, serving
 
 PREFIXES = pytest.mark.parametrize("prefix", ["/api/v1", "/studio/api/v1"])
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]

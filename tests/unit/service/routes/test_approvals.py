@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 ASKING = {"safety": {"mode": "ask"}}
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]

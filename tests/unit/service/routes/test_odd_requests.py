@@ -11,7 +11,7 @@ from skills_runtime.config.files import store_key, stored_keys
 from skills_runtime.engine.disk_usage import Budget, measured
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.pages import studio_file
-from tests.unit.service.studio.parts import client_of, whole
+from tests.unit.service.parts import client_of, whole
 
 KEY = "sk-test-0123456789abcdef"
 NOBODYS = ["/metrics%0A", "/api/v1/keys%0A", "/api/v1/runs%0A", "/api/v1/model%0a", "/api/v1/keys%0D%0A"]

@@ -6,7 +6,7 @@ from typing import Any
 from skills_runtime.config import config_home
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 ASKING = {"safety": {"mode": "ask"}}
 WRITES = [calls(writes("notes.txt", "hello\n")), says("done")]

@@ -7,7 +7,7 @@ from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ApprovalRequested, ToolCallFinished
 from skills_runtime.runs import read_events
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 SKILL = "$[web:mvp].get-available-resources"
 

@@ -8,7 +8,7 @@ from skills_runtime.agent import RunRequest
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 from skills_runtime.testing import says
 from tests.support.agents import Streaming, agent_in, calls
-from tests.unit.service.runs.served import serving, types_in
+from tests.unit.service.served import serving, types_in
 
 ASKS = calls(("ask_human", {"question": "Which colour?"}))
 

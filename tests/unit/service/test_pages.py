@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from skills_runtime.service.pages import POLICY, StudioRoute
-from tests.unit.service.studio.parts import whole
+from tests.unit.service.parts import whole
 
 
 @pytest.fixture

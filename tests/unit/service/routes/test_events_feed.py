@@ -8,7 +8,7 @@ from pathlib import Path
 from skills_runtime.service.streams.feed import MAX_WAITING, Reader, Seen, changes
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 ASKING = [calls(writes("a.txt", "x")), says("done")]
 

@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.runs.fork import IMPORTED
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]
 LINK, FIFO = 0o120777, 0o010644

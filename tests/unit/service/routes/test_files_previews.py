@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.service.file_response import preview_of
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 HOSTILE = "<script>parent.document.title='stolen'</script><img src=//evil.example>"
 

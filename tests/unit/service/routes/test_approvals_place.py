@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skills_runtime.testing import says
 from tests.support.agents import calls
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 COMMAND = [calls(("shell_command", {"command": "uname -s"})), says("done")]
 

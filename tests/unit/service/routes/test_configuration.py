@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.testing import says
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 SKILL = "---\nname: notes\ndescription: Writes release notes from a list of changes.\n---\n\nWrite them.\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills.configured import bundled_skills
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\nlicense: MIT\n---\n\nWrite them.\n"
 COUNT = {"name": "count", "description": "Counts words", "runtime": {"type": "python"}}

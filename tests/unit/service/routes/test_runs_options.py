@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.testing import says
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 SKILL = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them.\n"
 

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 TEXT = "0123456789"
 

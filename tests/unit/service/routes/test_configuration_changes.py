@@ -8,7 +8,7 @@ import pytest
 from skills_runtime.config import config_home, resolve
 from skills_runtime.config.files import KEYS, stored_keys
 from skills_runtime.engine.disk_usage import Budget, measured
-from tests.unit.service.studio.parts import whole
+from tests.unit.service.parts import whole
 
 KEY = "sk-test-0123456789abcdef"
 

@@ -9,8 +9,8 @@ import pytest
 
 from skills_runtime.runs import runs_root
 from skills_runtime.testing import says
-from tests.unit.service.forged_runs import Change, exported, forged, send
-from tests.unit.service.runs.served import serving
+from tests.unit.engine.forged_runs import Change, exported, forged, send
+from tests.unit.service.served import serving
 
 Events = list[dict[str, Any]]
 

@@ -15,7 +15,7 @@ from skills_runtime.service.streams import LogTail, Streams
 from skills_runtime.service.streams import log_stream as stream
 from skills_runtime.service.streams.log_stream import Recent
 from tests.support.runs import new_run, sample_events
-from tests.unit.service.runs.served import messages_in
+from tests.unit.service.served import messages_in
 
 
 def frames(first: int, count: int, size: int = 10) -> list[Frame]:

@@ -8,7 +8,7 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.runs.export import write_page
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import serving
+from tests.unit.service.served import serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("<b>done</b>")]
 

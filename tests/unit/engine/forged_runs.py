@@ -17,7 +17,7 @@ from skills_runtime.runs.record import record_of
 from skills_runtime.runs.spec import pretty
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
-from tests.unit.service.runs.served import Served, serving
+from tests.unit.service.served import Served, serving
 
 SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]
 UNKNOWN_KEY = "f" * 16

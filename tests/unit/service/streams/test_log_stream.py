@@ -12,7 +12,7 @@ from skills_runtime.service.streams import log_stream as stream
 from skills_runtime.service.streams.sse import EventStream
 from skills_runtime.testing import says
 from tests.support.agents import Streaming
-from tests.unit.service.runs.served import Served, messages_in, serving
+from tests.unit.service.served import Served, messages_in, serving
 
 
 class Held:
