@@ -6,7 +6,7 @@ from itertools import accumulate, cycle, islice
 
 from benchmarks.measure import Number, report
 from skills_runtime.skills import Skill
-from skills_runtime.skills.routing import index_of, route
+from skills_runtime.skills.routing import index_skills, route_skills
 from skills_runtime.skills.routing.vocabulary import RELATED_LINES
 
 SKILLS = 10_000
@@ -23,13 +23,13 @@ TASKS = (
 def main() -> None:
     skills = _skills()
     started = time.process_time()
-    index = index_of(skills)
+    index = index_skills(skills)
     built = time.process_time() - started
-    route("an unknwon wrod", skills, index=index)
+    route_skills("an unknwon wrod", skills, index=index)
     rounds = list(islice(cycle(TASKS), 50))
     started = time.process_time()
     for task in rounds:
-        route(task, skills, index=index)
+        route_skills(task, skills, index=index)
     each = (time.process_time() - started) / len(rounds)
     report(
         Number("index 10,000 skills for routing, CPU", built, "s", 1.5, "at most"),

@@ -229,9 +229,9 @@ def skills_new(
     ] = "",
 ) -> int:
     """Begin a new skill."""
-    from skills_runtime.skills.standard.directories import new_skill  # slow, and help needs none of it
+    from skills_runtime.skills.standard.directories import create_skill  # slow, and help needs none of it
 
-    file = new_skill(
+    file = create_skill(
         checked_text(name, "NAME"),
         checked_path(directory, option="--dir"),
         checked_text(description, "--description").strip(),

@@ -65,7 +65,7 @@ from skills_runtime.skills.install.transaction import finish_interrupted, open_w
 from skills_runtime.skills.install.web import Reach
 from skills_runtime.skills.scan import scan_directory
 from skills_runtime.skills.scan_report import jsonable
-from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
 from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.storage import open_directory, read_below, stage_directory, walk, write_atomic
 
@@ -255,7 +255,7 @@ class SkillOperations:
     def describe(self, library: Library, skill: Skill) -> dict[str, Any]:
         """Return everything that is known of a skill."""
         directory = skill.directory
-        inspected = inspect_directory(directory, mode="lenient") if directory is not None else Inspected()
+        inspected = inspect_directory(directory, mode="lenient") if directory is not None else InspectedSkill()
         properties = inspected.skill
         reason = why_not_editable(skill, self._workspace.workspace_root)
         files = _files(directory) if directory is not None else []

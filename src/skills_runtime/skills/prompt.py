@@ -250,11 +250,11 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
     skills = library.list() if routes or lists else ()
     if not skills:
         return SkillSelection(skills=tuple(chosen.values()), arguments=arguments, named=of_task.written, unmet=unmet)
-    from skills_runtime.skills.routing import index_of, route, routed
+    from skills_runtime.skills.routing import index_skills, route_skills, routing_event
 
-    ranks = None if len(skills) <= MAX_RANKED else index_of(())
-    routing = route(task, skills, index=ranks, asked=of_task)
-    events: list[Payload] = [routed(routing)] if routing.choices else []
+    ranks = None if len(skills) <= MAX_RANKED else index_skills(())
+    routing = route_skills(task, skills, index=ranks, asked=of_task)
+    events: list[Payload] = [routing_event(routing)] if routing.choices else []
     certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if routes else []
     listing = ""
     if lists:

@@ -20,7 +20,7 @@ from skills_runtime.skills.skill import Skill, is_name, parse_mention, without_m
 from skills_runtime.skills.sources.filesystem import FilesystemSource, skill_directories
 from skills_runtime.skills.sources.source import Origin
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
-from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
 from skills_runtime.skills.watch import Changes
 from skills_runtime.storage import open_directory, walk
 
@@ -216,7 +216,7 @@ class FoundSkill(msgspec.Struct, frozen=True):
     """A skill somebody asked for; one of a library has a mention."""
 
     directory: Path
-    inspected: Inspected
+    inspected: InspectedSkill
     mention: str | None = None
 
 
@@ -338,13 +338,13 @@ def explain_routing(
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
     # Slow to import, and lists of skills need none of it.
     from skills_runtime.skills.mentions import resolve_mentions
-    from skills_runtime.skills.routing import index_for, route
+    from skills_runtime.skills.routing import index_library, route_skills
 
     settings, window = resolved.settings.skills.catalog, resolved.settings.run.context_recovery.window_tokens
     budget_tokens = budget_for(window, share=settings.share, max_tokens=settings.max_tokens)
     asked = resolve_mentions(task, library)
     skills = library.list()
-    routing = route(task, skills, paths=paths, limit=limit, index=index_for(library), asked=asked)
+    routing = route_skills(task, skills, paths=paths, limit=limit, index=index_library(library), asked=asked)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)
     # The lines of the list, by the mention each begins with.
     listed = catalog.text.splitlines()[1 : 1 + catalog.report.offered]

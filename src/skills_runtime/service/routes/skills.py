@@ -16,7 +16,7 @@ from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Skill, library_of
 from skills_runtime.skills.mentions import resolve_mentions
-from skills_runtime.skills.routing import route
+from skills_runtime.skills.routing import route_skills
 from skills_runtime.skills.standard.parse import parse_skill
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
@@ -164,7 +164,7 @@ def route_task(request: Request, body: Task) -> Response:
     _encoded(body.task)
     library = library_of(runs_of(request).workspace.settings())
     resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
-    found = route(body.task, library.list(), limit=body.limit)
+    found = route_skills(body.task, library.list(), limit=body.limit)
     choices = [
         {
             "name": choice.skill.name,

@@ -31,7 +31,7 @@ from skills_runtime.skills.install.sources import (
     source_label,
 )
 from skills_runtime.skills.install.transaction import STAGED, VersionStore
-from skills_runtime.skills.standard.directories import Inspected, inspect_directory
+from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
 from skills_runtime.storage import open_directory, read_below
 from skills_runtime.text import unified_diff
 
@@ -110,7 +110,7 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[str, ...] = ()
 
 
-def screen(directory: Path, hashed: Hashed, inspected: Inspected, signature: SignatureStatus) -> Screened:
+def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature: SignatureStatus) -> Screened:
     """Look at a skill that is about to be installed."""
     from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
 

@@ -1,17 +1,17 @@
 """Routing: which skills a task calls for, and why, without asking a model."""
 
-from skills_runtime.skills.routing.index import SkillIndex, Tuning, index_for, index_of
-from skills_runtime.skills.routing.route import Choice, Routing, Rule, route, routed, search
+from skills_runtime.skills.routing.ranking import SkillIndex, Tuning, index_library, index_skills
+from skills_runtime.skills.routing.route import Routing, Rule, SkillChoice, route_skills, routing_event, search_index
 
 __all__ = [
-    "Choice",
     "Routing",
     "Rule",
+    "SkillChoice",
     "SkillIndex",
     "Tuning",
-    "index_for",
-    "index_of",
-    "route",
-    "routed",
-    "search",
+    "index_library",
+    "index_skills",
+    "route_skills",
+    "routing_event",
+    "search_index",
 ]

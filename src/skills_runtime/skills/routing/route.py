@@ -10,16 +10,16 @@ import msgspec
 
 from skills_runtime.events.payloads import RoutedSkill, SkillRouted
 from skills_runtime.skills.mentions import ResolvedMentions, resolve_listed_mentions
-from skills_runtime.skills.routing.index import (
+from skills_runtime.skills.routing.ranking import (
     Declared,
     SkillIndex,
     declared_by,
     file_match,
-    index_of,
+    index_skills,
     paths_in,
+    ranked,
     trigger_in,
 )
-from skills_runtime.skills.routing.lexical import Ranked, ranked
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.text import one_line
 
@@ -32,7 +32,7 @@ ASKED_CHARS = 300
 _SHOWN_WORDS = 8
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class SkillChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One skill that a task calls for."""
 
     skill: Skill
@@ -49,12 +49,12 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True):
     """What a task calls for, the best first."""
 
     task: str
-    choices: tuple[Choice, ...]
+    choices: tuple[SkillChoice, ...]
     considered: int
     """How many skills there were to choose from."""
 
     @property
-    def certain(self) -> tuple[Choice, ...]:
+    def certain(self) -> tuple[SkillChoice, ...]:
         """The choices that need no model."""
         return tuple(choice for choice in self.choices if choice.rule in CERTAIN)
 
@@ -65,7 +65,7 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True):
         return "model" if first == "words" else first
 
 
-def route(
+def route_skills(
     task: str,
     skills: Sequence[Skill],
     *,
@@ -83,14 +83,14 @@ def route(
     """
     asked = resolve_listed_mentions(task, skills) if asked is None else asked
     task = task[:MAX_TASK_CHARS]
-    index = index or index_of(skills)
+    index = index or index_skills(skills)
     declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
     certain = (
         *_mentioned(asked),
         *_triggered(task, skills, declared),
         *_for_files(task, paths, skills, declared),
     )
-    found: dict[Mention, Choice] = {}
+    found: dict[Mention, SkillChoice] = {}
     for choice in certain:
         found.setdefault(choice.skill.mention, choice)
     shown = max(limit, len(found))
@@ -100,12 +100,12 @@ def route(
     return Routing(task=task, choices=tuple(found.values())[:shown], considered=len(skills))
 
 
-def search(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Choice, ...]:
+def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[SkillChoice, ...]:
     """The skills that the model may call, by the words they share with a query."""
     return tuple(_by_words(query[:MAX_TASK_CHARS], index, (), limit))
 
 
-def routed(routing: Routing) -> SkillRouted:
+def routing_event(routing: Routing) -> SkillRouted:
     """The event that tells of a decision, and of its reasons."""
     return SkillRouted(
         asked=one_line(routing.task)[:ASKED_CHARS],
@@ -118,9 +118,9 @@ def routed(routing: Routing) -> SkillRouted:
     )
 
 
-def _mentioned(asked: ResolvedMentions) -> list[Choice]:
+def _mentioned(asked: ResolvedMentions) -> list[SkillChoice]:
     return [
-        Choice(
+        SkillChoice(
             skill=skill,
             score=1.0,
             rule="mention",
@@ -130,7 +130,7 @@ def _mentioned(asked: ResolvedMentions) -> list[Choice]:
     ]
 
 
-def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[Choice]:
+def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[SkillChoice]:
     """The skills whose declared words the task has, the longest words first."""
     pairs = [
         (trigger_in(task, triggers), skills[place])
@@ -139,7 +139,7 @@ def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[C
     ]
     present = sorted((pair for pair in pairs if pair[0]), key=lambda pair: (-len(pair[0]), pair[1].mention))
     return [
-        Choice(
+        SkillChoice(
             skill=skill,
             score=1.0,
             rule="trigger",
@@ -150,29 +150,30 @@ def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[C
     ]
 
 
-def _for_files(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declared) -> list[Choice]:
+def _for_files(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declared) -> list[SkillChoice]:
     if not declared.globs:
         return []
     files = [*paths, *paths_in(task)]
-    choices: list[Choice] = []
+    choices: list[SkillChoice] = []
     for place, globs in declared.globs.items():
         match = file_match(files, globs) if place not in declared.hidden else None
         if match is not None:
             reason = f"`{one_line(match.path)}` is one of the files it is for: `{one_line(match.glob)}`"
-            choices.append(Choice(skill=skills[place], score=1.0, rule="path", reason=reason))
+            choices.append(SkillChoice(skill=skills[place], score=1.0, rule="path", reason=reason))
     return sorted(choices, key=lambda choice: choice.skill.mention)
 
 
-def _by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[Choice]:
+def _by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[SkillChoice]:
     """What the words suggest; a skill that is for other files than these is called by its name alone."""
     if limit <= 0:
         return []
     globs = index.declared.globs if paths else {}
     elsewhere = frozenset(place for place, found in globs.items() if file_match(paths, found) is None)
     without = index.declared.hidden | elsewhere
-    return [_suggested(index.skills[one.place], one) for one in ranked(index, task, limit=limit, without=without)]
-
-
-def _suggested(skill: Skill, one: Ranked) -> Choice:
-    words = ", ".join(f"`{one_line(word)}`" for word in one.words[:_SHOWN_WORDS])
-    return Choice(skill=skill, score=one.score, rule="words", reason=f"it answers to {words}", words=one.words)
+    choices: list[SkillChoice] = []
+    for one in ranked(index, task, limit=limit, without=without):
+        words = ", ".join(f"`{one_line(word)}`" for word in one.words[:_SHOWN_WORDS])
+        reason = f"it answers to {words}"
+        skill = index.skills[one.place]
+        choices.append(SkillChoice(skill=skill, score=one.score, rule="words", reason=reason, words=one.words))
+    return choices

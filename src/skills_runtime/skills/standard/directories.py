@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,7 @@ MAX_FILE_BYTES = 16 << 20
 RECOMMENDED_LINES = 500
 
 
-class Inspected(msgspec.Struct, frozen=True, kw_only=True):
+class InspectedSkill(msgspec.Struct, frozen=True, kw_only=True):
     """A directory as a skill."""
 
     skill: Properties | None = None
@@ -62,14 +62,14 @@ def read_properties(path: Path, *, mode: Mode = "lenient") -> Properties:
     return inspected.skill
 
 
-def inspect_directory(path: Path, *, mode: Mode) -> Inspected:
+def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
     """Read a directory as a skill."""
     try:
         is_directory = stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
-        return Inspected(diagnostics=(found("path_missing", mode, f"the path does not exist: {path}"),))
+        return InspectedSkill(diagnostics=(found("path_missing", mode, f"the path does not exist: {path}"),))
     if not is_directory:
-        return Inspected(diagnostics=(found("not_a_directory", mode, f"Not a directory: {path}"),))
+        return InspectedSkill(diagnostics=(found("not_a_directory", mode, f"Not a directory: {path}"),))
     directory = Path(os.path.realpath(path))
     names = _names(directory)
     definition, about_run = _run(directory, names, mode)
@@ -77,12 +77,15 @@ def inspect_directory(path: Path, *, mode: Mode) -> Inspected:
     if file is None:
         needed = mode == "strict" or running.FILE_NAME not in names
         missing = (found("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
-        return Inspected(run=definition, diagnostics=(*missing, *about_run))
+        return InspectedSkill(run=definition, diagnostics=(*missing, *about_run))
     parsed, body = _parsed(directory, file, mode)
-    return Inspected(
+    mismatch: list[Diagnostic] = []
+    if parsed.skill is not None and definition is not None and parsed.skill.name != definition.name:
+        mismatch.append(disagreement(parsed.skill.name, definition.name, mode))
+    return InspectedSkill(
         skill=parsed.skill,
         run=definition,
-        diagnostics=(*parsed.diagnostics, *about_run, *_disagreement(parsed.skill, definition, mode)),
+        diagnostics=(*parsed.diagnostics, *about_run, *mismatch),
         file=directory / file,
         body=body,
     )
@@ -112,24 +115,21 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
     parsed = parse_skill(data, mode=mode, directory_name=directory.name, max_bytes=1 << 20)
     body = data[parsed.body_start :]
     extra = [] if file == FILE_NAME else [misnamed(file, mode)]
-    extra += _about_body(body, mode) if parsed.fields is not None else []
+    if parsed.fields is not None:
+        lines = body.count(b"\n")
+        if lines > RECOMMENDED_LINES:
+            message = f"the body has {lines} lines; more than {RECOMMENDED_LINES} are a burden on every context"
+            extra.append(found("body_long", mode, message))
+        try:
+            if len(body) < MAX_FILE_BYTES:
+                body.decode()
+        except UnicodeDecodeError as error:
+            extra.append(found("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8"))
     whole = (*parsed.diagnostics, *extra)
     usable = all(one.severity != "error" for one in extra)
     return msgspec.structs.replace(parsed, skill=parsed.skill if usable else None, diagnostics=whole), body.decode(
         errors="replace"
     )
-
-
-def _about_body(body: bytes, mode: Mode) -> Iterator[Diagnostic]:
-    lines = body.count(b"\n")
-    if lines > RECOMMENDED_LINES:
-        message = f"the body has {lines} lines; more than {RECOMMENDED_LINES} are a burden on every context"
-        yield found("body_long", mode, message)
-    try:
-        if len(body) < MAX_FILE_BYTES:
-            body.decode()
-    except UnicodeDecodeError as error:
-        yield found("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8")
 
 
 def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
@@ -145,11 +145,6 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
         wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
         diagnostics = (*diagnostics, found("run_entry_missing", mode, f"there is no {wanted} to run"))
     return definition, diagnostics
-
-
-def _disagreement(skill: Properties | None, run: RunDefinition | None, mode: Mode) -> Iterator[Diagnostic]:
-    if skill is not None and run is not None and skill.name != run.name:
-        yield disagreement(skill.name, run.name, mode)
 
 
 def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
@@ -173,7 +168,7 @@ Put long texts into `references/`, programs into `scripts/`, and name them here 
 """
 
 
-def new_skill(name: str, parent: Path, description: str = "") -> Path:
+def create_skill(name: str, parent: Path, description: str = "") -> Path:
     """Make the directory of a new skill, whole or not at all; returns its file."""
     name = normal(name)
     text = skill_text(name, description or DESCRIPTION)

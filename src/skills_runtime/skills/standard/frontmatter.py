@@ -143,9 +143,11 @@ def _read(text: str, first_line: int, levels: int) -> Repaired | None:
     changed: list[tuple[str, int]] = []
     for field in fields:
         try:
-            values.update(parse_text(_written(field)).value)
+            # A quoted key is safe where a plain one may not be.
+            values.update(parse_text("\n".join([f'"{field.key}": {field.rest}', *field.more])).value)
         except Unusable:
-            inner = _inner(field, levels)
+            below = textwrap.dedent("\n".join(field.more)) if not field.rest and levels > 1 else ""
+            inner = _read(below, field.line + 1, levels - 1) if below else None
             values[field.key] = inner.fields if inner else _plain(field)
             changed += inner.taken_as_text if inner else [(field.key, field.line)]
     return Repaired(values, tuple(changed))
@@ -163,18 +165,6 @@ def _fields(text: str, first_line: int) -> list[_Field]:
         elif line.strip() and not line.lstrip().startswith("#"):
             return []
     return fields
-
-
-def _written(field: _Field) -> str:
-    """The field as YAML; a quoted key is safe where a plain one may not be."""
-    return "\n".join([f'"{field.key}": {field.rest}', *field.more])
-
-
-def _inner(field: _Field, levels: int) -> Repaired | None:
-    """The fields below a field."""
-    if field.rest or levels <= 1:
-        return None
-    return _read(textwrap.dedent("\n".join(field.more)), field.line + 1, levels - 1)
 
 
 def _plain(field: _Field) -> str:

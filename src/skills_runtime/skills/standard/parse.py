@@ -26,7 +26,7 @@ from skills_runtime.skills.standard.specification import (
     normal,
     quoted,
 )
-from skills_runtime.skills.standard.yaml import Document, NoMapping, Unusable, parse_text
+from skills_runtime.skills.standard.yaml import NoMapping, Unusable, parse_text
 
 _APART = re.compile(r"[^\w-]+|-{2,}")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
@@ -184,15 +184,22 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
     reading = _read(text, parts, mode)
     if isinstance(reading, Diagnostic):
         return Parsed(skill=None, diagnostics=(*notes, reading))
+    fields = reading.fields
     if mode == "strict":
-        skill, against = _strict(reading.fields, directory_name)
+        name, description = fields.get("name"), fields.get("description")
+        against = list(breaches(fields, directory_name))
+        skill = None
+        if isinstance(name, str) and isinstance(description, str):
+            skill = _properties(normal(name), description.strip(), fields)
     else:
-        skill, against = _lenient(reading, data[parts.body_start :], directory_name)
+        # Only a front matter that needed no repair may leave its description to the body.
+        read = meant(fields, directory_name, b"" if reading.is_repaired else data[parts.body_start :])
+        skill, against = _properties(read.name, read.description, read.fields), read.breaches
     diagnostics = (*notes, *reading.diagnostics, *(_placed(one, mode, text, parts.first_line) for one in against))
     return Parsed(
         skill=None if is_fatal(diagnostics) else skill,
         diagnostics=diagnostics,
-        fields=reading.fields,
+        fields=fields,
         body_start=parts.body_start,
     )
 
@@ -217,7 +224,7 @@ def _placed(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnosti
 
 def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
     try:
-        return _from_document(parse_text(text), parts, mode)
+        document = parse_text(text)
     except Unusable as error:
         again = repaired(text) if mode == "lenient" else None
         if again is not None:
@@ -235,28 +242,11 @@ def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
         if isinstance(error, NoMapping):
             return found("not_a_mapping", mode, "the frontmatter must be a YAML mapping", line=line)
         return found("yaml_invalid", mode, f"Invalid YAML in frontmatter: {error.why}", line=line, column=error.column)
-
-
-def _from_document(document: Document, parts: Split, mode: Mode) -> _Reading:
     notes = (
         found("duplicate_key", mode, f"{quoted(key)} is there twice; the last counts", line=parts.first_line + line - 1)
         for key, line in document.repeated
     )
     return _Reading(document.value, tuple(notes))
-
-
-def _strict(fields: Mapping[str, Any], directory_name: str | None) -> tuple[Properties | None, list[Breach]]:
-    against = list(breaches(fields, directory_name))
-    name, description = fields.get("name"), fields.get("description")
-    if not isinstance(name, str) or not isinstance(description, str):
-        return None, against
-    return _properties(normal(name), description.strip(), fields), against
-
-
-def _lenient(reading: _Reading, body: bytes, directory_name: str | None) -> tuple[Properties | None, list[Breach]]:
-    """What was meant; only a front matter that needed no repair may leave its description to the body."""
-    skill = meant(reading.fields, directory_name, b"" if reading.is_repaired else body)
-    return _properties(skill.name, skill.description, skill.fields), skill.breaches
 
 
 def _properties(name: str, description: str, fields: Mapping[str, Any]) -> Properties:

@@ -55,7 +55,7 @@ def parse_run(data: bytes, *, mode: Mode = "lenient") -> tuple[RunDefinition | N
     if len(data) > MAX_BYTES:
         return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is longer than {MAX_BYTES} bytes"),)
     try:
-        fields = _mapping(data)
+        fields = _fields(data)
     except Unusable as error:
         where = {"line": error.line, "column": error.column}
         return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is neither JSON nor YAML: {error.why}", **where),)
@@ -67,7 +67,7 @@ def _finding(code: str, mode: Mode, message: str, **where: int | None) -> Diagno
     return msgspec.structs.replace(found(code, mode, message, **where), file=FILE_NAME)
 
 
-def _mapping(data: bytes) -> dict[str, Any]:
+def _fields(data: bytes) -> dict[str, Any]:
     """The fields of either format; every scalar is text."""
     if data.lstrip().startswith(b"{"):
         try:

@@ -121,15 +121,27 @@ def parse_mapping(data: bytes) -> dict[str, Any]:
 
 def parse_text(text: str) -> Document:
     """The mapping that a YAML text holds; nothing at all is an empty one."""
-    import yaml
+    import yaml  # slow, and an index spares most processes from reading any front matter
 
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     builder = _Builder()
     try:
         parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
-        _build(parse(text, Loader=loader), builder)
+        for event in parse(text, Loader=loader):
+            mark: Any = event.start_mark
+            if isinstance(event, yaml.ScalarEvent):
+                builder.put(event.value, len(event.value) + 1, mark.line + 1, event.anchor)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                builder.close()
+            elif isinstance(event, yaml.AliasEvent):
+                builder.repeat(event.anchor or "", mark.line + 1)
     except yaml.YAMLError as error:
-        raise _unusable(error) from None
+        at: Any = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        line, column = (at.line + 1, at.column + 1) if at is not None else (None, None)
+        raise Unusable(one_line(str(problem)), line=line, column=column) from None
     documents = builder.documents
     if len(documents) > 1:
         raise Unusable("it holds more than one document")
@@ -139,29 +151,3 @@ def parse_text(text: str) -> Document:
     if not isinstance(value, dict):
         raise NoMapping("it must be a mapping")
     return Document(cast("dict[str, Any]", value), tuple(builder.repeated))
-
-
-def _build(events: "Iterable[yaml.Event]", builder: _Builder) -> None:
-    import yaml
-
-    for event in events:
-        if isinstance(event, yaml.ScalarEvent):
-            builder.put(event.value, len(event.value) + 1, _line(event), event.anchor)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            builder.close()
-        elif isinstance(event, yaml.AliasEvent):
-            builder.repeat(event.anchor or "", _line(event))
-
-
-def _line(event: "yaml.Event") -> int:
-    mark: Any = event.start_mark
-    return mark.line + 1
-
-
-def _unusable(error: "yaml.YAMLError") -> Unusable:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    place = {"line": mark.line + 1, "column": mark.column + 1} if mark is not None else {}
-    return Unusable(one_line(str(problem)), **place)

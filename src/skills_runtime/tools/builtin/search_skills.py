@@ -11,7 +11,7 @@ from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills.catalog import entries_of
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.prompt import SEARCH_TOOL
-from skills_runtime.skills.routing import SkillIndex, index_of, search
+from skills_runtime.skills.routing import SkillIndex, index_skills, search_index
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 DESCRIPTION_CHARS = 400
@@ -46,9 +46,9 @@ class SearchSkills:
         return ToolResult(ok=True, stdout="\n".join(lines) or "no skill answers to that", data={"skills": names})
 
     def _found(self, wanted: SearchSkillsArguments) -> Any:
-        choices = search(wanted.query, self._index, limit=wanted.limit)
+        choices = search_index(wanted.query, self._index, limit=wanted.limit)
         return [entry for choice in choices for entry in entries_of([choice.skill])]
 
     @cached_property
     def _index(self) -> SkillIndex:
-        return index_of(self._library.list())
+        return index_skills(self._library.list())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from skills_runtime.events import data_of
 from skills_runtime.skills import Skill
-from skills_runtime.skills.routing import index_of, route, routed, search
-from skills_runtime.skills.routing.index import paths_in
+from skills_runtime.skills.routing import index_skills, route_skills, routing_event, search_index
+from skills_runtime.skills.routing.ranking import paths_in
 from tests.unit.skills.samples import a_skill
 
 
@@ -27,14 +27,14 @@ SKILLS = [SLIDES, SHEETS, DEPLOY, STYLES, HIDDEN]
 
 
 def chosen(task: str, **options: Any) -> list[tuple[str, str]]:
-    return [(choice.skill.name, choice.rule) for choice in route(task, SKILLS, **options).choices]
+    return [(choice.skill.name, choice.rule) for choice in route_skills(task, SKILLS, **options).choices]
 
 
 @pytest.mark.parametrize(
     "task", ["$sheets please", "/sheets now", "use $[web:mvp].sheets", "[$sheets](memory://rows/sheets) it"]
 )
 def test_a_mention_comes_first_in_every_form(task: str) -> None:
-    routing = route(f"{task}", SKILLS)
+    routing = route_skills(f"{task}", SKILLS)
     assert (routing.choices[0].skill, routing.choices[0].rule) == (SHEETS, "mention")
     assert routing.decided_by == "mention"
 
@@ -48,7 +48,7 @@ def test_a_mention_beats_a_trigger_and_a_trigger_beats_words() -> None:
 
 
 def test_the_longest_trigger_is_the_reason() -> None:
-    (first, *_) = route("please SHIP IT to production", SKILLS).choices
+    (first, *_) = route_skills("please SHIP IT to production", SKILLS).choices
     assert "ship it to production" in first.reason
 
 
@@ -68,7 +68,7 @@ def test_a_skill_for_other_files_is_not_suggested_by_words() -> None:
 
 
 def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
-    routing = route("a presentation for monday", SKILLS)
+    routing = route_skills("a presentation for monday", SKILLS)
     assert [(choice.skill.name, choice.rule) for choice in routing.choices] == [("slides", "words")]
     assert routing.decided_by == "model"
     assert routing.certain == ()
@@ -78,48 +78,48 @@ def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
 def test_what_a_skill_says_it_is_not_for_speaks_against_it() -> None:
     one = a_skill("a1", description="Edits documents and letters. Not for tables.")
     other = a_skill("b1", description="Edits documents and letters and books.")
-    assert [choice.skill for choice in route("edit documents", [one, other]).choices] == [one, other]
-    assert route("edit documents with tables", [one, other]).choices[0].skill == other
+    assert [choice.skill for choice in route_skills("edit documents", [one, other]).choices] == [one, other]
+    assert route_skills("edit documents with tables", [one, other]).choices[0].skill == other
 
 
 def test_a_skill_for_people_only_is_chosen_by_its_name_alone() -> None:
     assert all(name != "hidden" for name, _ in chosen("make decks and presentations"))
     assert chosen("$hidden please")[0] == ("hidden", "mention")
-    assert all(choice.skill.name != "hidden" for choice in search("presentations", index_of(SKILLS)))
+    assert all(choice.skill.name != "hidden" for choice in search_index("presentations", index_skills(SKILLS)))
 
 
 def test_a_name_that_two_skills_have_decides_nothing() -> None:
     twin = msgspec.structs.replace(SHEETS, namespace="other")
-    routing = route("$sheets please", [SHEETS, twin])
+    routing = route_skills("$sheets please", [SHEETS, twin])
     assert routing.certain == ()
-    assert route("$[other].sheets please", [SHEETS, twin]).certain[0].skill == twin
+    assert route_skills("$[other].sheets please", [SHEETS, twin]).certain[0].skill == twin
 
 
 def test_what_skills_declare_counts_even_where_they_are_not_ranked() -> None:
-    routing = route("ship it with a presentation", SKILLS, index=index_of(()))
+    routing = route_skills("ship it with a presentation", SKILLS, index=index_skills(()))
     assert [(choice.skill, choice.rule) for choice in routing.choices] == [(DEPLOY, "trigger")]
     assert routing.considered == len(SKILLS)
 
 
 def test_no_more_than_the_limit_are_chosen() -> None:
     skills = [a_skill(f"writer-{number:02}") for number in range(20)]
-    assert len(route("write things", skills, limit=3).choices) == 3
-    assert route("write things", skills, limit=0).choices == ()
+    assert len(route_skills("write things", skills, limit=3).choices) == 3
+    assert route_skills("write things", skills, limit=0).choices == ()
 
 
 def test_the_order_of_the_skills_changes_nothing() -> None:
     skills = [a_skill(f"writer-{number:02}") for number in range(9)]
-    assert route("write things", skills[::-1]).choices == route("write things", skills).choices
+    assert route_skills("write things", skills[::-1]).choices == route_skills("write things", skills).choices
 
 
 def test_a_misspelled_word_and_a_compound_still_find_their_skill() -> None:
     assert chosen("make a presentatoin")[:1] == [("slides", "words")]
     webapp = a_skill("web-app-builder", description="Builds a web app.")
-    assert route("my webapp", [webapp, SHEETS]).choices[0].skill == webapp
+    assert route_skills("my webapp", [webapp, SHEETS]).choices[0].skill == webapp
 
 
 def test_the_event_tells_the_rule_the_score_and_the_reason() -> None:
-    event = routed(route("ship it\nnow", SKILLS))
+    event = routing_event(route_skills("ship it\nnow", SKILLS))
     assert data_of(event) == {
         "asked": "ship it now",
         "decided_by": "trigger",
@@ -137,12 +137,12 @@ def test_the_event_tells_the_rule_the_score_and_the_reason() -> None:
 
 @given(st.text(max_size=300))
 def test_any_task_is_routed(task: str) -> None:
-    routing = route(task, SKILLS, paths=[task])
+    routing = route_skills(task, SKILLS, paths=[task])
     assert all(choice.reason for choice in routing.choices)
 
 
 def test_a_task_of_a_million_letters_is_routed() -> None:
-    assert route("x" * 1_000_000 + " @" * 100_000, SKILLS).choices == ()
+    assert route_skills("x" * 1_000_000 + " @" * 100_000, SKILLS).choices == ()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from skills_runtime.skills import Library
 from skills_runtime.skills.library import Rules
 from skills_runtime.skills.mentions import resolve_listed_mentions, resolve_mentions
 from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.routing import route
+from skills_runtime.skills.routing import route_skills
 from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import invoke
 from tests.support.agents import agent_in, payloads_of
@@ -62,7 +62,7 @@ def test_a_trigger_counts_beside_many_mentions(tmp_path: Path) -> None:
 def test_what_is_certain_is_never_cut() -> None:
     library = library_of(*(row(f"skill-{number}") for number in range(9)))
     task = " ".join(f"$skill-{number}" for number in range(9))
-    assert len(route(task, library.list(), limit=2).certain) == 9
+    assert len(route_skills(task, library.list(), limit=2).certain) == 9
 
 
 def test_a_skill_of_the_user_is_meant_before_one_of_a_plugin(workspace: Path, home: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.routing.index import clauses_of
+from skills_runtime.skills.routing.ranking import clauses_of
 from skills_runtime.skills.routing.words import terms, translated
 
 

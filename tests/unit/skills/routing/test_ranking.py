@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from skills_runtime.skills import Library
-from skills_runtime.skills.routing import index_for, search
+from skills_runtime.skills.routing import index_library, search_index
 from tests.unit.skills.samples import library_at, library_of, make_skill, row
 
 
 def found(library: Library, query: str) -> list[str]:
-    return [choice.skill.name for choice in search(query, index_for(library))]
+    return [choice.skill.name for choice in search_index(query, index_library(library))]
 
 
 def test_the_bodies_of_a_library_are_searched() -> None:
@@ -17,8 +17,8 @@ def test_the_bodies_of_a_library_are_searched() -> None:
 
 def test_more_skills_than_can_be_read_are_searched_by_what_they_say() -> None:
     library = library_of(row("writer", "About zebras."))
-    assert search("zebra", index_for(library, max_bodies=0)) == ()
-    assert len(search("writer", index_for(library, max_bodies=0))) == 1
+    assert search_index("zebra", index_library(library, max_bodies=0)) == ()
+    assert len(search_index("writer", index_library(library, max_bodies=0))) == 1
 
 
 def test_a_body_that_cannot_be_read_hides_no_skill(tmp_path: Path) -> None:

@@ -1,21 +1,28 @@
-"""The index that tasks are compared with: what skills declare, the terms of each, and the postings of every term.
+"""Ranks skills by the words they share with a task, without a model, in an index that is built once for many tasks.
 
-Pure but for the bodies that a library reads. Built once for a set of skills; a search then looks only at skills that
-share a term with the task.
+Pure but for the bodies that a library reads; a search looks only at skills that share a term with the task. Every word
+of the task becomes a concept: the word itself, words that often stand for it, what a Chinese word is in English, and,
+for a word no skill knows, words that look alike. A skill counts once per concept, by its best word.
+
+What each part brings, measured on 233 tasks for 343 public skills (right skill first / among the first five, percent):
+plain BM25 over name and description 60/79; fields, stems, abbreviations and compounds 81/90; synonyms, related words,
+look-alikes, coverage and neighbours 82/93; the beginning of bodies as well 87/97.
 """
 
+import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.routing.words import terms, translated
+from skills_runtime.skills.routing.words import RELATIVES, SYNONYMS, spelled, term, terms, translated
 from skills_runtime.skills.skill import Skill, model_may_call
 
 if TYPE_CHECKING:
@@ -63,9 +70,17 @@ def declared_by(skills: Sequence[Skill]) -> Declared:
 
 def trigger_in(task: str, triggers: Sequence[str]) -> str:
     """The longest of the triggers that stands in the task, or nothing."""
-    small = task.casefold()
-    long_enough = (one for one in triggers if len(one) >= MIN_TRIGGER_CHARS)
-    present = [one for one in long_enough if one.casefold() in small and _stands_alone(one.casefold(), small)]
+    text = task.casefold()
+    present: list[str] = []
+    for one in triggers:
+        trigger = one.casefold()
+        if len(one) < MIN_TRIGGER_CHARS or trigger not in text:
+            continue
+        # It must be a word of its own; scripts without spaces have no such words.
+        start = "(?<![a-z0-9_])" if trigger[0].isascii() and trigger[0].isalnum() else ""
+        end = "(?![a-z0-9_])" if trigger[-1].isascii() and trigger[-1].isalnum() else ""
+        if re.search(f"{start}{re.escape(trigger)}{end}", text):
+            present.append(one)
     return max(present, key=len, default="")
 
 
@@ -91,26 +106,16 @@ def _declared(skill: Skill, *fields: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(piece for piece in pieces if piece))[:MAX_TRIGGERS]
 
 
-def _stands_alone(trigger: str, text: str) -> bool:
-    """Whether the trigger is there as a word of its own; scripts without spaces have no such words."""
-    start = "(?<![a-z0-9_])" if trigger[0].isascii() and trigger[0].isalnum() else ""
-    end = "(?![a-z0-9_])" if trigger[-1].isascii() and trigger[-1].isalnum() else ""
-    return re.search(f"{start}{re.escape(trigger)}{end}", text) is not None
-
-
 @lru_cache(maxsize=4096)
 def _spec(glob: str) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec
+    """The glob as `.gitignore` would have it, which knows no braces: one line for each choice in the first pair."""
+    from pathspec import GitIgnoreSpec  # slow to import, and few skills have globs
 
-    return GitIgnoreSpec.from_lines(_braces_apart(glob))
-
-
-def _braces_apart(glob: str) -> list[str]:
-    """One glob for each choice in its first pair of braces, which `.gitignore` does not know."""
-    match = re.search(r"\{([^{}]*)\}", glob)
-    if match is None:
-        return [glob]
-    return [glob[: match.start()] + one.strip() + glob[match.end() :] for one in match[1].split(",")[:50]]
+    braces = re.search(r"\{([^{}]*)\}", glob)
+    if braces is None:
+        return GitIgnoreSpec.from_lines([glob])
+    before, after = glob[: braces.start()], glob[braces.end() :]
+    return GitIgnoreSpec.from_lines([before + one.strip() + after for one in braces[1].split(",")[:50]])
 
 
 _NOT_FOR = re.compile(
@@ -178,12 +183,14 @@ def document_of(skill: Skill, body: str = "") -> Document:
     """The terms of a skill; its body may be left out."""
     clauses = clauses_of(skill.description[:FIELD_CHARS])
     extra = " . ".join(texts_in(skill.metadata, *EXTRA_FIELDS))[:FIELD_CHARS]
+    words = terms(body[:BODY_CHARS])
+    kept = {word for word, _ in Counter(words).most_common(BODY_TERMS)}
     return Document(
         name=tuple(terms(skill.name)),
         description=(*terms(clauses.meant), *translated(clauses.meant)),
         extra=(*terms(extra), *translated(extra)),
         excluded=tuple(terms(clauses.excluded)),
-        body=_most_used(terms(body[:BODY_CHARS])) if body else (),
+        body=tuple(word for word in words if word in kept),
     )
 
 
@@ -191,21 +198,12 @@ def texts_in(metadata: Mapping[str, Any], *fields: str) -> list[str]:
     """The texts of some fields, whether they stand at the top or below `metadata`, as text or as a list."""
     inner = metadata.get("metadata")
     places = [metadata, cast("Mapping[str, Any]", inner)] if isinstance(inner, Mapping) else [metadata]
-    return [text for place in places for field in fields for text in _texts(place.get(field))]
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [one for one in cast("list[Any]", value) if isinstance(one, str)] if isinstance(value, list | tuple) else []
-
-
-def _most_used(words: list[str]) -> tuple[str, ...]:
-    counted = Counter(words)
-    if len(counted) <= BODY_TERMS:
-        return tuple(words)
-    kept = {word for word, _ in counted.most_common(BODY_TERMS)}
-    return tuple(word for word in words if word in kept)
+    found: list[Any] = []
+    for place in places:
+        for field in fields:
+            value = place.get(field)
+            found += cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+    return [text for text in found if isinstance(text, str)]
 
 
 Body = Callable[[Skill], str]
@@ -273,14 +271,14 @@ class SkillIndex:
     def grams(self) -> dict[str, list[str]]:
         """For each three letters, the terms that have them; made when the first unknown word is looked up."""
         found: dict[str, list[str]] = {}
-        for term in self.postings:
-            if len(term) >= 4 and term.isascii():
-                for gram in grams_of(term):
-                    found.setdefault(gram, []).append(term)
+        for known in self.postings:
+            if len(known) >= 4 and known.isascii():
+                for gram in grams_of(known):
+                    found.setdefault(gram, []).append(known)
         return found
 
 
-def index_of(
+def index_skills(
     skills: Sequence[Skill],
     *,
     body: Body | None = None,
@@ -346,7 +344,155 @@ def body_of(library: Library) -> Body:
     return read
 
 
-def index_for(library: Library, *, max_bodies: int = MAX_BODIES) -> SkillIndex:
+def index_library(library: Library, *, max_bodies: int = MAX_BODIES) -> SkillIndex:
     """The index over a library."""
     skills = library.list()
-    return index_of(skills, body=body_of(library) if len(skills) <= max_bodies else None)
+    return index_skills(skills, body=body_of(library) if len(skills) <= max_bodies else None)
+
+
+LOOKED_AT = 60
+"""How many of the best are compared closely."""
+MAX_TERMS = 200
+"""How many different words of a task count."""
+_ALIKE = 0.7
+_COMMON, _COMMON_SHARE = 50, 0.1
+_MIN_FUZZY_CHARS = 5
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """A skill by its place in the index, and why it is there."""
+
+    place: int
+    score: float
+    """From 0 to about 1: how much of the task it answers."""
+    words: tuple[str, ...]
+    """The words of the task that it answers to, the most telling first."""
+
+
+class _Concept(msgspec.Struct, frozen=True):
+    term: str
+    spellings: dict[str, float]
+    """Terms of the index that stand for it, and how much each counts."""
+
+
+def ranked(index: SkillIndex, task: str, *, limit: int, without: frozenset[int] = frozenset()) -> list[Ranked]:
+    """The best skills for a task, best first; those that share nothing with it are not there."""
+    said = terms(task)[: MAX_TERMS * 4]
+    concepts = _concepts(index, said, task)
+    amounts, answered, whole = _sums(index, concepts)
+    for place in without:
+        amounts.pop(place, None)
+    closest = heapq.nsmallest(max(LOOKED_AT, limit), amounts, key=lambda place: (-amounts[place], place))
+    close = _Closely(index, said, concepts)
+    scores = {place: close.score(place, amounts[place], answered[place] / whole) / whole for place in closest}
+    found = [place for place in closest if scores[place] > 0]
+    best = sorted(found, key=lambda place: (-scores[place], index.skills[place].mention))[:limit]
+    shown = spelled(task)
+    return [Ranked(place, round(scores[place], 4), _words(index, concepts, place, shown)) for place in best]
+
+
+def _concepts(index: SkillIndex, said: Sequence[str], task: str) -> list[_Concept]:
+    tuning = index.tuning
+    wanted = dict.fromkeys(said)
+    wanted |= dict.fromkeys(one + other for one, other in pairwise(said) if one + other in index.postings)
+    found = [_concept(index, one) for one in list(wanted)[:MAX_TERMS]]
+    found += [_concept(index, one, tuning.translated) for one in dict.fromkeys(translated(task)) if one not in wanted]
+    return [one for one in found if any(word in index.postings for word in one.spellings)]
+
+
+def _concept(index: SkillIndex, one: str, weight: float = 1.0) -> _Concept:
+    tuning, postings = index.tuning, index.postings
+    spellings = dict.fromkeys((other for other in RELATIVES.get(one, ()) if other in postings), tuning.related)
+    spellings |= dict.fromkeys((other for other in SYNONYMS.get(one, ()) if other in postings), tuning.synonym)
+    if one in postings:
+        spellings[one] = 1.0
+    elif tuning.fuzzy and len(one) >= _MIN_FUZZY_CHARS and one.isascii():
+        spellings |= {other: tuning.fuzzy * alike for other, alike in _look_alikes(index, one)}
+    return _Concept(one, {word: weight * counts for word, counts in spellings.items() if counts})
+
+
+def _look_alikes(index: SkillIndex, one: str) -> Iterable[tuple[str, float]]:
+    """Two words written as one, else the terms that share most of their letters."""
+    for place in range(3, len(one) - 2):
+        halves = (term(one[:place]), term(one[place:]))
+        if all(half in index.postings for half in halves):
+            return [(half, 1.0) for half in halves]
+    grams = grams_of(one)
+    shared: dict[str, int] = {}
+    for gram in grams:
+        for other in index.grams.get(gram, ()):
+            shared[other] = shared.get(other, 0) + 1
+    near: list[tuple[float, str]] = []
+    for other, count in shared.items():
+        alike = 2 * count / (len(grams) + len(other) - 1)
+        begins = other.startswith(one) or (len(other) >= _MIN_FUZZY_CHARS and one.startswith(other))
+        near.append((max(alike, 0.75) if begins else alike, other))
+    return [(other, alike) for alike, other in heapq.nlargest(3, near) if alike >= _ALIKE]
+
+
+def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, float], dict[int, float], float]:
+    """For each skill what its words amount to and how much of the task they answer; and how much the task asks."""
+    amounts: dict[int, float] = {}
+    answered: dict[int, float] = {}
+    whole = 0.0
+    common = max(_COMMON, len(index.skills) * _COMMON_SHARE)
+    for concept in concepts:
+        known = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
+        # What merely stands for the word must be rare enough to tell anything.
+        rare = [(word, weight) for word, weight in known if weight == 1 or len(index.postings[word].places) <= common]
+        telling = [(index.postings[word].rarity * weight, word) for word, weight in rare or known]
+        whole += max(telling)[0]
+        best, tells = _best(index, telling)
+        for place, amount in best.items():
+            amounts[place] = amounts.get(place, 0.0) + amount
+            answered[place] = answered.get(place, 0.0) + tells[place]
+    return amounts, answered, whole or 1.0
+
+
+def _best(index: SkillIndex, telling: list[tuple[float, str]]) -> tuple[dict[int, float], dict[int, float]]:
+    """For each skill the most that one of several words amounts to in it, and how much that word tells."""
+    (first, word), *others = sorted(telling, reverse=True)
+    found = index.postings[word]
+    best = {place: weight * first for place, weight in zip(found.places, found.weights, strict=True)}
+    tells = dict.fromkeys(found.places, first)
+    for each, word in others:
+        found = index.postings[word]
+        for place, weight in zip(found.places, found.weights, strict=True):
+            if weight * each > best.get(place, 0.0):
+                best[place], tells[place] = weight * each, each
+    return best, tells
+
+
+class _Closely:
+    """Compares single skills with a task in ways that an index cannot."""
+
+    def __init__(self, index: SkillIndex, said: Sequence[str], concepts: Sequence[_Concept]) -> None:
+        self._index = index
+        self._said = frozenset(said)
+        self._pairs = frozenset(pairwise(said))
+        self._weights: dict[str, float] = {}
+        for concept in concepts:
+            for word, weight in concept.spellings.items():
+                self._weights[word] = max(weight, self._weights.get(word, 0.0))
+
+    def score(self, place: int, amount: float, answered: float) -> float:
+        """The amount with what else speaks for and against the skill."""
+        index, document = self._index, self._index.documents[place]
+        tuning = index.tuning
+        amount *= 1 + tuning.coverage * answered
+        names = set(document.name)
+        if names:
+            said = sum(index.rarity(word) * self._weights.get(word, 0.0) for word in names)
+            amount *= 1 + tuning.name_coverage * said / sum(index.rarity(word) for word in names)
+        together = self._pairs & {*pairwise(document.description), *pairwise(document.name)}
+        amount += tuning.phrase * sum(index.rarity(one) + index.rarity(other) for one, other in together) / 2
+        meant = {*document.name, *document.description, *document.extra} if document.excluded else set[str]()
+        ruled_out = (set(document.excluded) - meant) & self._said
+        return amount - tuning.excluded * sum(index.rarity(word) for word in ruled_out)
+
+
+def _words(index: SkillIndex, concepts: Sequence[_Concept], place: int, shown: Mapping[str, str]) -> tuple[str, ...]:
+    document = index.documents[place]
+    has = {*document.name, *document.description, *document.extra, *document.body}
+    found = [(index.rarity(one.term), one.term) for one in concepts if has.intersection(one.spellings)]
+    return tuple(dict.fromkeys(shown.get(one, one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1]))))
