@@ -26,7 +26,7 @@ from skills_runtime.text import one_line
 
 MAX_NAME_BYTES = 200
 MAX_PATH_BYTES = 800
-MAX_DEPTH = 24
+MAX_PATH_DEPTH = 24
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\.|$)")
 _UNUSABLE = frozenset('<>:"|?*\\')
 _HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -43,8 +43,8 @@ def safe_parts(path: str) -> tuple[str, ...]:
     if not text or text.startswith("/"):
         raise unsafe_path(path, "it does not begin below the skill")
     parts = tuple(text.split("/"))
-    if len(parts) > MAX_DEPTH:
-        raise unsafe_path(path, f"it is nested more than {MAX_DEPTH} deep")
+    if len(parts) > MAX_PATH_DEPTH:
+        raise unsafe_path(path, f"it is nested more than {MAX_PATH_DEPTH} deep")
     for part in parts:
         if problem := _problem(part):
             raise unsafe_path(path, problem)

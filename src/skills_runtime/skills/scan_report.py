@@ -14,7 +14,7 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.stored import StoredSkill
 from skills_runtime.text import well_formed
 
-MAX_DEPTH = 20
+_MAX_DEPTH = 20
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def issue_of(problem: Problem) -> Issue:
     )
 
 
-def jsonable(value: Any, depth: int = MAX_DEPTH) -> Any:
+def jsonable(value: Any, depth: int = _MAX_DEPTH) -> Any:
     """The value as JSON can hold it: no cycles, no numbers that are none, nothing but text as a key."""
     if depth < 0:
         return "…"

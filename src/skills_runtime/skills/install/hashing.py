@@ -79,8 +79,8 @@ def _letter_weight(character: str) -> tuple[int, int]:
 
 EntryKind = Literal["file", "link", "other"]
 
-MAX_SKILL_FILES = 10_000
-MAX_SKILL_BYTES = 256 << 20
+MAX_HASHED_FILES = 10_000
+MAX_HASHED_BYTES = 256 << 20
 _NOT_HASHED = frozenset({".git", "node_modules"})
 """Directories that the public hash leaves out."""
 
@@ -118,7 +118,7 @@ def hash_directory(directory: Path) -> Hashed:
     with open_directory(real) as top:
         entries = tuple(_read_entries(top, directory))
         public = hash_files(
-            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_SKILL_BYTES))
+            (entry.path, read_below(top, entry.path.split("/"), limit=MAX_HASHED_BYTES))
             for entry in entries
             if entry.kind == "file" and not _NOT_HASHED.intersection(entry.path.split("/")[:-1])
         )
@@ -156,7 +156,7 @@ def _read_entries(top: int, directory: Path) -> Iterator[HashedEntry]:
             continue
         files += 1
         if found.is_file:
-            data = found.read(MAX_SKILL_BYTES + 1)
+            data = found.read(MAX_HASHED_BYTES + 1)
             executable = bool(found.status.st_mode & stat.S_IXUSR)
             entry = HashedEntry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
         else:
@@ -164,9 +164,9 @@ def _read_entries(top: int, directory: Path) -> Iterator[HashedEntry]:
             content = hashlib.sha256(target).hexdigest()
             entry = HashedEntry(found.path, "link" if found.is_link else "other", 0, executable=False, content=content)
         size += entry.size
-        if files > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
+        if files > MAX_HASHED_FILES or size > MAX_HASHED_BYTES:
             raise ValidationFailed(
-                f"the skill in `{directory}` has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB",
+                f"the skill in `{directory}` has more than {MAX_HASHED_FILES} files or {MAX_HASHED_BYTES >> 20} MiB",
                 hint="keep a skill small, and its data elsewhere",
             )
         yield entry

@@ -30,7 +30,7 @@ from skills_runtime.skills.install.lockfile import (
 from skills_runtime.skills.install.prepare import Prepared
 from skills_runtime.skills.install.selection import check_directory_name
 from skills_runtime.skills.install.transaction import (
-    SkillChange,
+    InstallChange,
     VersionStore,
     apply_changes,
     finish_interrupted,
@@ -100,7 +100,7 @@ def remove_skills(places: InstallPaths, names: Sequence[str], *, unlocked_too: b
     """Take skills and their entries away; each can be put back by `rollback`."""
     finish_interrupted(places)
     lock = read_lock(places).skills
-    changes: list[SkillChange] = []
+    changes: list[InstallChange] = []
     for name in dict.fromkeys(names):
         place = places.skills / check_directory_name(name)
         if name not in lock and not os.path.lexists(place):
@@ -112,16 +112,16 @@ def remove_skills(places: InstallPaths, names: Sequence[str], *, unlocked_too: b
             )
         before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
         _keep_before(places, name, before, lock.get(name))
-        changes.append(SkillChange(name=name, remove=True, expected=before.digest if before else None))
+        changes.append(InstallChange(name=name, remove=True, expected=before.digest if before else None))
     _apply(places, changes)
 
 
 def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
     """Make the lock file say what is there: where a skill came from is kept, what it is, is counted anew."""
-    changes: list[SkillChange] = []
+    changes: list[InstallChange] = []
     for each in verify_installed(places):
         if each.status == "missing":
-            changes.append(SkillChange(name=each.name))
+            changes.append(InstallChange(name=each.name))
         elif each.status != "ok":
             hashed = hash_directory(each.directory)
             fresh = LockEntry(source=f"./{os.path.relpath(each.directory, places.root)}", source_type="local")
@@ -130,7 +130,7 @@ def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
             locked = msgspec.structs.replace(
                 entry, computed_hash=hashed.computed_hash, digest=hashed.digest, commit=commit
             )
-            changes.append(SkillChange(name=each.name, entry=locked))
+            changes.append(InstallChange(name=each.name, entry=locked))
     if changes:
         _apply(places, changes)
     return verify_installed(places)
@@ -167,15 +167,15 @@ def roll_back(places: InstallPaths, work: Path, prepared: Prepared, version: Ins
     forget_versions(places.state, places.skills / prepared.name, version.digest)
 
 
-def _apply(places: InstallPaths, changes: Sequence[SkillChange]) -> None:
+def _apply(places: InstallPaths, changes: Sequence[InstallChange]) -> None:
     with open_work_directory(places) as work:
         apply_changes(places, work, changes)
 
 
-def _change(prepared: Prepared) -> SkillChange:
+def _change(prepared: Prepared) -> InstallChange:
     before = prepared.before.digest if prepared.before else None
     staged = prepared.staged if prepared.becomes != "same" else None
-    return SkillChange(
+    return InstallChange(
         name=prepared.name, staged=staged, digest=prepared.hashed.digest, entry=prepared.entry, expected=before
     )
 

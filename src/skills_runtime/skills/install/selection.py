@@ -13,7 +13,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.archives import refuse_clashes, safe_parts, unsafe_path
-from skills_runtime.skills.install.hashing import MAX_SKILL_BYTES, MAX_SKILL_FILES
+from skills_runtime.skills.install.hashing import MAX_HASHED_BYTES, MAX_HASHED_FILES
 from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import inspect_directory
@@ -177,8 +177,8 @@ class _Copying:
 
     def _room(self, size: int) -> None:
         self._size += size
-        if self._size > MAX_SKILL_BYTES or len(self.files) + len(self.directories) > MAX_SKILL_FILES:
+        if self._size > MAX_HASHED_BYTES or len(self.files) + len(self.directories) > MAX_HASHED_FILES:
             raise ValidationFailed(
-                f"the skill has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB",
+                f"the skill has more than {MAX_HASHED_FILES} files or {MAX_HASHED_BYTES >> 20} MiB",
                 hint="a skill is small; keep its data elsewhere",
             )

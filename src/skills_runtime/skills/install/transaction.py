@@ -25,7 +25,7 @@ STAGED = "new"
 _JOURNAL = "journal.json"
 
 
-class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
+class InstallChange(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of one skill."""
 
     name: str
@@ -71,7 +71,7 @@ def open_work_directory(places: InstallPaths) -> Generator[Path]:
                 _remove_staging(places)
 
 
-def apply_changes(places: InstallPaths, work: Path, changes: Sequence[SkillChange]) -> None:
+def apply_changes(places: InstallPaths, work: Path, changes: Sequence[InstallChange]) -> None:
     """Do all changes; a skill that somebody else changed meanwhile is not touched, nor any other."""
     for change in changes:
         if change.staged is not None:

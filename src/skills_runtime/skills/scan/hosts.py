@@ -153,7 +153,7 @@ _HOSTILE = re.compile(
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def host_of(url: str) -> str:
+def _host_of(url: str) -> str:
     """The host in an address, in small letters, or nothing."""
     match = URL.search(url)
     return match["host"].lower().rstrip(".") if match else ""
@@ -189,7 +189,7 @@ def is_bad(url: str) -> bool:
 
 def is_cheap(url: str) -> bool:
     """Whether the host is under an ending that costs next to nothing."""
-    return bool(_CHEAP.search(host_of(url)))
+    return bool(_CHEAP.search(_host_of(url)))
 
 
 def related(url: str, words: frozenset[str]) -> bool:

@@ -29,7 +29,7 @@ SENDING = (
     r"|report)(?:s|ing|ed)?"
 )
 
-PATTERNS: tuple[Pattern, ...] = (
+_PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "I001",
         (
@@ -349,7 +349,7 @@ _PRIVATE_THING = re.compile(
 
 def instruction_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Words to the model in a text."""
-    yield from find_line_matches(PATTERNS, text)
+    yield from find_line_matches(_PATTERNS, text)
     yield from _sending(text, profile)
     if "http" in text.folded:
         yield from _steering(text, profile)

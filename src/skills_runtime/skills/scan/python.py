@@ -67,7 +67,7 @@ def is_decoder(node: ast.expr) -> bool:
     )
 
 
-def text_of(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None:
+def constant_text(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None:
     """The text an expression amounts to, or nothing where that depends on more than the code."""
     if depth > 12:
         return None
@@ -77,11 +77,11 @@ def text_of(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = text_of(node.left, names, depth + 1), text_of(node.right, names, depth + 1)
+        left, right = constant_text(node.left, names, depth + 1), constant_text(node.right, names, depth + 1)
         return (left + right)[:MAX_TEXT] if left is not None and right is not None else None
     if isinstance(node, ast.JoinedStr):
         return "".join(
-            text_of(value.value if isinstance(value, ast.FormattedValue) else value, names, depth + 1) or "{}"
+            constant_text(value.value if isinstance(value, ast.FormattedValue) else value, names, depth + 1) or "{}"
             for value in node.values
         )[:MAX_TEXT]
     if isinstance(node, ast.Subscript):
@@ -94,7 +94,7 @@ def text_of(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None
 def _reversed(node: ast.Subscript, names: dict[str, str], depth: int) -> str | None:
     part = node.slice
     if isinstance(part, ast.Slice) and part.lower is None and part.upper is None and isinstance(part.step, ast.UnaryOp):
-        inner = text_of(node.value, names, depth + 1)
+        inner = constant_text(node.value, names, depth + 1)
         return inner[::-1] if inner is not None else None
     return None
 
@@ -115,20 +115,20 @@ def _call(node: ast.Call, names: dict[str, str], depth: int) -> str | None:
             if isinstance(node.func, ast.Attribute) and last in ("decode", "encode", "strip")
             else node.args[0]
         )
-        return text_of(inner, names, depth + 1)
+        return constant_text(inner, names, depth + 1)
     if last == "join" and name.endswith("path.join"):
-        return "/".join(text_of(each, names, depth + 1) or "{}" for each in node.args)
+        return "/".join(constant_text(each, names, depth + 1) or "{}" for each in node.args)
     return _decode(last, node, names, depth)
 
 
 def _joined(separator: ast.expr, parts: ast.expr, names: dict[str, str], depth: int) -> str | None:
     if isinstance(separator, ast.Attribute) and separator.attr == "path":
-        return "/".join([text_of(parts, names, depth + 1) or "{}"])
-    between = text_of(separator, names, depth + 1)
+        return "/".join([constant_text(parts, names, depth + 1) or "{}"])
+    between = constant_text(separator, names, depth + 1)
     if between is None:
         return None
     if isinstance(parts, ast.List | ast.Tuple):
-        pieces = [text_of(each, names, depth + 1) for each in parts.elts[:2000]]
+        pieces = [constant_text(each, names, depth + 1) for each in parts.elts[:2000]]
         return (
             between.join(each for each in pieces if each is not None)
             if all(each is not None for each in pieces)
@@ -157,7 +157,7 @@ def _characters(between: str, parts: ast.expr) -> str | None:
 def _decode(last: str, node: ast.Call, names: dict[str, str], depth: int) -> str | None:
     if not node.args:
         return None
-    inner = text_of(node.args[0], names, depth + 1)
+    inner = constant_text(node.args[0], names, depth + 1)
     if inner is None:
         return None
     data = inner.encode("latin-1", errors="ignore")
@@ -173,7 +173,7 @@ def _decode(last: str, node: ast.Call, names: dict[str, str], depth: int) -> str
             return decoder(data).decode("latin-1")
     except (binascii.Error, ValueError):
         return None
-    if last == "decode" and len(node.args) > 1 and text_of(node.args[1], names) in ("rot13", "rot_13"):
+    if last == "decode" and len(node.args) > 1 and constant_text(node.args[1], names) in ("rot13", "rot_13"):
         return codecs.encode(inner, "rot13")
     return None
 
@@ -232,7 +232,7 @@ class Flow:
         for node in nodes:
             self._learn(node)
         for name, value in self._assigned:
-            said = text_of(value, self.texts)
+            said = constant_text(value, self.texts)
             if said is not None:
                 self.texts[name] = said
         self._find_reads()
@@ -361,7 +361,7 @@ class Flow:
         best: SecretLevel | None = None
         for each in ast.walk(node):
             if isinstance(each, ast.Constant | ast.BinOp | ast.Call | ast.Name | ast.JoinedStr):
-                said = text_of(each, self.texts)
+                said = constant_text(each, self.texts)
                 found = (
                     secrets_in(said.rstrip() + ('"' if len(said) < 200 else "")) if said and len(said) < 2000 else None
                 )
@@ -545,12 +545,12 @@ class _Reading:
 
     def _spelled(self, argument: ast.expr) -> str:
         if isinstance(argument, ast.List | ast.Tuple):
-            parts = [text_of(each, self.flow.texts) or "{}" for each in argument.elts[:200]]
+            parts = [constant_text(each, self.flow.texts) or "{}" for each in argument.elts[:200]]
             return " ".join(
                 f"'{part}'" if " " in part and part not in ("-c",) and index < 2 else part
                 for index, part in enumerate(parts)
             )
-        return text_of(argument, self.flow.texts) or ""
+        return constant_text(argument, self.flow.texts) or ""
 
     def _reverse_shell(self) -> Iterator[Mark]:
         names = {self.flow.full_name(dotted(call.func)).rsplit(".", 1)[-1]: call for call in self.calls}
@@ -574,7 +574,7 @@ class _Reading:
                 isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
             ):
                 continue
-            said = text_of(node, self.flow.texts)
+            said = constant_text(node, self.flow.texts)
             if not said or len(said) < 8 or len(said) >= MAX_TEXT:
                 continue
             hidden = (isinstance(node, ast.Call) and is_decoder(node)) or _is_assembled(node)

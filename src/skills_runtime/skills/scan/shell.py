@@ -412,7 +412,7 @@ def _variable_sent(command: Command, line: str, address: str, profile: Profile) 
     yield mark("D004", command.start, command.end, shown=line)
 
 
-LASTING: tuple[Pattern, ...] = (
+_LASTING: tuple[Pattern, ...] = (
     pattern(
         "P006", r"rm\s+-\w*f\w*\s+[^\n;]{0,80}/var/log/(?:audit|auth|secure|wtmp|syslog)", "/var/log/", severity="high"
     ),
@@ -565,7 +565,7 @@ _DECODE = (
     r"|\|)\s*rev\s*(?=\|)|gunzip\s+-c|tr\s+'?[A-Za-z]-?[A-Za-z-]{0,60}'?\s+'?[N-Zn-z]-"
 )
 
-PATTERNS: tuple[Pattern, ...] = (
+_PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "X001",
         rf"(?:{_DECODE})[^\n]{{0,200}}\|\s*(?:{_INTERPRETER})",
@@ -728,7 +728,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "git+http",
         severity="info",
     ),
-    *LASTING,
+    *_LASTING,
 )
 
 
@@ -736,7 +736,7 @@ def shell_marks(body: str, start: int, end: int, profile: Profile) -> Iterator[M
     """Everything in a stretch of commands."""
     block = list(commands(body, start, end))
     folded = "\n".join(command.straight for command in block).lower()
-    patterns = [one for one in PATTERNS if any(anchor in folded for anchor in one.anchors)]
+    patterns = [one for one in _PATTERNS if any(anchor in folded for anchor in one.anchors)]
     sends = any(anchor in folded for anchor in SENDERS)
     for command in block if patterns or sends else ():
         if len(command.straight) < 4:

@@ -10,7 +10,7 @@ from skills_runtime.skills.install.lockfile import LockEntry
 from skills_runtime.skills.install.operations import install_prepared
 from skills_runtime.skills.install.prepare import Preparation, Prepared
 from skills_runtime.skills.install.sources import LocalSource
-from skills_runtime.skills.install.transaction import STAGED, SkillChange, apply_changes, open_work_directory
+from skills_runtime.skills.install.transaction import STAGED, InstallChange, apply_changes, open_work_directory
 from tests.unit.skills.samples import make_skill
 
 DIED = 9
@@ -40,12 +40,12 @@ def put(places: InstallPaths, name: str, text: str) -> None:
         apply_changes(places, work, [staged_change(places, work, name, text)])
 
 
-def staged_change(places: InstallPaths, work: Path, name: str, text: str) -> SkillChange:
+def staged_change(places: InstallPaths, work: Path, name: str, text: str) -> InstallChange:
     """A change that gives a skill another text."""
     staged = make_skill(work / STAGED, name, text=text, files={"scripts/run.sh": text})
     hashed = hash_directory(staged)
     place = places.skills / name
-    return SkillChange(
+    return InstallChange(
         name=name,
         staged=staged,
         digest=hashed.digest,

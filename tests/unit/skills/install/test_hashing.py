@@ -81,7 +81,7 @@ def test_a_pipe_does_not_hold_up_the_count(tmp_path: Path) -> None:
 
 
 def test_a_skill_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.skills.install.hashing.MAX_SKILL_FILES", 2)
+    monkeypatch.setattr("skills_runtime.skills.install.hashing.MAX_HASHED_FILES", 2)
     skill = make_skill(tmp_path, "writer", text=skill_text(), files={"a": "", "b": ""})
     with pytest.raises(ValidationFailed, match="more than 2 files"):
         hash_directory(skill)

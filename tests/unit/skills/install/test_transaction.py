@@ -10,7 +10,7 @@ from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationF
 from skills_runtime.skills.install import InstallPaths, hash_directory, read_lock, verify_installed
 from skills_runtime.skills.install import transaction as applying
 from skills_runtime.skills.install.transaction import (
-    SkillChange,
+    InstallChange,
     apply_changes,
     finish_interrupted,
     open_work_directory,
@@ -29,7 +29,7 @@ def change_everything(places: InstallPaths) -> None:
     with open_work_directory(places) as work:
         replaced = staged_change(places, work, "a", NEW)
         added = staged_change(places, work, "b", NEW)
-        removed = SkillChange(name="c", remove=True, expected=hash_directory(places.skills / "c").digest)
+        removed = InstallChange(name="c", remove=True, expected=hash_directory(places.skills / "c").digest)
         apply_changes(places, work, [replaced, added, removed])
 
 
@@ -115,7 +115,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(tmp_path: Path)
 def test_no_change_reaches_out_of_the_directory_of_skills(name: str, tmp_path: Path) -> None:
     places = places_in(tmp_path)
     with open_work_directory(places) as work, pytest.raises(ValidationFailed):
-        apply_changes(places, work, [SkillChange(name=name, remove=True)])
+        apply_changes(places, work, [InstallChange(name=name, remove=True)])
 
 
 def test_a_journal_that_somebody_forged_does_nothing(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_link_in_the_place_of_a_skill_is_replaced_and_not_followed(tmp_path: P
     with open_work_directory(places) as work:
         change = staged_change(places, work, "a", NEW)
         apply_changes(
-            places, work, [SkillChange(name="a", staged=change.staged, digest=change.digest, entry=change.entry)]
+            places, work, [InstallChange(name="a", staged=change.staged, digest=change.digest, entry=change.entry)]
         )
     assert not (places.skills / "a").is_symlink()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["keep"]
@@ -165,5 +165,5 @@ def test_a_link_in_the_place_of_a_skill_is_replaced_and_not_followed(tmp_path: P
 def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     places = places_in(tmp_path)
     with pytest.raises(ValidationFailed), open_work_directory(places) as work:
-        apply_changes(places, work, [staged_change(places, work, "a", NEW), SkillChange(name="..", remove=True)])
+        apply_changes(places, work, [staged_change(places, work, "a", NEW), InstallChange(name="..", remove=True)])
     assert list(places.skills.parent.iterdir()) == []
