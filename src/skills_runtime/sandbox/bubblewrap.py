@@ -9,14 +9,14 @@ import stat
 import subprocess  # noqa: TID251 - a probe runs a program
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.ports import Enclosure
 from skills_runtime.ports.files import FileAccess
 from skills_runtime.sandbox.adapter import (
     HOME,
@@ -84,7 +84,6 @@ while read -r line; do case $line in *:*) echo "interface ${{line%%:*}}";; esac;
 (: >> /usr/.probe) 2> /dev/null && echo "writable /usr"
 (: >> /proc/sys/kernel/core_pattern) 2> /dev/null && echo "writable /proc/sys"
 (: >> /etc/passwd) 2> /dev/null && echo "writable /etc"
-for file in /proc/self/fd/*; do echo "descriptor ${{file##*/}}"; done
 echo "end of probe"
 """
 """Opens files to append and writes nothing, so that even without a fence nothing would change."""
@@ -132,20 +131,24 @@ class Bubblewrap:
         permitted = Permitted(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
         filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
         wrapped = wrap(policy, findings, machine, inner, filter_program)
-        before = (*scope_for(policy.limits, machine), *_as_owner(policy, machine))
+        before = scope_for(policy.limits, machine)
+        if machine.user == 0 and policy.owner not in (None, (0, 0)) and machine.identity_changer is not None:
+            # An administrator's command in somebody's workspace runs as that somebody.
+            user, group = policy.owner or (0, 0)
+            before += (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
         program = find_program(self._program) or self._program
+        writes = policy.access == "write" or bool(policy.opened)
         limits = kernel_limits(policy.limits, machine)
+        held = ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))  # until its limits are set
         return Enclosed(
-            argv=(*before, program, "--args", str(FIRST_INPUT), *_held_by(limits), "--", *wrapped.command),
+            argv=(*before, program, "--args", str(FIRST_INPUT), *held, "--", *wrapped.command),
             cwd=Path("/"),
             environment=scope_variables(machine),
             options=wrapped.options,
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
-                placeholders=_kept_free(policy, findings.placeholders, always=bool(policy.opened)),
-                placeholder_directories=_kept_free(
-                    policy, findings.placeholder_directories, always=bool(policy.opened)
-                ),
+                placeholders=tuple(map(str, findings.placeholders)) if writes else (),
+                placeholder_directories=tuple(map(str, findings.placeholder_directories)) if writes else (),
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 limits=limits,
@@ -168,37 +171,15 @@ class Bubblewrap:
 
 def find_program(name: str) -> str | None:
     """The absolute path of the program; nothing when there is none that only its owner could have changed."""
-    candidates = [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]
     if "/" in name and not name.startswith("/"):
         return None
-    return next((path for path in candidates if _is_trustworthy(path)), None)
-
-
-def _is_trustworthy(path: str) -> bool:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return False
-    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.X_OK):
-        return False
-    return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
-
-
-def _kept_free(policy: SandboxPolicy, paths: tuple[Path, ...], *, always: bool = False) -> tuple[str, ...]:
-    return tuple(map(str, paths)) if always or policy.access == "write" else ()
-
-
-def _held_by(limits: KernelLimits) -> tuple[str, ...]:
-    """The command waits until its limits are set."""
-    return ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))
-
-
-def _as_owner(policy: SandboxPolicy, machine: Machine) -> tuple[str, ...]:
-    """An administrator's command in somebody's workspace runs as that somebody."""
-    if machine.user != 0 or policy.owner in (None, (0, 0)) or machine.identity_changer is None:
-        return ()
-    user, group = policy.owner or (0, 0)
-    return (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
+    for path in [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]:
+        with suppress(OSError):
+            found = Path(path).stat()
+            runs = stat.S_ISREG(found.st_mode) and os.access(path, os.X_OK)
+            if runs and found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH:
+                return path
+    return None
 
 
 class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,7 +211,10 @@ def wrap(
     written = dict(zip(FILES, numbers[2:], strict=True))
     workspace = tuple(_workspace(policy, protection, empty))
     options = (
-        *_isolation(policy, session=not takes_terminal(machine, inner)),
+        "--die-with-parent", *NAMESPACES, "--hostname", USER,
+        *(("--unshare-net",) if policy.network != "host" else ()),
+        *(("--new-session",) if not takes_terminal(machine, inner) else ()),
+        "--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv",
         *(word for name, value in inner.environment.items() for word in ("--setenv", name, value)),
         *_system(policy, machine, written),
         *workspace,
@@ -251,15 +235,6 @@ def wrap(
     return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
 
 
-def _isolation(policy: SandboxPolicy, *, session: bool) -> Iterator[str]:
-    yield from ("--die-with-parent", *NAMESPACES, "--hostname", USER)
-    if policy.network != "host":
-        yield "--unshare-net"
-    if session:
-        yield "--new-session"
-    yield from ("--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv")
-
-
 def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:
     for root in machine.roots:
         yield from ("--ro-bind", root, root)
@@ -271,16 +246,7 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
         yield from ("--perms", "0444", "--file", str(number), path)
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
-    yield from _kernel(machine)
-    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
-    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME)
-    yield from ("--dir", "/var", *_other_temporary(policy), "--dir", "/run")
-    if machine.interpreter is not None:
-        yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
-
-
-def _kernel(machine: Machine) -> Iterator[str]:
-    """A view of the own processes only; settings of the kernel can be read, not changed."""
+    # A view of the own processes only; settings of the kernel can be read, not changed.
     yield from ("--proc", "/proc")
     for path in machine.kernel_secrets:
         yield from ("--ro-bind", "/dev/null", path)
@@ -288,18 +254,20 @@ def _kernel(machine: Machine) -> Iterator[str]:
         yield from ("--tmpfs", path, "--remount-ro", path)
     # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
     yield from ("--remount-ro", "/proc")
+    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
+    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME, "--dir", "/var")
+    # The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link.
+    if any(path.is_relative_to("/var/tmp") for path in (policy.workspace, *policy.readable, *policy.writable)):
+        yield from _bounded("/var/tmp", policy.limits.temporary_bytes)
+    else:
+        yield from ("--symlink", "/tmp", "/var/tmp")
+    yield from ("--dir", "/run")
+    if machine.interpreter is not None:
+        yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
 
 
 def _bounded(path: str, size: int) -> tuple[str, ...]:
     return ("--size", str(size), "--perms", "1777", "--tmpfs", path)
-
-
-def _other_temporary(policy: SandboxPolicy) -> tuple[str, ...]:
-    """The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link."""
-    places = (policy.workspace, *policy.readable, *policy.writable)
-    if any(path.is_relative_to("/var/tmp") for path in places):
-        return _bounded("/var/tmp", policy.limits.temporary_bytes)
-    return ("--symlink", "/tmp", "/var/tmp")
 
 
 def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Path, int]) -> Iterator[str]:
@@ -318,8 +286,11 @@ def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Pat
     for path in policy.aliases:
         if not path.is_relative_to(policy.workspace):  # such a link is there already
             yield from ("--symlink", str(policy.workspace), str(path))
-    for path in protection.hidden_files:
-        yield from _covered(str(path), empty.get(path))
+    for path in protection.hidden_files:  # by an empty file where there is one, else a device, which nobody copies
+        covered = (
+            ("--perms", "0444", "--ro-bind-data", str(empty[path])) if path in empty else ("--ro-bind", "/dev/null")
+        )
+        yield from (*covered, str(path))
     for path in protection.concealed:  # bounded by size, since to make one read-only costs as much as another mount
         yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
     for path in hidden:
@@ -335,15 +306,6 @@ def _protected(protection: Protection) -> Iterator[str]:
         yield from ("--ro-bind", str(path), str(path))
     for path in protection.placeholders:
         yield from ("--ro-bind-try", str(path), str(path))
-
-
-def _covered(place: str, number: int | None) -> tuple[str, ...]:
-    """An empty file where there is a descriptor for one, else a device, which programs do not copy."""
-    return (
-        ("--ro-bind", "/dev/null", place)
-        if number is None
-        else ("--perms", "0444", "--ro-bind-data", str(number), place)
-    )
 
 
 def _writable(paths: Iterable[Path]) -> Iterator[str]:
@@ -378,11 +340,7 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collect
 
 
 def _outside_path(point: str, policy: SandboxPolicy) -> str:
-    return point if any(_is_in(point, path) for path in (policy.workspace, *policy.opened)) else ""
-
-
-def _is_in(point: str, directory: Path) -> bool:
-    return point == str(directory) or point.startswith(f"{directory}/")
+    return point if any(f"{point}/".startswith(f"{path}/") for path in (policy.workspace, *policy.opened)) else ""
 
 
 @cache
@@ -407,7 +365,8 @@ def probe_program(program: str) -> Capabilities:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _broken("", f"`{program}` could not be run: {error}", NOT_PERMITTED)
     if "end of probe" not in answer.stdout:
-        return _broken(version, f"`{program}` put up no fence: {_reason(answer)}", NOT_PERMITTED)
+        reason = (answer.stderr.strip().splitlines() or [f"it ended with exit code {answer.returncode}"])[-1]
+        return _broken(version, f"`{program}` put up no fence: {reason}", NOT_PERMITTED)
     seen = _parse(answer.stdout)
     wrong = _wrong(seen)
     facts = {"interfaces": seen.interfaces, "no_new_privileges": True, "seccomp": seen.status.get("Seccomp") == "2"}
@@ -421,16 +380,10 @@ class _Seen(msgspec.Struct):
     namespaces: dict[str, str]
     interfaces: list[str]
     writable: list[str]
-    descriptors: list[str]
 
 
 def _broken(version: str, problem: str, fix: str) -> Capabilities:
     return Capabilities(adapter="bubblewrap", works=False, version=version, problem=problem, fix=fix)
-
-
-def _reason(answer: "subprocess.CompletedProcess[str]") -> str:
-    lines = answer.stderr.strip().splitlines()
-    return lines[-1] if lines else f"it ended with exit code {answer.returncode}"
 
 
 def _fenced(program: str) -> "subprocess.CompletedProcess[str]":
@@ -465,7 +418,7 @@ def _run(argv: list[str], inputs: list[int]) -> "subprocess.CompletedProcess[str
 
 
 def _parse(text: str) -> _Seen:
-    seen = _Seen(status={}, namespaces={}, interfaces=[], writable=[], descriptors=[])
+    seen = _Seen(status={}, namespaces={}, interfaces=[], writable=[])
     for line in text.splitlines():
         match line.split():
             case ["status", name, *rest]:
@@ -476,8 +429,6 @@ def _parse(text: str) -> _Seen:
                 seen.interfaces.append(name)
             case ["writable", path]:
                 seen.writable.append(path)
-            case ["descriptor", number]:
-                seen.descriptors.append(number)
             case _:
                 continue
     return seen

@@ -94,7 +94,12 @@ def denials_of(
     """
     if policy.profile == "danger":
         return ()
-    found = [*_limits(outcome, policy), *_hosts(outcome, policy), *_system_calls(outcome)]
+    found = [*_limits(outcome, policy), *_hosts(outcome, policy)]
+    if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
+        # The end that the filter of system calls puts to a command; its shell tells of it by an exit code.
+        certainty, used = ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
+        sentence = f"The command {used} a system call that the sandbox does not allow."
+        found.append(Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence))
     if outcome.exit_code != 0:
         judge = _PathJudge(policy=policy, findings=findings, control=control, programs=programs)
         found += _suspected_paths(outcome, judge)
@@ -140,16 +145,6 @@ def _hosts(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
             sentence += f" No grant opens it, for {closed}."
         grant = Grant(hosts=(target,)) if by_rule and closed is None else None
         yield Denial(certainty="proven", what="network", target=target, grant=grant, sentence=sentence)
-
-
-def _system_calls(outcome: ProcessOutcome) -> Iterator[Denial]:
-    """The end that the filter of system calls puts to a command; its shell tells of it by an exit code."""
-    if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
-        proven = outcome.signal == signal.SIGSYS
-        used = "used" if proven else "seems to have used"
-        sentence = f"The command {used} a system call that the sandbox does not allow."
-        certainty = "proven" if proven else "suspected"
-        yield Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence)
 
 
 def _suspected_paths(outcome: ProcessOutcome, judge: "_PathJudge") -> Iterator[Denial]:
@@ -199,7 +194,8 @@ class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
         shown = _is_in(path, (*_SHOWN, *map(str, policy.readable)))
         if shown and (missing or not writing):
             return None
-        if missing and not _is_there(path.parent if writing else path):
+        needed = path.parent if writing else path
+        if missing and (needed == Path("/") or not os.path.lexists(needed)):
             return None
         place = path
         while writing and not os.path.lexists(place):
@@ -227,10 +223,6 @@ def _denial(path: Path, place: Path | None, reason: str | None, *, writing: bool
         grant = Grant(writable=(str(place),)) if writing else Grant(readable=(str(place),))
     what = "write" if writing else "read"
     return Denial(certainty="suspected", what=what, target=str(path), grant=grant, sentence=sentence)
-
-
-def _is_there(path: Path) -> bool:
-    return len(path.parts) > 1 and os.path.lexists(path)
 
 
 def _is_in(path: Path, places: Iterable[str]) -> bool:

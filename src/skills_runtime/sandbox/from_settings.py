@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,7 +13,7 @@ from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.planner import Fence
-from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, SandboxPolicy, policy_for
+from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, policy_for
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def fence_for(
     With `may_leave` a command that asks for `require_escalated` runs without a fence: the caller must have asked
     somebody about exactly that.
     """
-    egress = _egress(settings)
+    hosts, egress = settings.egress, None
+    if hosts.allow or hosts.allow_private or hosts.unknown != "deny":
+        egress = Egress(allow=hosts.allow, allow_private=hosts.allow_private, deny=hosts.deny, unknown=hosts.unknown)
     if egress is not None and profile == DEFAULT_PROFILE:
         profile = "workspace-net"
     if settings.default_policy == "none" or profile == "danger":
@@ -55,14 +57,19 @@ def fence_for(
     adapters = adapters_for(settings)
     if not adapters:
         return NoFence()
+    policy = policy_for(profile, workspace.resolve())
+    shared = not settings.os.bubblewrap.unshare_net
     policy = msgspec.structs.replace(
-        policy_for(profile, workspace.resolve()),
+        policy,
         hidden=own_directories(workspace.resolve(), variables),
         egress=egress if profile == "workspace-net" else None,
         writable=tuple(path.resolve() for path in writable),
+        required=BOUNDED if settings.profile == "prod" else policy.required,
+        network="host" if shared else policy.network,
+        accepted_gaps=policy.accepted_gaps | {"network"} if shared else policy.accepted_gaps,
     )
     beyond = Unfenced(variables) if may_leave else None
-    return Fence(_tuned(policy, settings), adapters, variables, beyond=beyond)
+    return Fence(policy, adapters, variables, beyond=beyond)
 
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
@@ -94,21 +101,6 @@ def adapters_named(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ..
     return known[mode]
 
 
-def _egress(settings: "SandboxSettings") -> Egress | None:
-    """The hosts that the settings let be reached; nothing where they let none."""
-    wanted = settings.egress
-    if not wanted.allow and not wanted.allow_private and wanted.unknown == "deny":
-        return None
-    return Egress(allow=wanted.allow, allow_private=wanted.allow_private, deny=wanted.deny, unknown=wanted.unknown)
-
-
-def _tuned(policy: SandboxPolicy, settings: "SandboxSettings") -> SandboxPolicy:
-    required = BOUNDED if settings.profile == "prod" else policy.required
-    network = policy.network if settings.os.bubblewrap.unshare_net else "host"
-    accepted = policy.accepted_gaps if network != "host" else policy.accepted_gaps | {"network"}
-    return msgspec.structs.replace(policy, required=required, network=network, accepted_gaps=accepted)
-
-
 class Unfenced:
     """Starts commands without isolation; every result says so."""
 
@@ -127,20 +119,16 @@ class Unfenced:
             argv=request.argv,
             cwd=request.cwd,
             environment={**self._environment, **request.environment},
-            evidence=_evidence(request),
+            evidence={
+                "requested": request.permissions,
+                "effective": "none",
+                "adapter": "none",
+                "active": False,
+                "profile": "none",
+                "promises": [],
+                "gaps": list(GAPS),
+            },
         )
-
-
-def _evidence(request: ProcessRequest) -> Mapping[str, Any]:
-    return {
-        "requested": request.permissions,
-        "effective": "none",
-        "adapter": "none",
-        "active": False,
-        "profile": "none",
-        "promises": [],
-        "gaps": list(GAPS),
-    }
 
 
 class NoFence:

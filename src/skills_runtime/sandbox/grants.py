@@ -15,7 +15,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, Grant, LimitName, RaisedLimit
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
 from skills_runtime.sandbox.egress.rules import Refused, reach_of
-from skills_runtime.sandbox.policy import Network, ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
 
 MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
@@ -98,7 +98,10 @@ def granted(
     by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.
     """
     refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
-    writable = [path for path in map(Path, grant.writable) if not _is_writable(path, policy)]
+    open_places = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
+    writable = [
+        path for path in map(Path, grant.writable) if not any(path.is_relative_to(place) for place in open_places)
+    ]
     readable = [
         path
         for path in map(Path, grant.readable)
@@ -106,7 +109,16 @@ def granted(
             path.is_relative_to(place) for place in (policy.workspace, *policy.readable, *policy.writable, *writable)
         )
     ]
-    network, egress = _reaching(policy, grant)
+    network, egress = policy.network, policy.egress
+    if grant.hosts and network != "host":
+        rules = (allow_rule(host).text for host in grant.hosts)
+        network, egress = "allow-list", egress or Egress()
+        egress = msgspec.structs.replace(egress, allow=tuple(dict.fromkeys((*egress.allow, *rules))))
+    raised: dict[str, int] = {}
+    for limit in grant.limits:  # limits only go up: no limit at all stays none
+        now: int | None = getattr(policy.limits, limit.name)
+        if now is not None and limit.value > now:
+            raised[limit.name] = limit.value
     return msgspec.structs.replace(
         policy,
         writable=_with(policy.writable, writable),
@@ -114,7 +126,7 @@ def granted(
         opened=_with(policy.opened, [*writable, *readable]),
         network=network,
         egress=egress,
-        limits=_raised(policy.limits, grant.limits),
+        limits=msgspec.structs.replace(policy.limits, **raised),
     )
 
 
@@ -136,7 +148,8 @@ def refuse_ungrantable(
         if reason is None and resolve(path) != path:
             reason = "a link is on the way to it"
         if reason is not None:
-            raise _refusal(f"`{_short(path)}` cannot be opened to a command: {reason}", path)
+            shown = path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
+            raise _refusal(f"`{shown}` cannot be opened to a command: {reason}", path)
     for host in grant.hosts:
         if (reason := why_not_host(host)) is not None:
             raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
@@ -160,41 +173,14 @@ def combined(grants: Iterable[Grant]) -> Grant:
     )
 
 
-def _reaching(policy: SandboxPolicy, grant: Grant) -> tuple[Network, Egress | None]:
-    if not grant.hosts or policy.network == "host":
-        return policy.network, policy.egress
-    egress = policy.egress or Egress()
-    rules = tuple(allow_rule(host).text for host in grant.hosts)
-    return "allow-list", msgspec.structs.replace(egress, allow=tuple(dict.fromkeys((*egress.allow, *rules))))
-
-
-def _raised(limits: ResourceLimits, raised: tuple[RaisedLimit, ...]) -> ResourceLimits:
-    """Limits only go up: no limit at all stays none."""
-    changes: dict[str, int] = {}
-    for limit in raised:
-        now: int | None = getattr(limits, limit.name)
-        if now is not None and limit.value > now:
-            changes[limit.name] = limit.value
-    return msgspec.structs.replace(limits, **changes)
-
-
 def _with(paths: tuple[Path, ...], more: list[Path]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys((*paths, *more)))
-
-
-def _is_writable(path: Path, policy: SandboxPolicy) -> bool:
-    places = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
-    return any(path.is_relative_to(place) for place in places)
 
 
 def _refusal(message: str, target: str) -> SandboxError:
     return SandboxError(
         message, hint="no grant opens it; have the user do this part", details={"target": target, "grantable": False}
     )
-
-
-def _short(path: str) -> str:
-    return path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
 
 
 def why_not_path(

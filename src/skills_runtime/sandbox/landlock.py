@@ -176,22 +176,18 @@ def _wrong() -> list[str]:
         with (place / "specification").open("wb+") as file:
             file.write(enclosed.enclosure.inputs[0])
             file.seek(0)
-            answer = _run(enclosed.argv, file.fileno())
+            answer = subprocess.run(
+                [*enclosed.argv, str(file.fileno())],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=TIMEOUT_SECONDS,
+                pass_fds=[file.fileno()],
+                env={},
+                cwd="/",
+            )
     lines = {" ".join(line.split()) for line in answer.stdout.splitlines()}
     missing = [f"`{line}` is missing" for line in sorted(_EXPECTED - lines)]
     return [*sorted(lines - _EXPECTED), *missing, *answer.stderr.splitlines()[-1:]]
-
-
-def _run(argv: tuple[str, ...], specification: int) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*argv, str(specification)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-        pass_fds=[specification],
-        env={},
-        cwd="/",
-    )

@@ -69,7 +69,12 @@ def find_control_groups() -> ControlGroups | None:
     unified = places.get("")
     if unified is not None and (parent := _delegated(unified)) is not None:
         return ControlGroups(version=2, memory=parent, pids=parent, home=unified)
-    memory, pids = (_usable(places.get(name)) for name in (_MEMORY, _PIDS))
+    usable = {
+        name: place
+        for name, place in places.items()
+        if os.access(place, os.W_OK) and os.access(place / "cgroup.procs", os.W_OK)
+    }
+    memory, pids = usable.get(_MEMORY), usable.get(_PIDS)
     return ControlGroups(version=1, memory=memory, pids=pids) if memory or pids else None
 
 
@@ -105,12 +110,6 @@ def _delegated(own: Path) -> Path | None:
             files = (directory, directory / "cgroup.procs")
             return directory if all(os.access(path, os.W_OK) for path in files) else None
     return None
-
-
-def _usable(directory: Path | None) -> Path | None:
-    if directory is None or not os.access(directory, os.W_OK) or not os.access(directory / "cgroup.procs", os.W_OK):
-        return None
-    return directory
 
 
 SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -171,6 +170,9 @@ def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
     files = _existing(SYSTEM_FILES)
     here = platform.machine()
+    # Programs made for the runtime's Python, such as an environment in the workspace, need what it was made from.
+    home = Path(sys.base_prefix).resolve()
+    known = any(home.is_relative_to(root) for root in roots)
     return Machine(
         architecture=next((known for known in ARCHITECTURES if known == here), None),
         user=user,
@@ -179,7 +181,7 @@ def _machine(user: int) -> Machine:
         files=tuple(path for path in files if not _is_link(path)),
         kernel_secrets=_existing((KEYS, *KERNEL_SECRETS) if user == 0 else (KEYS,)),
         kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
-        interpreter=_interpreter(roots),
+        interpreter=None if known or len(home.parts) < DEEP or not os.access(home / "bin", os.R_OK | os.X_OK) else home,
         session_maker=_program("setsid"),
         identity_changer=_program("setpriv"),
         control_groups=find_control_groups(),
@@ -200,10 +202,3 @@ def _existing(paths: tuple[str, ...]) -> tuple[str, ...]:
 def _program(name: str) -> str | None:
     found = (f"{directory}/{name}" for directory in ("/usr/bin", "/bin"))
     return next((path for path in found if os.access(path, os.X_OK)), None)
-
-
-def _interpreter(roots: list[str]) -> Path | None:
-    """Programs made for the runtime's Python, such as an environment in the workspace, need what it was made from."""
-    home = Path(sys.base_prefix).resolve()
-    known = any(home.is_relative_to(root) for root in roots)
-    return None if known or len(home.parts) < DEEP or not os.access(home / "bin", os.R_OK | os.X_OK) else home

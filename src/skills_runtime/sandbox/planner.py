@@ -6,8 +6,8 @@ What a plan says is all that is done: it can be printed and compared. Nothing he
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -64,16 +64,36 @@ class Fence:
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
         if request.permissions == "require_escalated":
-            return self._escalated(request)
+            if self._beyond is None:
+                raise SandboxError(
+                    "this run has no way out of its sandbox", hint="do it within the sandbox, or ask the user to run it"
+                )
+            return self._beyond.plan(request)
         if request.grant:
-            return self._widened(request, request.grant)
+            plan = self.widened(request.grant).plan(msgspec.structs.replace(request, grant=None))
+            evidence = {**plan.evidence, "granted": msgspec.to_builtins(request.grant)}
+            return msgspec.structs.replace(plan, evidence=evidence)
         chosen, policy, enclosed = self._enclosed(request)
         egress = egress_of(policy, chosen.gaps)
         return SandboxPlan(
             argv=enclosed.argv,
             cwd=enclosed.cwd,
             environment=enclosed.environment,
-            evidence=_evidence(request, policy, chosen) | network_evidence(egress),
+            evidence={
+                "requested": request.permissions,
+                "effective": "restricted",
+                "adapter": chosen.adapter.name,
+                "version": chosen.capabilities.version,
+                "active": True,
+                "profile": policy.profile,
+                "policy": policy.digest,
+                "network": policy.network,
+                "promises": list(kept(chosen.gaps)),
+                "gaps": [str(gap) for gap in chosen.gaps],
+                "accepted_gaps": sorted(policy.accepted_gaps),
+                # The list itself, for whoever reads a result or approves a call.
+                **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
+            },
             enclosure=enclosed.enclosure,
             egress=egress,
             file_access=chosen.file_access,
@@ -96,19 +116,6 @@ class Fence:
         control, programs = control_directories(self._variables), program_directories(self._variables)
         policy = granted(self._policy, grant, control=control, programs=programs)
         return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
-
-    def _widened(self, request: ProcessRequest, grant: Grant) -> SandboxPlan:
-        """The command behind a wider fence, which says by what."""
-        plan = self.widened(grant).plan(msgspec.structs.replace(request, grant=None))
-        return msgspec.structs.replace(plan, evidence={**plan.evidence, "granted": msgspec.to_builtins(grant)})
-
-    def _escalated(self, request: ProcessRequest) -> SandboxPlan:
-        """The command without a fence: whoever plans it has asked somebody before."""
-        if self._beyond is None:
-            raise SandboxError(
-                "this run has no way out of its sandbox", hint="do it within the sandbox, or ask the user to run it"
-            )
-        return self._beyond.plan(request)
 
     def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, Enclosed]:
         """The plan together with what the fence is told, for a person to read."""
@@ -142,7 +149,9 @@ class Fence:
         asked_for = {**network_variables(egress), **request.environment}
         environment = fenced_environment(self._variables, asked_for, machine)
         inner = Inner(argv=request.argv, cwd=request.cwd, environment=environment, terminal=request.terminal)
-        _check_program(inner, (*map(Path, _visible(machine)), policy.workspace, *policy.readable, *policy.writable))
+        system = (*machine.roots, *(link for link, _ in machine.links))
+        ours = (policy.workspace, *policy.readable, *policy.writable, *filter(None, [machine.interpreter]))
+        _check_program(inner, (*map(Path, system), *ours))
         if egress is not None:
             return chosen, policy, enclose_with_network(chosen.adapter, policy, machine, findings, inner)
         return chosen, policy, chosen.adapter.enclose(policy, machine, findings, inner)
@@ -156,8 +165,13 @@ class Fence:
                 f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
             )
         owner = owner_of(policy.workspace)
-        if owner is None and policy.access == "write":
-            _check_rights(policy.workspace)
+        if owner is None and policy.access == "write" and os.geteuid() == 0 and policy.workspace.stat().st_uid != 0:
+            # An administrator inside has no rights, and somebody else could not get there.
+            raise SandboxError(
+                f"`{policy.workspace}` belongs to another user, who cannot get there, so that no command could write"
+                " to it",
+                hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
+            )
         readable = tuple(dict.fromkeys((*policy.readable, *request.readable, *repository_elsewhere(policy.workspace))))
         return msgspec.structs.replace(policy, readable=readable, owner=owner)
 
@@ -179,7 +193,11 @@ class Fence:
             if not troubles:
                 raise error
             troubles.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
-        raise _no_adapter(troubles, fixes)
+        raise SandboxError(
+            f"no sandbox works here: {'; '.join(troubles) or 'there is none for this system'}",
+            hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
+            details={"troubles": troubles},
+        )
 
 
 def owner_of(workspace: Path) -> tuple[int, int] | None:
@@ -189,30 +207,6 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
     if all(one.st_mode & stat.S_IXOTH or one.st_uid == found.st_uid for one in above):
         return (found.st_uid, found.st_gid)
     return None
-
-
-def _no_adapter(troubles: list[str], fixes: list[str]) -> SandboxError:
-    return SandboxError(
-        f"no sandbox works here: {'; '.join(troubles) or 'there is none for this system'}",
-        hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
-        details={"troubles": troubles},
-    )
-
-
-def _evidence(request: ProcessRequest, policy: SandboxPolicy, chosen: Chosen) -> dict[str, Any]:
-    return {
-        "requested": request.permissions,
-        "effective": "restricted",
-        "adapter": chosen.adapter.name,
-        "version": chosen.capabilities.version,
-        "active": True,
-        "profile": policy.profile,
-        "policy": policy.digest,
-        "network": policy.network,
-        "promises": list(kept(chosen.gaps)),
-        "gaps": [str(gap) for gap in chosen.gaps],
-        "accepted_gaps": sorted(policy.accepted_gaps),
-    }
 
 
 def _check_workspace(workspace: Path) -> None:
@@ -226,15 +220,6 @@ def _check_workspace(workspace: Path) -> None:
         raise NotFound(f"the workspace `{workspace}` does not exist", hint="create it, or name another")
 
 
-def _check_rights(workspace: Path) -> None:
-    """Refuse to start, as an administrator without rights, where only somebody else could write."""
-    if os.geteuid() == 0 and workspace.stat().st_uid != 0:
-        raise SandboxError(
-            f"`{workspace}` belongs to another user, who cannot get there, so that no command could write to it",
-            hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
-        )
-
-
 def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     """Refuse a program that does not exist behind the fence, with words that say so."""
     name = inner.argv[0] if inner.argv else ""
@@ -243,31 +228,16 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     else:
         search = inner.environment.get("PATH", "").split(os.pathsep)
         candidates = [inner.cwd / directory / name for directory in search if directory and name]
-    inside = [path for path in candidates if _is_inside(path, visible)]
-    if any(_is_program(path) for path in inside):
-        return
+    inside = [path for path in candidates if any(Path(os.path.normpath(path)).is_relative_to(root) for root in visible)]
+    for path in inside:
+        with suppress(OSError):
+            if stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK):
+                return
     if any(path.exists() for path in inside):
         raise AccessRefused(f"`{name}` is not executable", hint="name a program, or give the file to its interpreter")
     raise NotFound(
         f"`{name}` is not a program inside the sandbox", hint="only the system's programs and the workspace are there"
     )
-
-
-def _visible(machine: Machine) -> tuple[str, ...]:
-    interpreter = (str(machine.interpreter),) if machine.interpreter else ()
-    return (*machine.roots, *(link for link, _ in machine.links), *interpreter)
-
-
-def _is_inside(path: Path, visible: tuple[Path, ...]) -> bool:
-    place = Path(os.path.normpath(path))
-    return any(place.is_relative_to(root) for root in visible)
-
-
-def _is_program(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)
-    except OSError:
-        return False
 
 
 def egress_of(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | None:
@@ -298,11 +268,6 @@ def network_variables(egress: Egress | None) -> dict[str, str]:
     if egress is None:
         return {}
     return proxy_variables(named={rule.host for rule in policy_of(egress).allow})
-
-
-def network_evidence(egress: Egress | None) -> dict[str, Any]:
-    """The list itself, for whoever reads a result or approves a call."""
-    return {} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:

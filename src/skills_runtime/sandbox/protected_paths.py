@@ -11,6 +11,7 @@ import pwd
 import stat
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,21 +185,12 @@ def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: It
             names[identity[0]] = names.get(identity[0], 0) + 1
     found = (_identity(str(path)) for path in secrets)
     wanted = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
-    return set(_named(wanted, directories)) if wanted else set()
-
-
-def _named(wanted: set[Identity], directories: Iterable[str]) -> Iterable[Path]:
     numbers = {number for _, number in wanted}
-    for directory in directories:
-        try:
-            with os.scandir(directory) as entries:
-                alike = [entry.path for entry in entries if entry.inode() in numbers]
-        except OSError:
-            continue  # gone, or covered as a whole
-        for path in alike:
-            identity = _identity(path)
-            if identity is not None and identity[0] in wanted:
-                yield Path(path)
+    alike: list[str] = []
+    for directory in directories if wanted else ():
+        with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or covered as a whole
+            alike += [entry.path for entry in entries if entry.inode() in numbers]
+    return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in wanted}
 
 
 def _identity(path: str) -> tuple[Identity, int] | None:
@@ -492,7 +484,11 @@ def findings_for(policy: SandboxPolicy) -> Findings:
         missing = found.placeholder_directories
         hidden = tuple(path for path in found.hidden_directories if path not in missing)
         found = Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_extent(found))
-    return _joined((found, *(_of_opened(path, policy) for path in policy.opened)))
+    every = (found, *(_of_opened(path, policy) for path in policy.opened))
+    names = [name for name in Findings.__struct_fields__ if name not in ("complete", "kept_free")]
+    joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
+    complete, kept_free = (all(getattr(part, name) for part in every) for name in ("complete", "kept_free"))
+    return Findings(**joined, complete=complete, kept_free=kept_free)
 
 
 def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
@@ -513,14 +509,6 @@ def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
 def _extent(found: Findings) -> dict[str, Any]:
     """How far the survey got."""
     return {"unseen": found.unseen, "complete": found.complete}
-
-
-def _joined(parts: Iterable[Findings]) -> Findings:
-    every = tuple(parts)
-    names = [name for name in Findings.__struct_fields__ if name not in ("complete", "kept_free")]
-    joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
-    complete, kept_free = (all(getattr(part, name) for part in every) for name in ("complete", "kept_free"))
-    return Findings(**joined, complete=complete, kept_free=kept_free)
 
 
 def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:

@@ -73,10 +73,14 @@ class Seatbelt:
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
         """What the profile opens, and what there is now of what it denies by name."""
         del machine
-        protected = filter(_is_protected, protected_in(policy, findings))
-        hidden = filter(_is_hidden, hidden_in(policy, findings))
-        opened = opened_by(policy, READABLE)
-        return msgspec.structs.replace(opened, protected=tuple(protected), hidden=tuple(hidden))
+        secret = {*CREDENTIALS, RUNTIME_DIRECTORY}
+        return msgspec.structs.replace(
+            opened_by(policy, READABLE),
+            protected=tuple(path for path in protected_in(policy, findings) if path.name in READ_ONLY),
+            hidden=tuple(
+                path for path in hidden_in(policy, findings) if path.name.startswith(SECRETS) or path.name in secret
+            ),
+        )
 
 
 def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
@@ -89,7 +93,7 @@ def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
 
 def profile_text(policy: SandboxPolicy) -> str:
     """The profile; what comes later wins, so what is protected comes last."""
-    return "\n".join(_lines(policy)) + "\n"
+    return "".join(f"{line}\n" for line in _lines(policy))
 
 
 def _lines(policy: SandboxPolicy) -> Iterator[str]:
@@ -104,7 +108,8 @@ def _lines(policy: SandboxPolicy) -> Iterator[str]:
         yield f'(allow file-read* (subpath (param "READABLE_{number}")))'
     if policy.access == "write":
         yield '(allow file-write* (subpath (param "WORKSPACE")))'
-        yield from _protection()
+        for name in sorted(READ_ONLY):
+            yield f"(deny file-write* {_anywhere(name)})"
     yield f"(deny file-read* file-write* {_anywhere(SECRETS, open_end=True)})"
     for name in sorted((*CREDENTIALS, RUNTIME_DIRECTORY)):
         yield f"(deny file-read* file-write* {_anywhere(name)})"
@@ -115,19 +120,6 @@ def _lines(policy: SandboxPolicy) -> Iterator[str]:
 
 def _all(kind: str, names: tuple[str, ...]) -> str:
     return " ".join(f'({kind} "{name}")' for name in names)
-
-
-def _is_protected(path: Path) -> bool:
-    return path.name in READ_ONLY
-
-
-def _is_hidden(path: Path) -> bool:
-    return path.name.startswith(SECRETS) or path.name in CREDENTIALS or path.name == RUNTIME_DIRECTORY
-
-
-def _protection() -> Iterator[str]:
-    for name in sorted(READ_ONLY):
-        yield f"(deny file-write* {_anywhere(name)})"
 
 
 def _anywhere(name: str, *, open_end: bool = False) -> str:

@@ -117,11 +117,8 @@ def _headers(lines: Sequence[str]) -> Headers | Refused:
         if not _VALUE.fullmatch(value):
             return _odd("a header holds a control character")
         pairs.append((name.lower(), value.strip(" \t")))
-    return _consistent(Headers(tuple(pairs)))
-
-
-def _consistent(headers: Headers) -> Headers | Refused:
-    counts = Counter(name for name, _ in headers.pairs)
+    headers = Headers(tuple(pairs))
+    counts = Counter(name for name, _ in pairs)
     if disguised := next((name for name in counts if "_" in name and name.replace("_", "-") in ONCE), None):
         return _odd(f"the header `{disguised}` passes for another one")
     if repeated := next((name for name in ONCE if counts[name] > 1), None):
@@ -202,7 +199,12 @@ def parse_request(data: bytes, limit: int, tunnel: Authority | None = None) -> P
     if words is None:
         return _odd("the first line is not that of an HTTP/1.1 request")
     method, target, minor = words[1], words[2], int(words[3])
-    found = _inner_target(target, tunnel) if tunnel else _target(method, target)
+    if not tunnel:
+        found = _target(method, target)
+    elif (target.startswith("/") and "#" not in target) or target == "*":
+        found = tunnel, target
+    else:
+        found = Refused("request_invalid", "the target of a request in a tunnel is not a path", shown(target))
     if isinstance(found, Refused):
         return found
     authority, path = found
@@ -224,12 +226,6 @@ def _target(method: str, target: str) -> tuple[Authority, str] | Refused:
     if rest.startswith("/"):
         return authority, rest
     return authority, "*" if method == "OPTIONS" and not rest else f"/{rest}"
-
-
-def _inner_target(target: str, tunnel: Authority) -> tuple[Authority, str] | Refused:
-    if (target.startswith("/") and "#" not in target) or target == "*":
-        return tunnel, target
-    return Refused("request_invalid", "the target of a request in a tunnel is not a path", shown(target))
 
 
 def _checked(request: Request) -> Request | Refused:

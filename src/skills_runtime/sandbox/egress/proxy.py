@@ -10,11 +10,10 @@ from ipaddress import IPv4Address, IPv6Address
 
 from skills_runtime.sandbox.egress.authorizer import EgressAuthorizer
 from skills_runtime.sandbox.egress.http_exchange import Exchange
-from skills_runtime.sandbox.egress.http_messages import ESTABLISHED, Request, parse_request, refusal
+from skills_runtime.sandbox.egress.http_messages import ESTABLISHED, parse_request, refusal
 from skills_runtime.sandbox.egress.records import EgressPorts, Protocol
 from skills_runtime.sandbox.egress.rules import (
     Authority,
-    Host,
     Parsed,
     Refused,
     Stopped,
@@ -81,7 +80,8 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
                 connection = await _accepted(listener)
                 if connection is None:
                     break
-                _start(group, connection, authorizer, places)
+                serving = group.create_task(serve_connection(connection, authorizer))
+                serving.add_done_callback(partial(_let_go, connection, places))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
@@ -89,14 +89,9 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
         await authorizer.close()
 
 
-def _start(
-    group: asyncio.TaskGroup, connection: socket.socket, authorizer: EgressAuthorizer, places: asyncio.Semaphore
-) -> None:
-    def done(_: asyncio.Task[None]) -> None:
-        connection.close()  # a task that was cancelled before its first step could not do it
-        places.release()
-
-    group.create_task(serve_connection(connection, authorizer)).add_done_callback(done)
+def _let_go(connection: socket.socket, places: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
+    connection.close()  # a task that was cancelled before its first step could not do it
+    places.release()
 
 
 async def _accepted(listener: socket.socket) -> socket.socket | None:
@@ -152,20 +147,16 @@ async def _serve_http(client: Peer, authorizer: EgressAuthorizer) -> None:
         if request is None:
             return
         try:
-            keeps = await _pass_on(client, authorizer, request)
+            if request.method == "CONNECT":
+                await _open_tunnel(client, authorizer, "connect", request.authority, ESTABLISHED)
+                break
+            flow = await authorizer.pass_through("http", request.authority)
+            with flow, await flow.connect() as server:
+                keeps = await Exchange(client, server, request, flow, limits).run()
         except Stopped as stop:
             await client.farewell(refusal(stop.refused))
             return
     await client.farewell()
-
-
-async def _pass_on(client: Peer, authorizer: EgressAuthorizer, request: Request) -> bool:
-    if request.method == "CONNECT":
-        await _open_tunnel(client, authorizer, "connect", request.authority, ESTABLISHED)
-        return False
-    flow = await authorizer.pass_through("http", request.authority)
-    with flow, await flow.connect() as server:
-        return await Exchange(client, server, request, flow, authorizer.ports.limits).run()
 
 
 async def _serve_socks(client: Peer, authorizer: EgressAuthorizer) -> None:
@@ -235,31 +226,23 @@ def parse_socks_request(data: bytes) -> Parsed[Authority] | Wanting | Refused:
             return Wanting()
         if data[position] not in expected:
             return _odd(problem)
-    return _destination(data)
-
-
-def _destination(data: bytes) -> Parsed[Authority] | Wanting | Refused:
     if data[3] == _NAME and len(data) < 5:
         return Wanting()
     start, length = {_IPV4: (4, 4), _IPV6: (4, 16), _NAME: (5, data[4] if len(data) > 4 else 0)}[data[3]]
     end = start + length + 2
     if len(data) < end:
         return Wanting()
-    host = _host(data[3], data[start : end - 2])
+    raw = data[start : end - 2]
+    if data[3] != _NAME:
+        host = host_of(IPv4Address(raw) if data[3] == _IPV4 else IPv6Address(raw))
+    elif raw.isascii():
+        host = canonical_host(raw.decode("ascii"))
+    else:
+        host = Refused("host_invalid", "the host is not ASCII", shown(raw.decode("latin-1")))
     port = int.from_bytes(data[end - 2 : end], "big")
     if isinstance(host, Refused):
         return host
     return Parsed(Authority(host, port), end) if port else Refused("host_invalid", "the port is zero", host.text)
-
-
-def _host(kind: int, raw: bytes) -> Host | Refused:
-    if kind == _IPV4:
-        return host_of(IPv4Address(raw))
-    if kind == _IPV6:
-        return host_of(IPv6Address(raw))
-    if not raw.isascii():
-        return Refused("host_invalid", "the host is not ASCII", shown(raw.decode("latin-1")))
-    return canonical_host(raw.decode("ascii"))
 
 
 def reply(refused: Refused | None) -> bytes:

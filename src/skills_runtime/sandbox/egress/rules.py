@@ -140,7 +140,15 @@ def canonical_host(text: str) -> Host | Refused:
         if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
             return _no(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")
         return Host(lowered, "ipv4")
-    return _name(lowered.removesuffix("."))
+    labels: list[str] = []
+    for label in lowered.removesuffix(".").split("."):
+        found = _label(label)
+        if isinstance(found, Refused):
+            return Refused(found.kind, found.reason, shown(lowered.removesuffix(".")))
+        labels.append(found)
+    name = ".".join(labels)
+    too_long = f"is longer than {MAX_NAME} characters"
+    return Host(name) if len(name) <= MAX_NAME else _no(lowered.removesuffix("."), too_long)
 
 
 def split_authority(text: str, default_port: int | None = None) -> Authority | Refused:
@@ -169,17 +177,6 @@ def _ipv6(text: str) -> Host | Refused:
         return Host(f"[{IPv6Address(text[1:-1])}]", "ipv6")
     except AddressValueError:
         return _no(text, "is not an IPv6 address in brackets")
-
-
-def _name(text: str) -> Host | Refused:
-    labels: list[str] = []
-    for label in text.split("."):
-        found = _label(label)
-        if isinstance(found, Refused):
-            return Refused(found.kind, found.reason, shown(text))
-        labels.append(found)
-    name = ".".join(labels)
-    return Host(name) if len(name) <= MAX_NAME else _no(text, f"is longer than {MAX_NAME} characters")
 
 
 def _label(label: str) -> str | Refused:
@@ -256,7 +253,9 @@ def reach_of(address: Address) -> Reach:
     if address in METADATA or embedded(address) in METADATA:
         return "metadata"
     if isinstance(address, IPv4Address):
-        return _reach_4(address)
+        if any(address in network for network in _PRIVATE_4):
+            return "private"
+        return "special" if any(address in network for network in _SPECIAL_4) else "public"
     if address.scope_id is not None:
         return "special"
     if any(address in network for network in _PRIVATE_6):
@@ -286,12 +285,6 @@ def parse_address(text: str) -> Address | None:
     except ValueError:
         return None
     return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
-
-
-def _reach_4(address: IPv4Address) -> Reach:
-    if any(address in network for network in _PRIVATE_4):
-        return "private"
-    return "special" if any(address in network for network in _SPECIAL_4) else "public"
 
 
 Scope = Literal["exact", "below", "all"]

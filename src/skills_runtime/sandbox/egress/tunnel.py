@@ -67,9 +67,17 @@ def parse_server_name(data: bytes) -> Parsed[Host] | Wanting | Refused:
         if isinstance(found, Wanting):
             return found
         message, used = found
-        return _named(message, used)
+        extensions = dict(_extensions(message))
+        if any(number in extensions for number in _ENCRYPTED):
+            return Refused("name_mismatch", "TLS hides the server name (Encrypted Client Hello)")
+        if _SERVER_NAME not in extensions:
+            return Refused("name_mismatch", "TLS names no server (no SNI)")
+        host = canonical_host(_server_name(extensions[_SERVER_NAME]))
     except _Malformed as error:
         return Refused("request_invalid", f"this is not the beginning of TLS: {error}")
+    if isinstance(host, Refused):
+        return Refused("name_mismatch", f"TLS names a server that cannot be one: {host.reason}", host.about)
+    return Parsed(host, used)
 
 
 def _message(data: bytes) -> tuple[bytes, int] | Wanting:
@@ -108,18 +116,6 @@ def _length_of(message: bytes) -> int:
     if length > MAX_HELLO:
         raise _Malformed("the ClientHello is too long")
     return length
-
-
-def _named(message: bytes, used: int) -> Parsed[Host] | Refused:
-    extensions = dict(_extensions(message))
-    if any(number in extensions for number in _ENCRYPTED):
-        return Refused("name_mismatch", "TLS hides the server name (Encrypted Client Hello)")
-    if _SERVER_NAME not in extensions:
-        return Refused("name_mismatch", "TLS names no server (no SNI)")
-    host = canonical_host(_server_name(extensions[_SERVER_NAME]))
-    if isinstance(host, Refused):
-        return Refused("name_mismatch", f"TLS names a server that cannot be one: {host.reason}", host.about)
-    return Parsed(host, used)
 
 
 def _extensions(message: bytes) -> Iterator[tuple[int, bytes]]:

@@ -25,24 +25,19 @@ class ChangedMeanwhile(Exception):
 def check_places(mounts: "Iterable[Mount]") -> None:
     """See that everything which will be covered is there, and that no link leads to it."""
     seen = {b"", b"/"}
-    for _, _, place in mounts:
-        for path in _way(place, seen):
+    for _, _, path in mounts:
+        above: list[bytes] = []
+        while path not in seen:
+            seen.add(path)
+            above.append(path)
+            path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
+        for each in reversed(above):  # the highest first
             try:
-                mode = os.lstat(path).st_mode
+                mode = os.lstat(each).st_mode
             except OSError as error:
                 raise ChangedMeanwhile from error
             if stat.S_ISLNK(mode):
                 raise ChangedMeanwhile
-
-
-def _way(path: bytes, seen: "set[bytes]") -> "list[bytes]":
-    """The path and the directories above it that were not looked at yet, the highest first."""
-    found: list[bytes] = []
-    while path not in seen:
-        seen.add(path)
-        found.append(path)
-        path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
-    return found[::-1]
 
 
 class Planned:

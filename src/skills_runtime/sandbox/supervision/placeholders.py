@@ -48,7 +48,7 @@ class Placeholders:
                     _remove(named, lambda named, held=descriptor: _unlink(named, held))
             os.close(descriptor)
         for descriptor, named in self._directories.items():
-            if _alone(descriptor) and not _remove(named, _remove_directory):
+            if _alone(descriptor) and not _remove(named, lambda named: os.rmdir(named[1], dir_fd=named[0])):
                 with suppress(OSError):  # somebody uses it: then it is theirs
                     os.fchmod(descriptor, KEPT_MODE)
             os.close(descriptor)
@@ -195,10 +195,6 @@ def _unlink(named: Named, descriptor: int) -> None:
         return
     if os.path.samestat(found, os.fstat(descriptor)):
         os.unlink(name, dir_fd=parent)
-
-
-def _remove_directory(named: Named) -> None:
-    os.rmdir(named[1], dir_fd=named[0])
 
 
 def _is_placeholder(parent: int, name: str, mode: int) -> bool:

@@ -99,17 +99,15 @@ def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
         with open(f"/proc/{process}/smaps", "rb") as file:
             for line in file:
                 if b"-" in line.partition(b" ")[0]:
-                    key = _file(line) if IN_MEMORY.encode() in line else None
+                    key = None
+                    if IN_MEMORY.encode() in line:
+                        device, number = line.split(None, 5)[3:5]
+                        major, minor = device.split(b":")
+                        key = os.makedev(int(major, 16), int(minor, 16)), int(number)
                 elif key is not None and line.startswith(b"Pss:"):
                     mapped[key] = mapped.get(key, 0) + int(line.split()[1]) * KIBIBYTE
     except OSError:
         return
-
-
-def _file(line: bytes) -> "Key":
-    device, number = line.split(None, 5)[3:5]
-    major, minor = device.split(b":")
-    return os.makedev(int(major, 16), int(minor, 16)), int(number)
 
 
 INTERVAL = 0.05
@@ -136,7 +134,11 @@ class Watching:
         began = time.monotonic()
         if not self.active or began < self._next:
             return None
-        found = self._found(processes)
+        found = None
+        if self._disk is not None and self._disk.exceeded(processes):
+            found = "disk"
+        elif self._memory is not None and uses_more_than(self._memory, [one.pid for one in processes()]):
+            found = "memory"
         now = time.monotonic()
         self._next = now + max(INTERVAL, LEISURE * (now - began))
         return found
@@ -144,13 +146,6 @@ class Watching:
     def exceeded_at_last(self) -> "str | None":
         """The limit that was exceeded without anybody having seen it, once nothing is left that could use more."""
         return "disk" if self._disk is not None and self._disk.exceeded(list) else None
-
-    def _found(self, processes: Processes) -> "str | None":
-        if self._disk is not None and self._disk.exceeded(processes):
-            return "disk"
-        if self._memory is not None and uses_more_than(self._memory, [one.pid for one in processes()]):
-            return "memory"
-        return None
 
 
 class _Disk:

@@ -74,7 +74,11 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
             [raw(word) for word in request["argv"]],
             {raw(name): raw(value) for name, value in request["environment"].items()},
             file_actions=[
-                *(_terminal(standard) if request["terminal"] and not request["takes_terminal"] else _pipes(standard)),
+                *(
+                    _terminal(standard)
+                    if request["terminal"] and not request["takes_terminal"]
+                    else [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(standard)]
+                ),
                 *[(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + place) for place, descriptor in enumerate(inputs)],
                 *limiting.handed_over(),
             ],
@@ -149,7 +153,12 @@ class Limiting:
         if asked is None:
             return
         self._told, tells = os.pipe2(os.O_CLOEXEC)
-        waits, self._go = _endless_pipe()
+        # A pipe that never ends for its reader, who holds a writing end as well: a dead writer is no word to begin.
+        reads, self._go = os.pipe2(os.O_CLOEXEC)
+        try:
+            waits = os.open(f"/proc/self/fd/{reads}", os.O_RDWR | os.O_CLOEXEC)
+        finally:
+            os.close(reads)
         self._ours, self._theirs = [self._told, self._go], [tells, waits]
         if withheld is not None:
             self.input, self._last = os.pipe2(os.O_CLOEXEC)
@@ -209,13 +218,14 @@ class Limiting:
 
     def _first_process(self) -> int:
         deadline, text = time.monotonic() + SETUP_SECONDS, b""
-        while (number := _number_in(text)) is None:
+        while True:
+            with suppress(ValueError):  # not all of it has come
+                return json.loads(text)["child-pid"]
             if not select.select([self._told], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
             if not (piece := os.read(self._told, 4096)):
                 raise EndedEarly
             text += piece
-        return number
 
     @staticmethod
     def _close(descriptors: "list[int]") -> None:
@@ -229,15 +239,6 @@ class EndedEarly(Exception):
 
 class Fallen(EndedEarly):
     """The fence ended while it was put up, and is left to say so: without what was withheld it begins nothing."""
-
-
-def _endless_pipe() -> "tuple[int, int]":
-    """A pipe that never ends for its reader, who holds a writing end as well: a dead writer is no word to begin."""
-    reads, writes = os.pipe2(os.O_CLOEXEC)
-    try:
-        return os.open(f"/proc/self/fd/{reads}", os.O_RDWR | os.O_CLOEXEC), writes
-    finally:
-        os.close(reads)
 
 
 @contextmanager
@@ -298,13 +299,6 @@ def _as_its_owner(process: int, values: "list[tuple[str, int]]") -> None:
         raise OSError(refused, os.strerror(abs(refused)))
 
 
-def _number_in(text: bytes) -> "int | None":
-    try:
-        return json.loads(text)["child-pid"]
-    except ValueError:  # not all of it has come
-        return None
-
-
 def _input(data: bytes) -> int:
     """A descriptor from which the program can read this."""
     made = os.memfd_create("input")
@@ -318,10 +312,6 @@ def _input(data: bytes) -> int:
 
 def _moved(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
-
-
-def _pipes(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
-    return [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
 
 
 def _terminal(streams: Sequence[int]) -> "list[tuple[Any, ...]]":

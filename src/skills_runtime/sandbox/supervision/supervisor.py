@@ -47,7 +47,12 @@ def supervise(control: socket.socket) -> None:
 
 def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     """Start a command and keep it until nothing of it is left; true when another one may follow."""
-    streams = _streams(control)
+    try:
+        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)  # they go before each request
+    except ConnectionResetError:
+        streams = []
+    for stream in streams:
+        os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
     hearing = Hearing(control)
     request = hearing.first()
     if request is None:
@@ -113,7 +118,9 @@ class _Supervision:
         while True:
             self._reap()
             if self._alone:
-                self._watch_at_last()
+                # Tell of what was too quick to be seen, unless something else has ended the command.
+                if not self._ended and (limit := self._watching.exceeded_at_last()):
+                    tell(self._control, {"exceeded": limit})
                 return set()
             self._watch()
             survivors = self._press()
@@ -181,11 +188,6 @@ class _Supervision:
             tell(self._control, {"exceeded": limit})
             self._ended = True
             self._kill_at = time.monotonic()
-
-    def _watch_at_last(self) -> None:
-        """Tell of what was too quick to be seen, unless something else has ended the command."""
-        if not self._ended and (limit := self._watching.exceeded_at_last()):
-            tell(self._control, {"exceeded": limit})
 
     def _askable(self) -> "list[tree.Process]":
         """Everybody but the processes of the fence: without them nobody could end in peace."""
@@ -265,17 +267,6 @@ def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
 
 def _paths(texts: "list[str]") -> "list[str]":
     return [os.fsdecode(raw(text)) for text in texts]
-
-
-def _streams(control: socket.socket) -> "list[int]":
-    """Wait for the descriptors that go before each request; none when the runtime has gone."""
-    try:
-        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
-    except ConnectionResetError:
-        return []
-    for stream in streams:
-        os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
-    return streams
 
 
 def wake_on_child_exit() -> int:

@@ -70,32 +70,27 @@ def topmost(processes: Table, root: int, *, generations: int) -> "set[int]":
 
 def marked(processes: Table, assignment: bytes) -> list[Process]:
     """The living processes that were started with this assignment in their environment."""
-    return [process for process in processes.values() if _carries(process.pid, assignment)]
-
-
-def _carries(pid: int, assignment: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return assignment in file.read().split(b"\0")
-    except OSError:
-        return False
+    found: list[Process] = []
+    for process in processes.values():
+        with suppress(OSError), open(f"/proc/{process.pid}/environ", "rb") as file:
+            if assignment in file.read().split(b"\0"):
+                found.append(process)
+    return found
 
 
 def send(processes: Iterable[Process], number: int) -> set[int]:
     """Signal these processes; the numbers of those this user may not signal come back."""
-    return {process.pid for process in processes if not _delivered(process, number)}
-
-
-def _delivered(process: Process, number: int) -> bool:
-    with suppress(ProcessLookupError):
-        # What the descriptor names cannot change any more, so the look after it is opened decides.
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            now = look(process.pid)
-            if now is not None and now.started == process.started:
-                signal.pidfd_send_signal(descriptor, number)
-        except PermissionError:
-            return False
-        finally:
-            os.close(descriptor)
-    return True
+    refused: set[int] = set()
+    for process in processes:
+        with suppress(ProcessLookupError):
+            # What the descriptor names cannot change any more, so the look after it is opened decides.
+            descriptor = os.pidfd_open(process.pid)
+            try:
+                now = look(process.pid)
+                if now is not None and now.started == process.started:
+                    signal.pidfd_send_signal(descriptor, number)
+            except PermissionError:
+                refused.add(process.pid)
+            finally:
+                os.close(descriptor)
+    return refused
