@@ -48,6 +48,10 @@ class Opener(Protocol):
         """Where everything is collected."""
         ...
 
+    def knows(self, name: str) -> bool:
+        """Tell whether anything is known of a program."""
+        ...
+
     def command(self, script: Script, words: list[Word], scene: CommandContext) -> None:
         """Judge one simple command."""
         ...

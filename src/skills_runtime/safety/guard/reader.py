@@ -33,6 +33,10 @@ class Reader:
         self.found = Findings()
         self._environment = environment
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a table or a judge knows a program."""
+        return programs.is_known(name) or judge_for(name) is not None
+
     def script(self, script: Script, scene: CommandContext) -> None:
         """Read a whole script."""
         read_script(self, script, scene, self._environment)

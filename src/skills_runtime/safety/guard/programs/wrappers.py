@@ -6,7 +6,7 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import is_known, risk_of_variable
+from skills_runtime.safety.guard.known_programs import risk_of_variable
 from skills_runtime.safety.guard.paths import writing
 from skills_runtime.safety.guard.programs.options import judge_options
 from skills_runtime.safety.guard.words import HOLE, Word, names, unknown_word
@@ -325,8 +325,6 @@ def assignments(call: Call, words: list[Word]) -> None:
 
 def guess(call: Call, words: list[Word]) -> None:
     """Judge what could be a command inside of words that are not understood: the first name that is known."""
-    from skills_runtime.safety.guard.programs.table import judge_for
-
     plausible = [
         index
         for index, word in enumerate(words[:_MAX_GUESSES])
@@ -335,7 +333,7 @@ def guess(call: Call, words: list[Word]) -> None:
     if not plausible or call.scene.depth >= _MAX_GUESSED_DEPTH:
         return
     bases = {index: (words[index].value or "").rpartition("/")[2] for index in plausible}
-    known = (index for index, name in bases.items() if is_known(name) or judge_for(name))
+    known = (index for index, name in bases.items() if call.opener.knows(name))
     call.run(words[next(known, plausible[0]) :])
 
 
