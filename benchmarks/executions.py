@@ -14,7 +14,7 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.executions import Executor, Supplies, stages_in_memory
 from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox import fence_for
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.skills import FilesystemSource, Library, Origin, Skill
 
 ROUNDS = 200
@@ -94,7 +94,7 @@ def _spent() -> float:
     """CPU seconds of this process and of everything below it, ended or not; fences are below this one too."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
-    for process in tree.below(tree.table(), os.getpid()):
+    for process in process_tree.below(process_tree.table(), os.getpid()):
         try:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

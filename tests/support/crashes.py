@@ -57,7 +57,7 @@ from skills_runtime.ports import (
 from skills_runtime.runs import RunPaths, check_id, is_legal_id, runs_root
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.run import Run, open_run
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.testing import FakeModel, FaultyDisk, says
 from skills_runtime.testing.inbox import InMemoryInbox
 from tests.support.agents import Doing, agent_in, calls, writes
@@ -478,7 +478,7 @@ class Hanging:
 
     def alive(self) -> list[int]:
         """The processes of the run that still live, whoever their parent is."""
-        return [process.pid for process in tree.marked(tree.table(), f"{TAG}={self._tag}".encode())]
+        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self._tag}".encode())]
 
     def expect_word(self, fifo: Path) -> None:
         """Count as arrived when a command writes to this pipe."""

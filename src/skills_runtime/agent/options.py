@@ -15,7 +15,7 @@ from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbo
 from skills_runtime.runs import LogPorts
 from skills_runtime.runs.spec import SessionTask
 from skills_runtime.safety import Rules
-from skills_runtime.safety.gate import Known
+from skills_runtime.safety.gate import KnownVerdicts
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for as long as this agent is there."""
     rules: Rules | None = None
     """What decides on calls; nothing means what the settings and the rule files say."""
-    known: Known = {}
+    known: KnownVerdicts = {}
     """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
     secrets: Secrets | None = None
     """What must not be shown; nothing means what the environment tells."""

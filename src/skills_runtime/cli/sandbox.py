@@ -243,11 +243,11 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
 
 def _network(profile: str, egress: Egress) -> dict[str, Any]:
     """The allow-list, with any profile that hosts are named for; a list that names none lets nothing pass."""
-    from skills_runtime.sandbox.egress.gateway import policy_of  # slow, and help needs none of it
+    from skills_runtime.sandbox.egress.gateway import compile_egress  # slow, and help needs none of it
 
     listed = egress.allow or egress.allow_private or profile == "workspace-net"
     if listed or egress.deny:
-        policy_of(egress)  # refuses a rule that cannot be used, also where it would change nothing
+        compile_egress(egress)  # refuses a rule that cannot be used, also where it would change nothing
     return {"network": "allow-list", "egress": egress} if listed else {}
 
 

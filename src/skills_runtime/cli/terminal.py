@@ -25,7 +25,7 @@ from skills_runtime.engine.run_control import chosen_answer
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
-from skills_runtime.safety.approvals.request import Scope
+from skills_runtime.safety.approvals.request import RuleScope
 from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable, readable_line
 
@@ -35,7 +35,7 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 _PIECE = 4096
 YES = "yes"
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
-SCOPE_WORDS: Mapping[str, Scope] = {"run": "run", "skill": "skill", "you": "user"}
+SCOPE_WORDS: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
 """How far a rule reaches, as people say it."""
 INDENT = 5
 ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))

@@ -13,7 +13,7 @@ from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox,
 from skills_runtime.projections import RunView
 from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
-from skills_runtime.safety.approvals.request import Scope, as_recorded, proposed_rule
+from skills_runtime.safety.approvals.request import RuleScope, propose_rule, rule_record
 from skills_runtime.safety.policy import Rule, add_rule
 from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.text import title_of
@@ -112,7 +112,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     arguments: dict[str, Any] | None = None
     """Run the call with these arguments instead."""
-    rule: Scope | None = None
+    rule: RuleScope | None = None
     """Also allow such calls: for the rest of the run, or always, by the same skill or by anything."""
 
     def decision_on(self, approval: OpenApproval) -> Decision:
@@ -121,7 +121,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
         if self.rule is not None:
             if self.decision != "approved" or self.arguments is not None:
                 raise ValidationFailed("a rule goes with a plain `approved`")
-            rule = as_recorded(rule_for(approval.request(), self.rule), self.rule)
+            rule = rule_record(rule_for(approval.request(), self.rule), self.rule)
         return Decision(
             decision=self.decision, note=self.note, decided_by=self.decided_by, arguments=self.arguments, rule=rule
         )
@@ -198,28 +198,28 @@ def rule_file_of(resolved: Resolved) -> Path:
 
 def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:
     """The rules that could be added, as they would be written, or why there is none."""
-    scopes: tuple[Scope, ...] = ("run", "skill") if request.intent.skill else ("run", "user")
+    scopes: tuple[RuleScope, ...] = ("run", "skill") if request.intent.skill else ("run", "user")
     try:
-        rules: list[tuple[Scope, Rule]] = [(scope, rule_for(request, scope)) for scope in scopes]
+        rules: list[tuple[RuleScope, Rule]] = [(scope, rule_for(request, scope)) for scope in scopes]
     except ValidationFailed as error:
         return [], error.message
     return [
-        {"scope": scope, "text": as_recorded(rule, scope)["text"], "file": None if scope == "run" else str(rule_file)}
+        {"scope": scope, "text": rule_record(rule, scope)["text"], "file": None if scope == "run" else str(rule_file)}
         for scope, rule in rules
     ], ""
 
 
-def approve_with_rule(request: ApprovalRequest, scope: Scope, rule_file: Path | None) -> Decision:
+def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Path | None) -> Decision:
     """Approve a call and add the rule that allows such calls; one that outlives the run is in the file already."""
     rule = rule_for(request, scope)
     if scope in LASTING and rule_file is not None:
         add_rule(rule_file, rule)
-    return Decision(decision="approved", rule=as_recorded(rule, scope))
+    return Decision(decision="approved", rule=rule_record(rule, scope))
 
 
-def rule_for(request: ApprovalRequest, scope: Scope) -> Rule:
+def rule_for(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """The rule that allows such a call from now on; of a call of high risk none is made."""
     if request.risk.get("level") == "high":
         hint = "approve it once, or write a rule yourself"
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint=hint)
-    return proposed_rule(request, scope)
+    return propose_rule(request, scope)

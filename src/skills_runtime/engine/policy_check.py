@@ -10,12 +10,12 @@ from skills_runtime.config import Resolved
 from skills_runtime.engine.approvals import rule_previews
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
-from skills_runtime.safety.approvals.request import request_of, shown_to_approver
+from skills_runtime.safety.approvals.request import approval_request_of, build_request
 from skills_runtime.safety.policy import Ask, Verdict, decide
 from skills_runtime.safety.policy.rule import SafetyMode
 from skills_runtime.safety.policy.rule_files import user_rule_file
 from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
-from skills_runtime.safety.sanitize import PLAIN
+from skills_runtime.safety.sanitize import PLAIN_FINGERPRINT
 
 
 def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:
@@ -79,7 +79,7 @@ def _rules(
     if not isinstance(verdict, Ask):
         return [], ""
     intent = preview.intent or Intent()
-    wanted = request_of(preview.spec, arguments, intent, preview.facts, verdict, PLAIN)
-    request = shown_to_approver(wanted, approval_id="", run_id="", call_id="", expires_at="")
+    wanted = build_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
+    request = approval_request_of(wanted, approval_id="", run_id="", call_id="", expires_at="")
     rules, no_rule = rule_previews(request, user_rule_file(resolved))
     return [one for one in rules if one["scope"] != "run"], no_rule

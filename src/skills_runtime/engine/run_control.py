@@ -17,7 +17,7 @@ from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view
 from skills_runtime.runs.run import opened_run
-from skills_runtime.safety.approvals.asking import lateness
+from skills_runtime.safety.approvals.asking import explain_late_decision
 
 MAX_KEY_CHARS = 256
 
@@ -96,7 +96,7 @@ class RunControl:
         asked = _approval(view, approval_id)
         if approval_key not in (None, asked.approval_key):
             raise ApprovalStale(f"`{asked.approval_id}` is not about what you saw any more")
-        if late := lateness(asked, self._ports.clock.now()):
+        if late := explain_late_decision(asked, self._ports.clock.now()):
             raise ApprovalStale(late)
         body = {
             "run_id": view.state.run_id,

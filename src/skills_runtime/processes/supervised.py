@@ -15,7 +15,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 
 MARKER = "SKILLS_RUNTIME_PROCESS"
 """The environment variable by which the processes of a command can be recognised."""
@@ -139,9 +139,13 @@ class Supervised:
         assignment = f"{MARKER}={self._start.marker}".encode()
         refused: set[int] = set()
         while self._lost and (
-            strays := [process for process in tree.marked(tree.table(), assignment) if process.pid not in refused]
+            strays := [
+                process
+                for process in process_tree.marked(process_tree.table(), assignment)
+                if process.pid not in refused
+            ]
         ):
-            refused |= tree.send(strays, SIGKILL)
+            refused |= process_tree.send(strays, SIGKILL)
             await asyncio.sleep(_STRAY_SECONDS)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from skills_runtime.safety.guard import Facts
 from skills_runtime.safety.policy import Deny, Rules, decide
 
 
-def screened(files: Files, rules: Rules, tool: str) -> Files:
+def restrict_files(files: Files, rules: Rules, tool: str) -> Files:
     """The files as a tool may reach them; the very same where no rule denies a path."""
     denying = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
     if not denying:

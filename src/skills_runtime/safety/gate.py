@@ -14,7 +14,7 @@ from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections.approvals import Approvals, Settled
 from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, void
-from skills_runtime.safety.approvals.request import Wanted, request_of
+from skills_runtime.safety.approvals.request import Wanted, build_request
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, Verdict, decide, load_rules
 from skills_runtime.safety.policy.decide import BY_MODE, is_listed
@@ -40,7 +40,7 @@ NEVER_CONFINED = frozenset(
 """Tools by which a model finds out what to do, and ends what confines it."""
 
 
-Known = dict[tuple[str, Effect], Verdict]
+KnownVerdicts = dict[tuple[str, Effect], Verdict]
 """Verdicts by the name and the effect of a tool."""
 
 
@@ -69,7 +69,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
-    known: Known = {}
+    known: KnownVerdicts = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
     def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
@@ -152,7 +152,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     def _wanted(self, tool: Tool, arguments: Mapping[str, Any], asks: Ask, intent: Intent | None) -> Wanted:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
-        return request_of(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
+        return build_request(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
 
 
 def with_real_places(intent: Intent | None) -> Intent | None:

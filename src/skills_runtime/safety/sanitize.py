@@ -34,19 +34,23 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
-PLAIN = Fingerprint()
+PLAIN_FINGERPRINT = Fingerprint()
 VARIABLES = "env"
 """The argument in which tools take environment variables."""
 
 
-def sanitize(spec: ToolSpec | None, arguments: Mapping[str, Any], fingerprint: Fingerprint = PLAIN) -> dict[str, Any]:
+def sanitize(
+    spec: ToolSpec | None, arguments: Mapping[str, Any], fingerprint: Fingerprint = PLAIN_FINGERPRINT
+) -> dict[str, Any]:
     """The arguments with hidden and unknown ones replaced by their size and digest; of an unknown tool, all of them."""
     declared: Any = spec.parameters.get("properties", arguments) if spec is not None else ()
     hidden = spec.hidden_arguments if spec is not None else ()
     return conceal(arguments, {name for name in arguments if name in hidden or name not in declared}, fingerprint)
 
 
-def conceal(values: Mapping[str, Any], hidden: Collection[str], fingerprint: Fingerprint = PLAIN) -> dict[str, Any]:
+def conceal(
+    values: Mapping[str, Any], hidden: Collection[str], fingerprint: Fingerprint = PLAIN_FINGERPRINT
+) -> dict[str, Any]:
     """The values with the hidden ones replaced by their size and digest."""
     shown: dict[str, Any] = {}
     for name, value in values.items():

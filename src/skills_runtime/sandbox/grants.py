@@ -158,7 +158,7 @@ def refuse_ungrantable(
             raise _refusal(f"the limit `{limit.name}` cannot be {limit.value}", limit.name)
 
 
-def combined(grants: Iterable[Grant]) -> Grant:
+def combine_grants(grants: Iterable[Grant]) -> Grant:
     """One grant that opens what several open, each thing once and the highest of each limit."""
     every = tuple(grants)
     highest: dict[str, RaisedLimit] = {}

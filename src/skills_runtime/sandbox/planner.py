@@ -16,7 +16,7 @@ from skills_runtime.ports import Egress, Grant, ProcessRequest, Sandbox, Sandbox
 from skills_runtime.ports.files import FileAccess
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
-from skills_runtime.sandbox.egress.gateway import interpreter_for, policy_of, proxy_variables, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import compile_egress, interpreter_for, proxy_variables, stage_source, staged
 from skills_runtime.sandbox.grants import control_directories, granted, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
@@ -267,7 +267,7 @@ def network_variables(egress: Egress | None) -> dict[str, str]:
     """The variables by which programs find the proxy; also the moment at which a rule that cannot be used is told."""
     if egress is None:
         return {}
-    return proxy_variables(named={rule.host for rule in policy_of(egress).allow})
+    return proxy_variables(named={rule.host for rule in compile_egress(egress).allow})
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:

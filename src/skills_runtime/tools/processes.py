@@ -65,7 +65,7 @@ def explain_denials(
     if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
         return result
     from skills_runtime.sandbox.denials import ProcessOutcome
-    from skills_runtime.sandbox.grants import combined
+    from skills_runtime.sandbox.grants import combine_grants
 
     outcome = ProcessOutcome(
         cwd=asked.cwd,
@@ -82,7 +82,7 @@ def explain_denials(
         return result
     if not grantable:
         denials = tuple(msgspec.structs.replace(one, grant=None) for one in denials)
-    grant = combined(one.grant for one in denials if one.grant is not None)
+    grant = combine_grants(one.grant for one in denials if one.grant is not None)
     facts: dict[str, Any] = {
         "denials": [
             {"what": one.what, "target": one.target, "certainty": one.certainty, "sentence": one.sentence}
@@ -92,7 +92,7 @@ def explain_denials(
     }
     way = ""
     if grant:
-        facts["grant"] = as_arguments(combined([*([asked.grant] if asked.grant else []), grant]))
+        facts["grant"] = as_arguments(combine_grants([*([asked.grant] if asked.grant else []), grant]))
         way = f" To {grant}, call again with the `grant` of this result; a person is asked."
     note = f"[the sandbox: {' '.join(one.sentence for one in denials)}{way}]"
     return msgspec.structs.replace(

@@ -15,7 +15,7 @@ import yaml
 from skills_runtime.processes.server.client import server_info
 from skills_runtime.processes.server.directory import NoServer, Place
 from skills_runtime.runtime.client import RuntimeClient
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 
 PATIENCE_MS = 30_000
 PYTHON = sys.executable
@@ -83,7 +83,7 @@ def alive(pid: int) -> bool:
 
 def keepers(server: int) -> list[int]:
     """The launcher and the supervisors of a server, the launcher first."""
-    table = tree.table()
+    table = process_tree.table()
     launchers = [one.pid for one in table.values() if one.parent == server]
     return [*launchers, *(one.pid for one in table.values() if one.parent in launchers)]
 

@@ -14,7 +14,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -128,7 +128,9 @@ def test_a_command_ends_with_its_supervisor(workspace: Path) -> None:
         command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
         running = asyncio.ensure_future(execute(command, LIMITS, on_output=lambda _stream, _piece: begun.set()))
         await begun.wait()
-        (sandbox,) = [one for one in tree.below(tree.table(), os.getpid()) if _runs(one.pid, "bwrap")][:1]
+        (sandbox,) = [one for one in process_tree.below(process_tree.table(), os.getpid()) if _runs(one.pid, "bwrap")][
+            :1
+        ]
         watched = os.pidfd_open(sandbox.pid)
         os.kill(sandbox.parent, signal.SIGKILL)
         assert select.select([watched], [], [], 30)[0]

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from skills_runtime.runs import RunPaths, runs_root
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.e2e.service.killable import SKILLS, WITH_PROCESS, serve_until_killed
 from tests.e2e.service.subreaper import outlast, strays
 from tests.support.children import Child, Zygote
@@ -45,7 +45,7 @@ class World:
         """Start a server, in a process that has imported everything already: no time for fifty full starts."""
         child = self._server.enter_context(self._nursery.child(serve_until_killed, self.workspace, self.port))
         self._child, self._own = child, (child.pid,)
-        started = tree.look(child.pid)
+        started = process_tree.look(child.pid)
         assert started is not None
         self._below = started.parent
 

@@ -8,16 +8,20 @@ import sys
 import time
 from collections.abc import Iterable
 
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.sandbox.supervision.supervisor import adopt_orphans
 
 ADOPTING = (sys.executable, "-m", "tests.e2e.service.subreaper")
 PATIENCE_SECONDS = 60.0
 
 
-def strays(root: int, *, without: Iterable[int]) -> list[tree.Process]:
+def strays(root: int, *, without: Iterable[int]) -> list[process_tree.Process]:
     """The living processes below one that adopts, leaving out those that belong there with everything below them."""
-    return [one for one in tree.below(tree.table(), root, without=frozenset(without)) if not _is_dead(one.pid)]
+    return [
+        one
+        for one in process_tree.below(process_tree.table(), root, without=frozenset(without))
+        if not _is_dead(one.pid)
+    ]
 
 
 def outlast(root: int, *, without: Iterable[int]) -> list[str]:

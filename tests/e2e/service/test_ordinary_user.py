@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.e2e.service.servers import Service, serving, write_python
 from tests.support import ROOT
 from tests.support.users import NOBODY, Unprivileged
@@ -81,7 +81,7 @@ def test_everything_works_is_private_and_ends(service: Service) -> None:
     home = service.artifacts.parent
     assert (home / "who.txt").stat().st_uid == service.state.stat().st_uid == (NOBODY if AS_USER else os.geteuid())
     assert exposed(service.state, service.artifacts, home / ".skills_runtime_sdk") == []
-    below = tree.below(tree.table(), service.process.pid)
+    below = process_tree.below(process_tree.table(), service.process.pid)
     assert below
     service.process.terminate()
     assert service.process.wait(60) == 0

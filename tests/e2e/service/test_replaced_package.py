@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import skills_runtime
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.e2e.service.servers import Service, serving, write_python, write_skill
 
 COLD = {"name": "cold", "description": "Never waited for.", "runtime": {"type": "shell", "warm": False}}
@@ -43,7 +43,7 @@ def answers(service: Service) -> list[object]:
 
 def launcher_of(service: Service) -> int:
     """The only child of a service that has executed nothing."""
-    found = [one.pid for one in tree.table().values() if one.parent == service.process.pid]
+    found = [one.pid for one in process_tree.table().values() if one.parent == service.process.pid]
     assert len(found) == 1
     return found[0]
 

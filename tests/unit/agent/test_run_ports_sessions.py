@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.agent import AgentBuilder
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import SandboxPlan
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.testing import FakeModel, says
 from skills_runtime.tools.exec_sessions import ExecSessions
 from tests.support.agents import Answering, calls, payloads_of
@@ -40,7 +40,7 @@ def plan(place: Path, tag: str, *argv: str) -> SandboxPlan:
 
 
 def alive(tag: str) -> list[int]:
-    return [process.pid for process in tree.marked(tree.table(), f"TAG={tag}".encode())]
+    return [process.pid for process in process_tree.marked(process_tree.table(), f"TAG={tag}".encode())]
 
 
 def test_a_session_goes_on_in_the_next_run(tmp_path: Path) -> None:

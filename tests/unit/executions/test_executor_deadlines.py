@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.errors import Busy
 from skills_runtime.executions import Executor
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.unit.executions.conftest import MakeSkill
 from tests.unit.executions.samples import ECHO, an_executor
 
@@ -19,7 +19,7 @@ FOREVER = "import time\nprint('[1]', flush=True)\ntime.sleep(1000)\n"
 
 def sleeping(seconds: str) -> bool:
     """Whether a process sleeps for just so long."""
-    for pid in tree.table():
+    for pid in process_tree.table():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:

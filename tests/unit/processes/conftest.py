@@ -12,7 +12,7 @@ import pytest
 
 from skills_runtime.processes import Command, shell_command
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 
 TAG = "TEST_TAG"
 PATIENCE_MS = 10_000
@@ -37,7 +37,7 @@ class Tagged:
 
     def alive(self) -> list[int]:
         """The processes with the tag that still live, whoever their parent is."""
-        return [process.pid for process in tree.marked(tree.table(), f"{TAG}={self.tag}".encode())]
+        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self.tag}".encode())]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def command(tmp_path: Path) -> Tagged:
 def children() -> set[int]:
     """The processes this one is the parent of, zombies too."""
     own = os.getpid()
-    return {process.pid for process in tree.table().values() if process.parent == own}
+    return {process.pid for process in process_tree.table().values() if process.parent == own}
 
 
 def descriptors(*, sockets: bool) -> dict[str, str]:

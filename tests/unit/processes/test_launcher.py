@@ -14,7 +14,7 @@ from skills_runtime.errors import ToolError
 from skills_runtime.processes import Finished, Limits, PtySession, execute
 from skills_runtime.processes import launcher as launching
 from skills_runtime.processes.launcher import MAX_IDLE, dismiss, start_launcher
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.unit.processes.conftest import Tagged, children, wait_for_end
 
 SOON = Limits(20, grace_seconds=0.2)
@@ -27,7 +27,7 @@ async def supervisor_of(command: Tagged) -> int:
 
 
 def parent(pid: int) -> int:
-    found = tree.look(pid)
+    found = process_tree.look(pid)
     assert found is not None
     return found.parent
 
@@ -47,7 +47,7 @@ async def test_only_a_few_supervisors_are_kept(command: Tagged) -> None:
 
     await asyncio.gather(*(meet() for _ in range(MAX_IDLE)))
     launcher = parent(min(supervisors))
-    for process in tree.table().values():
+    for process in process_tree.table().values():
         if process.parent == launcher and process.pid not in supervisors:
             wait_for_end(process.pid)
     assert len(supervisors) == MAX_IDLE

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Egress, Grant, RaisedLimit
-from skills_runtime.sandbox.grants import combined, granted, why_not_host, why_not_path
+from skills_runtime.sandbox.grants import combine_grants, granted, why_not_host, why_not_path
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
@@ -74,7 +74,9 @@ def test_an_empty_grant_changes_nothing() -> None:
 def test_grants_of_several_denials_are_one() -> None:
     one = Grant(writable=("/a/b",), limits=(RaisedLimit("processes", 5),))
     two = Grant(writable=("/a/b",), readable=("/c/d",), limits=(RaisedLimit("processes", 9),))
-    assert combined((one, two)) == Grant(writable=("/a/b",), readable=("/c/d",), limits=(RaisedLimit("processes", 9),))
+    assert combine_grants((one, two)) == Grant(
+        writable=("/a/b",), readable=("/c/d",), limits=(RaisedLimit("processes", 9),)
+    )
 
 
 def test_a_grant_goes_through_json() -> None:

@@ -11,7 +11,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.sandbox import Fence, adapters_named, fence_for, policy_for
 from skills_runtime.sandbox.egress import PROXY_PORT, proxy_variables
-from skills_runtime.sandbox.egress.gateway import policy_of, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import compile_egress, stage_source, staged
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.planner import egress_of, enclose_with_network
@@ -103,11 +103,11 @@ def test_the_command_line_says_where_to_read_and_where_to_talk() -> None:
 
 
 def test_rules_are_read_as_people_write_them() -> None:
-    policy = policy_of(Egress(allow=("*.a.test",), allow_private=("b.test:5432",), deny=("c.test",)))
+    policy = compile_egress(Egress(allow=("*.a.test",), allow_private=("b.test:5432",), deny=("c.test",)))
     assert [(rule.text, rule.private) for rule in policy.allow] == [
         ("*.a.test:80,443", "refused"),
         ("b.test:5432", "allowed"),
     ]
     assert [rule.text for rule in policy.deny] == ["c.test:*"]
     with pytest.raises(ValidationFailed):
-        policy_of(Egress(allow=("*",)))
+        compile_egress(Egress(allow=("*",)))

@@ -15,7 +15,7 @@ from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secr
 from skills_runtime.projections import Call
 from skills_runtime.projections.approvals import Approvals
 from skills_runtime.runs import Run
-from skills_runtime.safety.checked_files import screened
+from skills_runtime.safety.checked_files import restrict_files
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class CallContext(msgspec.Struct, frozen=True):
     @property
     def files(self) -> Files:
         """The run's files."""
-        return screened(self.ports.files(), self.ports.gate.rules, self.call.tool).for_call(self.call.id)
+        return restrict_files(self.ports.files(), self.ports.gate.rules, self.call.tool).for_call(self.call.id)
 
     @property
     def sandbox(self) -> Sandbox:

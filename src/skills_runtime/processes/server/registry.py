@@ -10,7 +10,7 @@ from signal import SIGKILL
 import msgspec
 
 from skills_runtime.processes.server.directory import REGISTRY, Place
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 
 MARKER = "SKILLS_RUNTIME_SDK_RUNTIME_EXEC_SESSION_MARKER"
 """The environment variable that the processes of a session carry; its value is random, and no secret."""
@@ -93,7 +93,7 @@ class Registry:
 
     def note(self, number: int, pid: int) -> None:
         """Remember the first process of a session, which may drop its marker at any time."""
-        process = tree.look(pid)
+        process = process_tree.look(pid)
         if process is not None:
             known = Known(process.pid, process.started)
             self._entries[number] = msgspec.structs.replace(self._entries[number], processes=(known,))
@@ -129,19 +129,21 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that this user may not signal, or that did not disappear."""
 
 
-def orphans_of(entries: Entries, table: tree.Table, *, machine: str, cleaner: int = 0) -> list[tree.Process]:
+def orphans_of(
+    entries: Entries, table: process_tree.Table, *, machine: str, cleaner: int = 0
+) -> list[process_tree.Process]:
     """The living processes of these sessions; whoever cleans up from within a session goes on, and those above it."""
     if entries.machine != machine:
         return []
-    found: dict[int, tree.Process] = {}
+    found: dict[int, process_tree.Process] = {}
     for entry in entries.exec_sessions.values():
         noted = [
             process
             for known in entry.processes
             if (process := table.get(known.pid)) is not None and process.started == known.started
         ]
-        for process in (*tree.marked(table, entry.assignment), *noted):
-            below = tree.below(table, process.pid, without={cleaner})
+        for process in (*process_tree.marked(table, entry.assignment), *noted):
+            below = process_tree.below(table, process.pid, without={cleaner})
             found |= {one.pid: one for one in (process, *below)}
     while cleaner in table:
         found.pop(cleaner, None)
@@ -155,7 +157,7 @@ def end_orphans(entries: Entries) -> Cleanup:
     ended: set[Known] = set()
     survivors: set[Known] = set()
     for _ in range(ROUNDS):
-        found = orphans_of(entries, tree.table(), machine=machine, cleaner=os.getpid())
+        found = orphans_of(entries, process_tree.table(), machine=machine, cleaner=os.getpid())
         fresh = [one for one in found if Known(one.pid, one.started) not in ended | survivors]
         if not fresh:
             break
@@ -169,7 +171,7 @@ def end_orphans(entries: Entries) -> Cleanup:
     )
 
 
-def _kill(processes: Sequence[tree.Process]) -> set[Known]:
+def _kill(processes: Sequence[process_tree.Process]) -> set[Known]:
     """Kill these, and return those that are gone for certain."""
     gone: set[Known] = set()
     with ExitStack() as descriptors:
@@ -183,7 +185,7 @@ def _kill(processes: Sequence[tree.Process]) -> set[Known]:
                 continue
             descriptors.callback(os.close, descriptor)
             watched[descriptor] = known
-        tree.send(processes, SIGKILL)
+        process_tree.send(processes, SIGKILL)
         return gone | _ended(watched)
 
 

@@ -7,7 +7,7 @@ from skills_runtime.safety.approvals.providers import (
     InboxApprovals,
     RuleBasedApprovalProvider,
 )
-from skills_runtime.safety.approvals.request import request_of
+from skills_runtime.safety.approvals.request import build_request
 
 __all__ = [
     "ApprovalContext",
@@ -17,6 +17,6 @@ __all__ = [
     "InboxApprovals",
     "RuleBasedApprovalProvider",
     "ask",
-    "request_of",
+    "build_request",
     "stray_decisions",
 ]

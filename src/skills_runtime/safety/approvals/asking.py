@@ -17,7 +17,7 @@ from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, App
 from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Intent, Parked, Secrets
 from skills_runtime.ports.people import TimedApprover
 from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
-from skills_runtime.safety.approvals.request import Wanted, masked, shown_to_approver
+from skills_runtime.safety.approvals.request import Wanted, approval_request_of, masked
 from skills_runtime.safety.policy import Ask, approval_key
 
 LOOK_SECONDS = 0.25
@@ -161,7 +161,7 @@ async def _open_request(wanted: Wanted, room: ApprovalContext, asking: Asking) -
 
 def _shown(wanted: Wanted, room: ApprovalContext, approval_id: str, expires_at: str) -> ApprovalRequest:
     """What whoever decides sees: everything to the letter, but for secrets."""
-    exact = shown_to_approver(
+    exact = approval_request_of(
         wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
     )
     return masked(exact, room.secrets)
@@ -183,7 +183,7 @@ async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, 
         decision, reason = said.result()
     finally:
         said.cancel()
-    if late := lateness(asked, room.now()):
+    if late := explain_late_decision(asked, room.now()):
         void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
         return await ask(wanted, room, asking)
     if decision.decision == "approved_for_session" and decision.arguments is None:
@@ -263,7 +263,7 @@ def stray_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
     ]
 
 
-def lateness(asked: PendingApproval, sent_at: str) -> str:
+def explain_late_decision(asked: PendingApproval, sent_at: str) -> str:
     """What is said to a decision that comes after the request has expired, or nothing."""
     late = asked.expires_at and sent_at > asked.expires_at
     return f"the request could be decided until {asked.expires_at}" if late else ""
@@ -278,7 +278,7 @@ def _problem(sent: SentDecision, approvals: Approvals, run_id: str) -> tuple[str
         return "unknown", "no such request is open; it may have been decided already"
     if sent.said("approval_key") != asked.approval_key:
         return "changed", "the decision is about another request than the one that is open"
-    if late := lateness(asked, sent.said("decided_at") or sent.sent_at):
+    if late := explain_late_decision(asked, sent.said("decided_at") or sent.sent_at):
         return "expired", late
     if sent.body.get("decision") not in get_args(DecisionKind):
         return "malformed", "the decision is none of those there are"

@@ -35,7 +35,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     asked_by: Ask
 
 
-def request_of(
+def build_request(
     spec: ToolSpec, arguments: Mapping[str, Any], intent: Intent, facts: Facts, asked_by: Ask, fingerprint: Fingerprint
 ) -> Wanted:
     """The request for a call; whatever would make it another call changes its key."""
@@ -56,7 +56,7 @@ def request_of(
     )
 
 
-def shown_to_approver(
+def approval_request_of(
     wanted: Wanted, *, approval_id: str, run_id: str, call_id: str, expires_at: str
 ) -> ApprovalRequest:
     """Everything somebody needs to see to decide, to the letter."""
@@ -135,11 +135,11 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-Scope = Literal["run", "skill", "user"]
+RuleScope = Literal["run", "skill", "user"]
 _SPECIAL = re.compile(r"[*?\[\]\\!]")
 
 
-def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
+def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """An allow rule for this very call; raises where no rule would say exactly that."""
     intent = request.intent
     if scope == "skill" and not intent.skill:
@@ -161,7 +161,7 @@ def proposed_rule(request: ApprovalRequest, scope: Scope) -> Rule:
     )
 
 
-def as_recorded(rule: Rule, scope: Scope) -> dict[str, Any]:
+def rule_record(rule: Rule, scope: RuleScope) -> dict[str, Any]:
     """The rule as a decision carries it."""
     return {"scope": scope, "text": f"rules:\n{rule_text(rule)}"}
 

@@ -55,7 +55,7 @@ class Gateway:
 
     def __init__(self, egress: Egress, doorman: Doorman, *, failed: Callable[[Exception], None] | None = None) -> None:
         self._ports = EgressPorts(
-            policy=policy_of(egress),
+            policy=compile_egress(egress),
             record=doorman.record,
             ask=doorman.ask if egress.unknown == "ask" else None,
             resolve=doorman.resolve,
@@ -259,7 +259,7 @@ def interpreter_for(home: Path | None) -> str | None:
     return next((path for path in (*INTERPRETERS, *own) if os.access(path, os.X_OK)), None)
 
 
-def policy_of(egress: Egress) -> EgressPolicy:
+def compile_egress(egress: Egress) -> EgressPolicy:
     """The rules that people wrote; raises `ValidationFailed` for one that cannot be used."""
     return EgressPolicy(
         allow=(

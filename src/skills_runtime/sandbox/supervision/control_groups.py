@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from .tree import look
+from .process_tree import look
 
 PREFIX = "skills-runtime-"
 ATTEMPTS = 100

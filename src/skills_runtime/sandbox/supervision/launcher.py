@@ -10,7 +10,7 @@ import signal
 import socket
 from typing import NoReturn
 
-from . import tree
+from . import process_tree
 from .supervisor import adopt_orphans, supervise, tell, wake_on_child_exit
 
 LEAST_OPEN_MAX = 1 << 16
@@ -89,4 +89,6 @@ class _Launcher:
         except ChildProcessError:
             return
         if orphaned:
-            tree.send(tree.below(tree.table(), os.getpid(), without=self._supervisors), signal.SIGKILL)
+            process_tree.send(
+                process_tree.below(process_tree.table(), os.getpid(), without=self._supervisors), signal.SIGKILL
+            )

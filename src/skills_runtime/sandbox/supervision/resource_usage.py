@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from .tree import Process
+from .process_tree import Process
 
 IN_MEMORY = "/memfd:"
 

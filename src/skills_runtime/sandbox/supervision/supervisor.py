@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from . import tree
+from . import process_tree
 from .control_groups import Groups
 from .placeholders import Placeholders
 from .resource_usage import INTERVAL, Watching
@@ -155,7 +155,7 @@ class _Supervision:
                 self._end(message["first"], message["end"])
             else:
                 group = [one for one in self._tree() if one.group == message["group"]]
-                tree.send(group, message["signal"])
+                process_tree.send(group, message["signal"])
         if self._hearing.over:
             poll.unregister(self._control)
             self._end(signal.SIGTERM, self._grace)
@@ -166,8 +166,8 @@ class _Supervision:
         # One that was just being forked when the others were asked has not heard of it.
         new = [one for one in self._askable() if (first, one.pid, one.started) not in self._asked]
         self._asked.update((first, one.pid, one.started) for one in new)
-        tree.send(new, first)
-        tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
+        process_tree.send(new, first)
+        process_tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
 
     def _hurry(self, grace: float) -> None:
         kill_at = time.monotonic() + grace
@@ -178,7 +178,7 @@ class _Supervision:
         if self._kill_at is None or time.monotonic() < self._kill_at:
             return set()
         everybody = self._tree()
-        refused = tree.send(everybody, signal.SIGKILL)
+        refused = process_tree.send(everybody, signal.SIGKILL)
         hopeless = len(refused) == len(everybody) and time.monotonic() > self._kill_at + PATIENCE
         return refused or {UNSEEN} if hopeless else set()
 
@@ -189,12 +189,12 @@ class _Supervision:
             self._ended = True
             self._kill_at = time.monotonic()
 
-    def _askable(self) -> "list[tree.Process]":
+    def _askable(self) -> "list[process_tree.Process]":
         """Everybody but the processes of the fence: without them nobody could end in peace."""
-        processes = tree.table()
+        processes = process_tree.table()
         layers = 0 if self._exited else self._layers
-        fence = tree.topmost(processes, os.getpid(), generations=layers)
-        return [one for one in tree.below(processes, os.getpid()) if one.pid not in fence]
+        fence = process_tree.topmost(processes, os.getpid(), generations=layers)
+        return [one for one in process_tree.below(processes, os.getpid()) if one.pid not in fence]
 
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
@@ -206,8 +206,8 @@ class _Supervision:
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return self._pause * 1000
 
-    def _tree(self) -> "list[tree.Process]":
-        return tree.below(tree.table(), os.getpid())
+    def _tree(self) -> "list[process_tree.Process]":
+        return process_tree.below(process_tree.table(), os.getpid())
 
 
 class Hearing:

@@ -19,7 +19,7 @@ from skills_runtime.processes.server.registry import (
     orphans_of,
     this_machine,
 )
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.unit.processes.conftest import wait_for_end
 
 SLEEP = ["/bin/sleep", "1000"]
@@ -59,7 +59,7 @@ def entries(*sessions: Entry, machine: str | None = None) -> Entries:
 
 
 def known(process: subprocess.Popen[bytes], *, later: int = 0) -> Known:
-    found = tree.look(process.pid)
+    found = process_tree.look(process.pid)
     assert found is not None
     return Known(found.pid, found.started + later)
 
@@ -104,12 +104,16 @@ def test_an_orphan_that_forks_on_and_on_is_ended(started: Started) -> None:
     assert ours.stdout is not None
     ours.stdout.readline()
     end_orphans(entries(Entry(marker="m1")))
-    assert tree.marked(tree.table(), f"{MARKER}=m1".encode()) == []
+    assert process_tree.marked(process_tree.table(), f"{MARKER}=m1".encode()) == []
 
 
 def test_whoever_cleans_up_is_spared_with_those_above_and_its_own() -> None:
-    processes = [tree.Process(10, 1, 10, 5), tree.Process(11, 10, 10, 5), tree.Process(12, 11, 10, 5)]
-    table = {process.pid: process for process in (*processes, tree.Process(13, 10, 10, 5))}
+    processes = [
+        process_tree.Process(10, 1, 10, 5),
+        process_tree.Process(11, 10, 10, 5),
+        process_tree.Process(12, 11, 10, 5),
+    ]
+    table = {process.pid: process for process in (*processes, process_tree.Process(13, 10, 10, 5))}
     noted = entries(Entry(marker="m", processes=(Known(10, 5),)))
     assert {one.pid for one in orphans_of(noted, table, machine=noted.machine)} == {10, 11, 12, 13}
     assert {one.pid for one in orphans_of(noted, table, machine=noted.machine, cleaner=11)} == {13}

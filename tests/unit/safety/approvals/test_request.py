@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, ToolSpec
-from skills_runtime.safety.approvals.request import proposed_rule, request_of
+from skills_runtime.safety.approvals.request import build_request, propose_rule
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Ask, Rules, decide
 from skills_runtime.safety.sanitize import Fingerprint
@@ -23,7 +23,7 @@ CUSTOM = ToolSpec(
 
 
 def key(arguments: dict[str, Any], intent: Intent | None = None) -> str:
-    return request_of(
+    return build_request(
         CUSTOM, arguments, intent or Intent(), assess(CUSTOM, None), Ask("rule"), Fingerprint(b"secret")
     ).key
 
@@ -119,7 +119,7 @@ def test_a_script_that_a_link_leads_to_is_bound_by_its_content(place: Path) -> N
 def allowed_after(spec: ToolSpec, approved: Intent, other: Intent) -> bool:
     """Whether the rule made of an approved call allows another call."""
     request = ApprovalRequest(approval_key="0" * 64, tool=spec.name, summary="", intent=approved)
-    rules = Rules(rules=(proposed_rule(request, "run"),), root="/ws")
+    rules = Rules(rules=(propose_rule(request, "run"),), root="/ws")
     return type(decide(assess(spec, other), rules)).__name__ == "Allow"
 
 

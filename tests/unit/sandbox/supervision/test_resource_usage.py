@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.sandbox.supervision import resource_usage
+from skills_runtime.sandbox.supervision.process_tree import Process
 from skills_runtime.sandbox.supervision.resource_usage import Watching
-from skills_runtime.sandbox.supervision.tree import Process
 from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20

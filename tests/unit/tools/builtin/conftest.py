@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.sandbox import Unfenced
-from skills_runtime.sandbox.supervision import tree
+from skills_runtime.sandbox.supervision import process_tree
 from tests.support.tools import PATH, Workshop
 
 TAG = "TEST_TAG"
@@ -30,7 +30,7 @@ class Tagging:
 
     def alive(self) -> list[int]:
         """The processes that still live, whoever their parent is."""
-        return [process.pid for process in tree.marked(tree.table(), f"{TAG}={self._tag}".encode())]
+        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self._tag}".encode())]
 
 
 @pytest.fixture
