@@ -17,8 +17,7 @@ from skills_runtime.ledger.database import REBUILD_HINT, Database, migrate
 from skills_runtime.ledger.inbox import SqliteInbox
 from skills_runtime.ledger.index import RunIndex
 from skills_runtime.ports import Clock, Ids
-from skills_runtime.storage.files import PRIVATE_FILE, make_directories, sync_path
-from skills_runtime.storage.locks import lock_file
+from skills_runtime.storage import PRIVATE_FILE, lock_file, make_directories, open_new, sync_path
 
 LEDGER_FILE = "ledger.db"
 LOCK_FILE = "ledger.lock"
@@ -54,7 +53,7 @@ def _check_directory(home: Path) -> None:
 def _ready_file(home: Path) -> Path:
     path = home / LEDGER_FILE
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE_FILE))
+        os.close(open_new(path))
         sync_path(home)
     if not stat.S_ISREG(path.lstat().st_mode):
         raise StorageFailed(f"`{path}` is not a regular file", hint=REBUILD_HINT)

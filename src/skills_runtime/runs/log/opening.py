@@ -34,7 +34,7 @@ from skills_runtime.runs.log.chain import (
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
 from skills_runtime.runs.log.writer import EventLog, LogPorts
-from skills_runtime.storage import release_lock, sync_path, try_lock
+from skills_runtime.storage import open_new, release_lock, sync_path, try_lock
 
 CHECKPOINTS = "checkpoints.jsonl"
 WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
@@ -142,7 +142,7 @@ def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
     digest = hashlib.sha256()
     name = f"rejected-{tail.offset}-{os.urandom(4).hex()}.bin"
     path = logs / name
-    out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    out = open_new(path, mode=FILE_MODE)
     try:
         offset = tail.offset
         while chunk := os.pread(fd, CHUNK, offset):

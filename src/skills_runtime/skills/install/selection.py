@@ -17,7 +17,7 @@ from skills_runtime.skills.install.hashing import MAX_HASHED_BYTES, MAX_HASHED_F
 from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
 from skills_runtime.skills.standard.directories import inspect_directory
-from skills_runtime.storage import open_directory
+from skills_runtime.storage import open_directory, open_new
 from skills_runtime.text import one_line
 
 _SHOWN = 20
@@ -170,7 +170,7 @@ class _Copying:
 
     def _file(self, source: Path, here: tuple[str, ...], mode: int) -> None:
         target = self._into.joinpath(*here)
-        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755 if mode & stat.S_IXUSR else 0o644)
+        fd = open_new(target, mode=0o755 if mode & stat.S_IXUSR else 0o644)
         with open(fd, "wb") as file, source.open("rb") as content:
             shutil.copyfileobj(content, file)
             self._room(file.tell())
