@@ -2,7 +2,7 @@
 
 Each part imports only those before it: `problems`, `skill`, `standard` and `archives`, `sources`, `library`,
 `mentions`; then `catalog`, `activation`, `actions` and `routing`; then `prompt`, `discovery` and `scan`; then
-`configured`, `install`, `watch` and `scan_report`; and `evals` above all.
+`configured`, `install`, `watch` and `scan_report`; and `evals` and `reports` above all.
 
 The names below are imported when they are first used: most runs have no skills, and settings are slow to import.
 """

@@ -46,21 +46,16 @@ def places_of(workspace: Path, environ: Mapping[str, str]) -> Places:
 @lru_cache(maxsize=64)
 def _places(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Places:
     environ = dict(variables)
-    mine = home(environ)
+    mine, named = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
     return Places(
         workspace=Path(os.path.realpath(workspace)),
         home=mine,
-        config=_named(environ, "XDG_CONFIG_HOME", mine / ".config"),
+        config=named if named.is_absolute() else mine / ".config",
         own=config_home(environ),
         state=state_home(environ),
         # Not among caches: what is known of skills must be out of the reach of tools, as their files are.
         index=state_home(environ) / _INDEX,
     )
-
-
-def _named(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
-    named = Path(environ.get(variable, ""))
-    return named if named.is_absolute() else otherwise
 
 
 def project_root(directory: str | os.PathLike[str]) -> Path:

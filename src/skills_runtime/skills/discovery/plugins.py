@@ -51,7 +51,10 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     except (ValueError, RecursionError) as error:
         yield _invalid(directory, f"its manifest is not JSON: {error}")
         return
-    entries = _offered(data) if manifest == MARKETPLACE else [data]
+    entries: list[Any] = [data]
+    if manifest == MARKETPLACE:
+        plugins: Any = cast("dict[str, Any]", data).get("plugins") if isinstance(data, dict) else None
+        entries = cast("list[Any]", plugins)[:MAX_PLUGINS] if isinstance(plugins, list) else [None]
     for entry in entries:
         yield from _plugin(place, entry, scope)
 
@@ -74,11 +77,6 @@ def named_twice(roots: Iterable[Root]) -> Iterator[Problem]:
                 namespace=namespace,
                 details={"locators": list(found.values())},
             )
-
-
-def _offered(data: Any) -> list[Any]:
-    plugins: Any = cast("dict[str, Any]", data).get("plugins") if isinstance(data, dict) else None
-    return cast("list[Any]", plugins)[:MAX_PLUGINS] if isinstance(plugins, list) else [None]
 
 
 def _plugin(place: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
@@ -132,22 +130,26 @@ def _invalid(directory: str, why: str, *, name: str = "") -> Problem:
 
 def roots_of_packages(workspace: Path) -> tuple[Root, ...]:
     """The directories of skills in every package that Python can import from outside the workspace."""
-    return _found(tuple((path, _changed_ns(path)) for path in installed_path(workspace_root=workspace)))
+    changed: list[tuple[str, int]] = []
+    for path in installed_path(workspace_root=workspace):
+        try:
+            changed.append((path, os.stat(path).st_mtime_ns))  # noqa: PTH116 - done for every run
+        except OSError:
+            changed.append((path, 0))
+    return _package_roots(tuple(changed))
 
 
 @lru_cache(maxsize=4)
-def _found(paths: tuple[tuple[str, int], ...]) -> tuple[Root, ...]:
-    found = package_roots((), [path for path, _ in paths])
-    return tuple(_root(segment(name), str(path)) for name, several in found.items() for path in several)
-
-
-def _changed_ns(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - done for every run
-    except OSError:
-        return 0
-
-
-def _root(name: str, path: str) -> Root:
-    namespace = f"package:{name}"
-    return Root(path=path, scope="system", namespace=namespace, level=PACKAGE_LEVEL, label=f"{namespace}:{path}")
+def _package_roots(paths: tuple[tuple[str, int], ...]) -> tuple[Root, ...]:
+    """The same for directories and when they changed, since reading what is installed there takes long."""
+    return tuple(
+        Root(
+            path=str(path),
+            scope="system",
+            namespace=f"package:{segment(name)}",
+            level=PACKAGE_LEVEL,
+            label=f"package:{segment(name)}:{path}",
+        )
+        for name, several in package_roots((), [path for path, _ in paths]).items()
+        for path in several
+    )

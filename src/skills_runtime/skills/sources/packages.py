@@ -85,7 +85,8 @@ def installed_path(search_path: Sequence[str] | None = None, workspace_root: Pat
 def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:
     """The directories of skills of each package, by the name it is imported under; all packages when none is named."""
     found: dict[str, list[Path]] = {}
-    shipped = _by_name(packages, search_path) if packages else _by_convention(search_path)
+    named = ((name, _inside(name, CONVENTION, search_path)) for name in packages)
+    shipped = ((name, root) for name, root in named if root) if packages else _by_convention(search_path)
     for name, root in (*shipped, *_declared(packages, search_path)):
         roots = found.setdefault(name, [])
         if root not in roots:
@@ -105,13 +106,6 @@ def _by_convention(search_path: Iterable[str]) -> Iterator[tuple[str, Path]]:
             if name.isidentifier() and name not in seen and root.is_dir():
                 seen.add(name)
                 yield name, root
-
-
-def _by_name(packages: Iterable[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    for name in packages:
-        root = _inside(name, CONVENTION, search_path)
-        if root is not None:
-            yield name, root
 
 
 def _declared(packages: Sequence[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:

@@ -12,7 +12,6 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report, Source
 
@@ -84,11 +83,20 @@ class Refreshing:
             self._given = kept.report
             return kept.report
         report = self._source.skills()
-        failed = _failure_of(report)
-        if failed is None:
+        faults = [one for one in report.problems if one.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"]
+        if report.skills or not faults:
             self._scans.put(self._key, report)
-        self._given = report if failed is None or kept is None else kept.report
-        return report if failed is None or kept is None else _earlier(kept.report, failed)
+        elif kept is not None:
+            self._given = kept.report
+            notice = msgspec.structs.replace(
+                faults[0],
+                code="SKILL_SCAN_REFRESH_FAILED",
+                message=f"skills are those of an earlier search, for a new one failed: {faults[0].message}",
+                severity="warning",
+            )
+            return Report(kept.report.skills, (*kept.report.problems, notice))
+        self._given = report
+        return report
 
     def has_changed(self) -> bool:
         """Whether the policy wants another search by now, or somebody else has made one."""
@@ -106,20 +114,3 @@ class Refreshing:
 def refreshing(source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans | None = None) -> Source:
     """The source under a policy; `always` is the source itself."""
     return source if policy == "always" else Refreshing(source, key, policy, ttl_sec, SCANS if scans is None else scans)
-
-
-def _failure_of(report: Report) -> Problem | None:
-    """Why a search found nothing at all, if that is because it could not look."""
-    if report.skills:
-        return None
-    return next((one for one in report.problems if one.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
-
-
-def _earlier(report: Report, failed: Problem) -> Report:
-    told = msgspec.structs.replace(
-        failed,
-        code="SKILL_SCAN_REFRESH_FAILED",
-        message=f"skills are those of an earlier search, for a new one failed: {failed.message}",
-        severity="warning",
-    )
-    return Report(report.skills, (*report.problems, told))

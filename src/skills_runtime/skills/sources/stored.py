@@ -62,24 +62,21 @@ def stored_skill(
     if isinstance(found, Problem):
         shown = name if isinstance(name, str) else place.key
         return broken(found, place, shown)
-    return msgspec.structs.replace(found, unpacked=unpacked, **_of(place))
+    return msgspec.structs.replace(
+        found,
+        unpacked=unpacked,
+        namespace=place.origin.namespace,
+        space_id=place.origin.space_id,
+        source_id=place.origin.source_id,
+        locator=place.locator,
+        key=place.key,
+    )
 
 
 def broken(problem: Problem, place: Place, name: str) -> Problem:
     """A problem with one row, and which."""
     shown = one_line(well_formed(name))[:200]
     return msgspec.structs.replace(problem, locator=place.locator, namespace=place.origin.namespace, name=shown)
-
-
-def _of(place: Place) -> dict[str, str]:
-    origin = place.origin
-    return {
-        "namespace": origin.namespace,
-        "space_id": origin.space_id,
-        "source_id": origin.source_id,
-        "locator": place.locator,
-        "key": place.key,
-    }
 
 
 def _checked(fields: Mapping[str, Any], max_bytes: int) -> StoredSkill | Problem:
