@@ -122,7 +122,11 @@ class InlineDispatcher:
         """Open a run and work on it when a slot is free; its beginning is on the disk when this returns."""
         if self._draining:
             raise ValidationFailed("no more runs are taken: this process is about to stop")
-        if not_before is not None and (delay := _seconds_until(not_before)) > 0:
+        delay = 0.0
+        if not_before is not None:
+            now = datetime.fromisoformat(SystemClock().now())
+            delay = (datetime.fromisoformat(not_before) - now).total_seconds()
+        if delay > 0:
             if run_id not in self._timers and run_id not in self._work:
                 self._timers[run_id] = asyncio.create_task(self._schedule_later(run_id, delay))
             return
@@ -271,10 +275,6 @@ class InlineDispatcher:
     def _obey(self, run_id: str) -> None:
         if self._ledger is not None and any(one.kind == "cancel" for one in self._ledger.inbox.pending(run_id)):
             self._work[run_id].cancel()
-
-
-def _seconds_until(time: str) -> float:
-    return (datetime.fromisoformat(time) - datetime.fromisoformat(SystemClock().now())).total_seconds()
 
 
 async def _ended(work: _Work) -> None:

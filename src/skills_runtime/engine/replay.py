@@ -49,7 +49,6 @@ from skills_runtime.ports import (
     Intent,
     Parked,
     Question,
-    Tool,
     ToolContext,
     ToolResult,
     ToolSpec,
@@ -253,20 +252,24 @@ def recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
     missing = {name for call_id, name in named.items() if results.get(call_id) == missing_tool_result(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
     offered = {*named.values(), *known} - missing
-    effects = _effects(whole_history(paths))
-    return Registry(*(_recorded(known.get(name) or _unknown(name, effects), calls) for name in sorted(offered)))
+    # What tools have declared says whether their calls were made side by side with others.
+    started = (event.payload for event in whole_history(paths) if isinstance(event.payload, ToolCallStarted))
+    effects: dict[str, Effect] = {
+        one.tool: cast("Effect", one.effect) for one in started if one.effect in get_args(Effect)
+    }
 
+    def recorded(name: str) -> RecordedTool:
+        tool = known.get(name)
+        if tool is None:
+            effect: Effect = effects.get(name, "effectful")
+            return RecordedTool(
+                ToolSpec(name=name, description=name, parameters={"type": "object"}, effect=effect), calls
+            )
+        if hasattr(tool, "intent"):
+            return DescribedTool(cast("DescribingTool", tool), calls)
+        return RecordedTool(tool.spec, calls)
 
-def _effects(events: Iterable[Event]) -> dict[str, Effect]:
-    """What tools have declared, which says whether their calls were made side by side with others."""
-    begun = (event.payload for event in events if isinstance(event.payload, ToolCallStarted))
-    return {one.tool: cast("Effect", one.effect) for one in begun if one.effect in get_args(Effect)}
-
-
-def _unknown(name: str, effects: Mapping[str, Effect]) -> ToolSpec:
-    """What is known of a tool that is not here."""
-    schema = {"type": "object"}
-    return ToolSpec(name=name, description=name, parameters=schema, effect=effects.get(name, "effectful"))
+    return Registry(*(recorded(name) for name in sorted(offered)))
 
 
 def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
@@ -280,12 +283,6 @@ def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
         elif isinstance(payload, SkillInjected | SkillUnloaded) and step in calls:
             found.setdefault(calls[step], []).append(payload)
     return found
-
-
-def _recorded(tool: Tool | ToolSpec, calls: RecordedCalls) -> RecordedTool:
-    if hasattr(tool, "intent"):
-        return DescribedTool(cast("DescribingTool", tool), calls)
-    return RecordedTool(tool if isinstance(tool, ToolSpec) else tool.spec, calls)
 
 
 class Divergence(msgspec.Struct, frozen=True):

@@ -42,8 +42,9 @@ class RunControl:
         """Answer what a run asked: one text, or one for each question by its id."""
         view = self._open(paths)
         question = _question(view, call_id)
-        if not isinstance(answers, str):
-            _check_ids(question, answers)
+        ids = question.ids or ["answer"]
+        if not isinstance(answers, str) and sorted(answers) != sorted(ids):
+            raise ValidationFailed("the answers do not fit the questions", hint=f"answer: {', '.join(ids)}")
         said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
         body = {"call_id": question.call_id, **said}
         return self._keep(paths, view.state.run_id, "answer", body, key)
@@ -213,12 +214,6 @@ def _approval(view: RunView, approval_id: str | None) -> PendingApproval:
         what = f"no approval `{chosen}` is open" if chosen else "no approval is open"
         raise ApprovalStale(f"{what} in the run `{view.state.run_id}`")
     return asked[chosen]
-
-
-def _check_ids(question: PendingQuestion, answers: Mapping[str, str]) -> None:
-    wanted = question.ids or ["answer"]
-    if sorted(answers) != sorted(wanted):
-        raise ValidationFailed("the answers do not fit the questions", hint=f"answer: {', '.join(wanted)}")
 
 
 def _check_review(status: RunStatus) -> None:

@@ -52,7 +52,13 @@ async def open_service(
         audit = AuditLog(settings.state)
         closing.callback(audit.close)
         opening = open_runs(
-            _workspace(settings, resolved),
+            Workspace(
+                workspace_root=settings.workspace_root,
+                state=settings.state,
+                config_paths=settings.config_paths,
+                given=settings.given,
+                env_file=resolved.env_file,
+            ),
             model=model,
             stopping=stopping,
             executions=_execution_options(settings, resolved),
@@ -116,16 +122,6 @@ def _prepare() -> None:
     zygote_sources()
     for name in LATER:
         import_module(name)
-
-
-def _workspace(settings: ServiceSettings, resolved: "Resolved") -> Workspace:
-    return Workspace(
-        workspace_root=settings.workspace_root,
-        state=settings.state,
-        config_paths=settings.config_paths,
-        given=settings.given,
-        env_file=resolved.env_file,
-    )
 
 
 def _execution_options(settings: ServiceSettings, resolved: "Resolved") -> ExecutionOptions:

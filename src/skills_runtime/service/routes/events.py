@@ -13,7 +13,15 @@ from skills_runtime.service.run_documents import EventPage, RunId, studio_failur
 from skills_runtime.service.state import runs_of, streams_of
 from skills_runtime.service.streams import LogTail
 from skills_runtime.service.streams.feed import Feed, Reader
-from skills_runtime.service.streams.sse import HEADERS, RETRY, SLOW_SECONDS, EventStream, from_seq, retry_response
+from skills_runtime.service.streams.sse import (
+    HEADERS,
+    RETRY,
+    SLOW_SECONDS,
+    EventStream,
+    from_seq,
+    retry_response,
+    wait_disconnected,
+)
 
 run_events = APIRouter(prefix="/api/v1/runs", tags=["events"])
 feed = APIRouter(prefix="/api/v1/feed", tags=["events"])
@@ -105,7 +113,7 @@ class FeedStream(Response):
         """Serve one client."""
         del scope
         runs = asyncio.create_task(self._send(send))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(wait_disconnected(receive))
         try:
             await asyncio.wait({runs, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -145,11 +153,6 @@ async def _pass_on(send: Send, data: bytes, *, more: bool = True) -> None:
     body: Message = {"type": "http.response.body", "body": data, "more_body": more}
     async with asyncio.timeout(SLOW_SECONDS):
         await send(body)
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 router = APIRouter()

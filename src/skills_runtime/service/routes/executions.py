@@ -22,6 +22,7 @@ from skills_runtime.service.responses import (
     failures,
 )
 from skills_runtime.service.state import runs_of, state_of
+from skills_runtime.service.streams.sse import wait_disconnected
 from skills_runtime.skills import Skill
 
 router = APIRouter(prefix="/api/v1/executions", tags=["executions"])
@@ -177,7 +178,7 @@ async def execute_for(
 ) -> Execution:
     """The execution when it has ended; a client that goes away ends it, and all its processes."""
     work = asyncio.create_task(runs_of(request).executions.start(skill, given, timeout_ms=timeout_ms, key=key))
-    gone = asyncio.create_task(_gone(request))
+    gone = asyncio.create_task(wait_disconnected(request.receive))
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
@@ -189,9 +190,3 @@ async def execute_for(
         await asyncio.wait({gone, work})  # returns when nothing of the execution is left
     state_of(request).metrics.execution_ended(execution.record.skill, execution.status, execution.duration_ms / 1000)
     return execution
-
-
-async def _gone(request: Request) -> None:
-    """Return when the client has closed its connection; its body must have been read before."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -52,7 +52,7 @@ class EventStream(Response):
         """Serve one client."""
         patience = _Patience(self._slow)
         work = asyncio.create_task(self._send(patience.watching(send)))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(wait_disconnected(receive))
         patience.begin(work)
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -111,6 +111,7 @@ class _Patience:
             self._timer.cancel()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def wait_disconnected(receive: Receive) -> None:
+    """Return when the client has closed its connection; its body must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass
