@@ -26,7 +26,7 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview
+    from skills_runtime.safety.policy_preview import PolicyPreview
 
 CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
 """What a program that asks us is told."""
@@ -96,25 +96,19 @@ def policy_explain(
 
     from skills_runtime.config.files import read_text
     from skills_runtime.engine.policy_check import explain_call
+    from skills_runtime.safety.policy_preview import PlannedCall
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))
-    planned = _parse_call(text, call)
+    try:
+        planned = msgspec.json.decode(text, type=PlannedCall)
+    except msgspec.DecodeError as error:
+        raise ValidationFailed(
+            f"`{call}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
+        ) from None
     resolved = resolve_settings(given, program=context.obj.name)
     preview = asyncio.run(explain_call(resolved, planned))
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
-
-
-def _parse_call(text: str, origin: str) -> "PlannedCall":
-    """The call that a JSON text describes."""
-    from skills_runtime.safety.policy_preview import PlannedCall  # slow, and help needs none of it
-
-    try:
-        return msgspec.json.decode(text, type=PlannedCall)
-    except msgspec.DecodeError as error:
-        raise ValidationFailed(
-            f"`{origin}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
-        ) from None
 
 
 def _write_decision(preview: "PolicyPreview", notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:

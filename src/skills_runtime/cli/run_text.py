@@ -27,7 +27,6 @@ from skills_runtime.events.payloads import (
 )
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import Pending, RunState
-from skills_runtime.projections.approvals import PendingApproval
 from skills_runtime.projections.pending import PendingQuestion
 from skills_runtime.projections.state import number_of
 from skills_runtime.render import skill_note
@@ -117,11 +116,6 @@ def _network(data: Data) -> str:
     return f"{host}  {data.get('reason', '')}"
 
 
-def _usage(data: Data) -> str:
-    paid = f" · {money(data['cost_usd'])}" if data.get("cost_usd") else ""
-    return f"{data.get('input_tokens', 0)} tokens in · {data.get('output_tokens', 0)} out{paid}"
-
-
 def _delta(data: Data) -> str:
     """Text as it is; reasoning and calls that are being written only by how long they are."""
     if data.get("delta_type") == "reasoning":
@@ -178,22 +172,15 @@ def _refusal(data: Data) -> str:
     return str(data.get("message") or data.get("reason"))
 
 
-def _child_end(data: Data) -> str:
-    tokens = int(data.get("input_tokens") or 0) + int(data.get("output_tokens") or 0)
-    return f"{data.get('child_run_id')} is {data.get('status')} · {count(tokens)} tokens"
-
-
-def _retry(data: Data) -> str:
-    tries = f"{data.get('attempt')} of {data.get('max_retries')}"
-    return f"{data.get('error_kind')}: again in {duration(data.get('delay_ms') or 0)} ({tries})"
-
-
 _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
     {
         "approval_decided": _decision,
         "approval_refused": _refusal,
         "approval_requested": _request,
-        "child_run_finished": _child_end,
+        "child_run_finished": lambda data: (
+            f"{data.get('child_run_id')} is {data.get('status')} · "
+            f"{count(int(data.get('input_tokens') or 0) + int(data.get('output_tokens') or 0))} tokens"
+        ),
         "child_run_started": lambda data: f"{data.get('child_run_id')} begins: {data.get('message')}",
         "compaction_failed": lambda data: f"no summary, an excerpt takes its place: {data.get('error')}",
         "compaction_started": lambda data: f"compacting the conversation ({data.get('reason')})",
@@ -213,8 +200,14 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "images_attached": lambda data: ", ".join(str(one.get("name", "")) for one in data.get("images") or ()),
         "inbox_received": _message,
         "llm_response_delta": _delta,
-        "llm_retry_scheduled": _retry,
-        "llm_usage": _usage,
+        "llm_retry_scheduled": lambda data: (
+            f"{data.get('error_kind')}: again in {duration(data.get('delay_ms') or 0)}"
+            f" ({data.get('attempt')} of {data.get('max_retries')})"
+        ),
+        "llm_usage": lambda data: (
+            f"{data.get('input_tokens', 0)} tokens in · {data.get('output_tokens', 0)} out"
+            + (f" · {money(data['cost_usd'])}" if data.get("cost_usd") else "")
+        ),
         "network_decision": _network,
         "run_state_changed": lambda data: (
             f"{data.get('from')} → {data.get('to')}" + (f"  {data['reason']}" if data.get("reason") else "")
@@ -363,8 +356,13 @@ def waits_of(
             several, whole = len(pending.questions) > 1, asked or {}
             waits = [
                 *(_question(one, command, whole.get(one.call_id), named=several) for one in pending.questions.values()),
-                *(_approval(one, pending, command) for one in pending.approvals.open.values()),
             ]
+            for one in pending.approvals.open.values():
+                what = f"an approval of {one.summary or one.tool}"
+                if pending.approvals.decision_on(one.approval_id) is not None:
+                    waits.append(Wait(what=f"{what}, which is decided", commands=resume))
+                else:
+                    waits.append(Wait(what=what, commands=decision_commands(one.approval_id, command)))
             if state.waiting_kind == "stopped":
                 waits.append(Wait(what="somebody who goes on with it: it was stopped", commands=resume))
             if state.waiting_kind == "budget_exceeded":
@@ -391,13 +389,6 @@ def _question(one: PendingQuestion, command: CommandFor, asked: HumanRequest | N
         parts=parts,
         commands={"answer": f"{command('runs answer')} {answer}{call}", THEN: command("runs resume")},
     )
-
-
-def _approval(one: PendingApproval, pending: Pending, command: CommandFor) -> Wait:
-    what = f"an approval of {one.summary or one.tool}"
-    if pending.approvals.decision_on(one.approval_id) is not None:
-        return Wait(what=f"{what}, which is decided", commands={"go on": command("runs resume")})
-    return Wait(what=what, commands=decision_commands(one.approval_id, command))
 
 
 def decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:

@@ -204,7 +204,10 @@ def tail(
         if as_json:
             sys.stdout.buffer.write(line + b"\n")
         else:
-            text = event_line(_decode(line, number))
+            try:
+                text = event_line(decode_event(line, index=number))
+            except msgspec.MsgspecError as error:
+                raise LogCorrupt(f"line {number + 1} of the log is not an event") from error
             if console.is_terminal:
                 text.truncate(console.width, overflow="ellipsis")
             console.print(text)
@@ -216,13 +219,6 @@ def tail(
     for number, line in found.lines(start):
         write(line, number)
     return 0
-
-
-def _decode(line: bytes, number: int) -> Event:
-    try:
-        return decode_event(line, index=number)
-    except msgspec.MsgspecError as error:
-        raise LogCorrupt(f"line {number + 1} of the log is not an event") from error
 
 
 def _follow(run: "RecordedRun", start: int, write: Callable[[bytes, int], None]) -> None:

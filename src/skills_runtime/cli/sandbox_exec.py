@@ -256,7 +256,11 @@ class EvidenceFile:
     def write(self, data: bytes) -> None:
         """Put a file with this content under the name; raises when the directory is no longer where it was."""
         write_atomic(self._path.name, data, mode=0o666, durable=False, dir_fd=self._directory)
-        if not _is_at(self._path.parent, self._directory):
+        try:
+            moved = not os.path.samestat(self._path.parent.stat(), os.fstat(self._directory))
+        except OSError:
+            moved = True
+        if moved:
             raise AccessRefused(
                 f"the command has moved the directory of `{self._path}`, so what is there now is not the evidence",
                 hint="name a file outside the workspace",
@@ -289,10 +293,3 @@ def _refuse_unwritable(path: Path, directory: int) -> None:
         raise ValidationFailed(f"`{path}` is no ordinary file, so evidence is not written to it", hint="name another")
     if not os.access(path.parent, os.W_OK):
         raise AccessRefused(f"no file can be made beside `{path}`", hint="check who may write there")
-
-
-def _is_at(path: Path, directory: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(directory))
-    except OSError:
-        return False
