@@ -41,7 +41,7 @@ from skills_runtime.skills import (
 from skills_runtime.skills.actions import find_entry_point
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 from skills_runtime.skills.sources import IndexedSource
-from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import RUN_FILE
 
 DIRECTORY = ".skills_runtime_sdk/executions"
 """Where executions are kept, below the workspace."""

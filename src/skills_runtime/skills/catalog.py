@@ -216,7 +216,7 @@ def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
     return low
 
 
-class SkillList(Protocol):
+class ListsSkills(Protocol):
     """What has a list of skills; the same list stays the same value."""
 
     def list(self) -> tuple[Skill, ...]:
@@ -242,7 +242,7 @@ MAX_DELTA_TOKENS = 1000
 _SHOWN_CHARS = 400
 _CHANGED = "The available skills have changed:"
 _MARKS = msgspec.json.Decoder(dict[str, str])
-_kept: WeakKeyDictionary[SkillList, SkillMarks] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[ListsSkills, SkillMarks] = WeakKeyDictionary()
 """The marks of each library, asked for in every turn; those of ten thousand skills take a while."""
 
 
@@ -252,7 +252,7 @@ def mark_of(entry: CatalogEntry) -> str:
     return hashlib.blake2b(text, digest_size=MARK_CHARS // 2).hexdigest()
 
 
-def marks_of(library: SkillList, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
+def marks_of(library: ListsSkills, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
     """The marks of a library as it is now; a caller that has the entries of its list spares us to make them."""
     skills = library.list()
     kept = _kept.get(library)

@@ -39,7 +39,7 @@ from skills_runtime.skills.install.transaction import (
 )
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.standard.directories import find_skill_file
-from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
+from skills_runtime.skills.standard.skill_yaml import RUN_FILE
 from skills_runtime.storage import error_reason
 
 Status = Literal["ok", "changed", "missing", "extra", "unpinned"]

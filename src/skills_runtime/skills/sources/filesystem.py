@@ -30,9 +30,8 @@ from skills_runtime.skills.standard.directories import (
 )
 from skills_runtime.skills.standard.frontmatter import FENCE_BYTES
 from skills_runtime.skills.standard.parse import Properties, parse_skill, usable_name
-from skills_runtime.skills.standard.skill_yaml import FILE_NAME as RUN_FILE
 from skills_runtime.skills.standard.skill_yaml import MAX_BYTES as RUN_BYTES
-from skills_runtime.skills.standard.skill_yaml import parse_run, required_variables
+from skills_runtime.skills.standard.skill_yaml import RUN_FILE, parse_run, required_variables
 from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
 from skills_runtime.text import one_line

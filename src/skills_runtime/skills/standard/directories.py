@@ -75,7 +75,7 @@ def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
     definition, about_run = _run(directory, names, mode)
     file = skill_file_among(names)
     if file is None:
-        needed = mode == "strict" or running.FILE_NAME not in names
+        needed = mode == "strict" or running.RUN_FILE not in names
         missing = (found("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
         return InspectedSkill(run=definition, diagnostics=(*missing, *about_run))
     parsed, body = _parsed(directory, file, mode)
@@ -133,13 +133,13 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
 
 
 def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
-    if running.FILE_NAME not in names:
+    if running.RUN_FILE not in names:
         return None, ()
     try:
         with open_directory(directory) as top:
-            data = read_below(top, (running.FILE_NAME,), limit=running.MAX_BYTES + 1)
+            data = read_below(top, (running.RUN_FILE,), limit=running.MAX_BYTES + 1)
     except OSError as error:
-        return None, (found("file_unreadable", mode, f"`{running.FILE_NAME}` cannot be read: {error_reason(error)}"),)
+        return None, (found("file_unreadable", mode, f"`{running.RUN_FILE}` cannot be read: {error_reason(error)}"),)
     definition, diagnostics = parse_run(data, mode=mode)
     if definition is not None and not any(entry in names for entry in running.ENTRIES[definition.runtime]):
         wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
@@ -149,7 +149,7 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
 
 def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
     """The finding for two files of a skill that give it two names."""
-    message = f"`{running.FILE_NAME}` calls the skill {quoted(run_name)}, `{FILE_NAME}` calls it {quoted(name)}"
+    message = f"`{running.RUN_FILE}` calls the skill {quoted(run_name)}, `{FILE_NAME}` calls it {quoted(name)}"
     return found("run_name_mismatch", mode, message)
 
 

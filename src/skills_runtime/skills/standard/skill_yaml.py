@@ -38,7 +38,7 @@ def is_variable(text: str) -> bool:
     return _VARIABLE.fullmatch(text) is not None
 
 
-FILE_NAME = "skill.yaml"
+RUN_FILE = "skill.yaml"
 MAX_BYTES = 65_536
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 ENTRIES: Mapping[str, tuple[str, ...]] = {"python": ("run.py",), "node": ("run.ts", "run.js"), "shell": ("run.sh",)}
@@ -53,18 +53,18 @@ _NAME_CHARS = 128
 def parse_run(data: bytes, *, mode: Mode = "lenient") -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
     """The definition in a file, unless an error stands in its way, and everything that was found."""
     if len(data) > MAX_BYTES:
-        return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is longer than {MAX_BYTES} bytes"),)
+        return None, (_finding("run_invalid", mode, f"`{RUN_FILE}` is longer than {MAX_BYTES} bytes"),)
     try:
         fields = _fields(data)
     except Unusable as error:
         where = {"line": error.line, "column": error.column}
-        return None, (_finding("run_invalid", mode, f"`{FILE_NAME}` is neither JSON nor YAML: {error.why}", **where),)
+        return None, (_finding("run_invalid", mode, f"`{RUN_FILE}` is neither JSON nor YAML: {error.why}", **where),)
     findings = tuple(_finding(code, mode, message) for code, message in _faults(fields))
     return (None if is_fatal(findings) else _definition(fields)), findings
 
 
 def _finding(code: str, mode: Mode, message: str, **where: int | None) -> Diagnostic:
-    return msgspec.structs.replace(found(code, mode, message, **where), file=FILE_NAME)
+    return msgspec.structs.replace(found(code, mode, message, **where), file=RUN_FILE)
 
 
 def _fields(data: bytes) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _name_faults(fields.get("name"))
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
-        yield "run_unknown_fields", f"`{FILE_NAME}` has unknown fields: {', '.join(map(quoted, unknown[:10]))}"
+        yield "run_unknown_fields", f"`{RUN_FILE}` has unknown fields: {', '.join(map(quoted, unknown[:10]))}"
     if not isinstance(fields.get("description", ""), str):
         yield "run_field", "`description` must be a text"
     if _runtime(fields).get("type") not in tuple(ENTRIES):
@@ -113,7 +113,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _name_faults(name: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(name, str) or not name.strip():
-        yield "run_field", f"Missing required field in `{FILE_NAME}`: name"
+        yield "run_field", f"Missing required field in `{RUN_FILE}`: name"
     elif not name.isprintable() or "/" in name or name.strip(".") == "" or len(name) > _NAME_CHARS:
         yield "run_field", f"{quoted(name)} is not a name for a skill"
     elif not is_name(name):
