@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fixture import directory
 from benchmarks.measure import Number, report
-from skills_runtime.config.models import SandboxSettings
+from skills_runtime.config import SandboxSettings
 from skills_runtime.executions import Executor, Supplies, stages_in_memory
 from skills_runtime.ports import Sandbox
 from skills_runtime.sandbox import fence_for

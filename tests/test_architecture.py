@@ -1,6 +1,7 @@
 """Rules a tool can check: docstrings, layers, broad catches, and what the files must not hold."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from skills_runtime.errors import EXIT_CODES, MODEL_KINDS, TOOL_KINDS, SkillsRun
 from skills_runtime.events import PAYLOAD_TYPES, Payload, payloads
 from tests.support import ROOT, SOURCES
 from tests.support.checkouts import (
+    Module,
     is_broad_catch,
     modules,
     parse,
@@ -157,6 +159,48 @@ def _names_behind_the_engine(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
 )
 def test_every_way_past_the_engine_is_seen(code: str, names: list[str]) -> None:
     assert [name for _, name in _names_behind_the_engine(ast.parse(code))] == names
+
+
+def test_other_packages_are_imported_by_their_contract() -> None:
+    """What another package may use is what its `__init__`, or that of one of its sub-packages, offers."""
+    past = [
+        f"{module.place(node)}: {name}"
+        for module in modules()
+        for node, name in _modules_imported_from_other_packages(module)
+        if not (SOURCES / name.replace(".", "/") / "__init__.py").is_file()
+    ]
+    assert not past, "\n".join(past)
+
+
+def _modules_imported_from_other_packages(module: Module) -> Iterator[tuple[ast.stmt, str]]:
+    own = module.path.relative_to(SOURCES).parts[:2]
+    for node in module.walk():
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            top, *inner = node.module.split(".")
+            if top == "skills_runtime" and len(inner) > 1 and (top, inner[0]) != own:
+                yield node, node.module
+
+
+LAZY = [
+    path
+    for path in (SOURCES / "skills_runtime").rglob("__init__.py")
+    if "import lazy_names" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: ".".join(path.parent.relative_to(SOURCES).parts))
+def test_a_name_that_is_imported_when_it_is_used_is_there_and_hides_no_module(path: Path) -> None:
+    package = importlib.import_module(".".join(path.parent.relative_to(SOURCES).parts))
+    assert [name for name in package.__all__ if not hasattr(package, name)] == []
+    lazy = {
+        word
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names"
+        for names in ast.literal_eval(node.args[1]).values()
+        for word in names.split()
+    }
+    assert lazy
+    assert lazy & {child.stem for child in path.parent.iterdir()} == set(), "the module would be found instead"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)

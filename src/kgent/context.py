@@ -6,13 +6,10 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_inputs import run_spec
-from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.config import Resolved, resolve
-from skills_runtime.config.resolve import KGENT_DEFAULTS
+from skills_runtime.agent import RunRequest, log_ports, run_spec
+from skills_runtime.config import KGENT_DEFAULTS, Resolved, resolve
 from skills_runtime.errors import LogEnded, LogError, PolicyDenied, UsageError
-from skills_runtime.events.payloads import FileOperation, RunCancelled, RunCompleted, RunFailed
+from skills_runtime.events import FileOperation, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.runs import (
     RunPaths,
     RunRecord,
@@ -24,9 +21,8 @@ from skills_runtime.runs import (
     parse_status,
     read_record,
 )
-from skills_runtime.runs.files import isolated_policy
+from skills_runtime.runs.files import isolated_policy, printable
 from skills_runtime.runs.files import resolve as resolve_path
-from skills_runtime.runs.files.paths import printable
 
 
 class RunContext(msgspec.Struct, frozen=True):

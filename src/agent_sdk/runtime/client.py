@@ -1,3 +1,3 @@
 """The old place of `RuntimeClient`."""
 
-from skills_runtime.runtime.client import RuntimeClient as RuntimeClient
+from skills_runtime.runtime import RuntimeClient as RuntimeClient

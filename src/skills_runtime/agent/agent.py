@@ -36,19 +36,17 @@ from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
 from skills_runtime.agent.skills.context import can_have_skills, disabled_paths, library_for
 from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
-from skills_runtime.events import Event
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
-from skills_runtime.safety.policy.rule_files import RulesRead, read_rules
-from skills_runtime.tools import builtin_tools, tool_from
-from skills_runtime.tools.function import Offer
+from skills_runtime.safety.policy import RulesRead, read_rules
+from skills_runtime.tools import Offer, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.skills import Library, MissingVariable
+    from skills_runtime.tools import ExecSessions
     from skills_runtime.tools.builtin import SearchProvider
-    from skills_runtime.tools.exec_sessions import ExecSessions
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -92,8 +90,7 @@ class Agent:
         wal_backend: object = None,
     ) -> None:
         # Reading settings needs pydantic, importing an agent does not.
-        from skills_runtime.config import resolve
-        from skills_runtime.config.environment import process_environ
+        from skills_runtime.config import process_environ, resolve
 
         if wal_backend is not None:
             raise ConfigError(
@@ -383,7 +380,7 @@ def _merge_settings(
     settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None
 ) -> dict[str, Any]:
     """Return the settings of the session with what was given by name on top."""
-    from skills_runtime.config.merge import deep_merge
+    from skills_runtime.config import deep_merge
 
     named = {name: model for name, model in models.items() if model is not None}
     chosen: dict[str, Any] = {"models": named} if named else {}

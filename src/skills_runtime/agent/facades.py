@@ -20,8 +20,8 @@ from skills_runtime.safety import RuleBasedApprovalProvider
 
 if TYPE_CHECKING:
     from skills_runtime.skills import Library
+    from skills_runtime.tools import ExecSessions
     from skills_runtime.tools.builtin import SearchProvider
-    from skills_runtime.tools.exec_sessions import ExecSessions
 
 
 class AgentBuilder:
@@ -63,7 +63,7 @@ class AgentBuilder:
 
     def add_config_overlay(self, settings: Mapping[str, Any]) -> Self:
         """Settings of this agent alone, over every file; nothing is written anywhere."""
-        from skills_runtime.config.merge import deep_merge
+        from skills_runtime.config import deep_merge
 
         self._overlays = deep_merge(self._overlays, settings)
         return self

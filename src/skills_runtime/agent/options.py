@@ -9,18 +9,15 @@ import msgspec
 from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.ports import SkillsOf
 from skills_runtime.clock import RandomIds
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import ForkPoint
+from skills_runtime.events import Event, ForkPoint
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Secrets
-from skills_runtime.runs import LogPorts
-from skills_runtime.runs.spec import SessionTask
-from skills_runtime.safety import Rules
-from skills_runtime.safety.gate import KnownVerdicts
+from skills_runtime.runs import LogPorts, SessionTask
+from skills_runtime.safety import KnownVerdicts, Rules
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.skills import Library
-    from skills_runtime.tools.exec_sessions import ExecSessions
+    from skills_runtime.tools import ExecSessions
 
 
 class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):

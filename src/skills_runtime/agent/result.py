@@ -6,8 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from skills_runtime.errors import StorageFailed
-from skills_runtime.events.payloads import Usage
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus, Usage
 from skills_runtime.runs import Run
 
 ResultStatus = Literal["completed", "failed", "cancelled", "waiting_human", "paused"]

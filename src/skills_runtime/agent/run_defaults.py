@@ -10,8 +10,7 @@ from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import ContextRules
 from skills_runtime.errors import ConfigError
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import ContextCompacted
+from skills_runtime.events import ContextCompacted, Event
 from skills_runtime.llm import Price, RecordedAnswer, ReplayBackend, RetryPolicy, load_script, openai_backend
 from skills_runtime.ports import Backend, ToolCall
 from skills_runtime.projections import Conversation, fold

@@ -17,24 +17,30 @@ from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import empty_library
 from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, only_first
 from skills_runtime.errors import ConfigError, ValidationFailed
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     EnvVarRequired,
     EnvVarSet,
     HistoryLoaded,
     ImagesAttached,
+    Payload,
     RunStarted,
     RunStateChanged,
+    RunStatus,
     SkillCatalogOffered,
 )
-from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Secrets
 from skills_runtime.runs import Deliverable, Run, RunSpec, is_legal_id, runs_root
-from skills_runtime.skills.activation import ForkedSkills, ForkSupport, split_forked
-from skills_runtime.skills.catalog import marks_of
-from skills_runtime.skills.prompt import apply_template, assemble, exposed_tools
+from skills_runtime.skills import (
+    ForkedSkills,
+    ForkSupport,
+    apply_template,
+    assemble,
+    exposed_tools,
+    marks_of,
+    split_forked,
+)
 from skills_runtime.text import well_formed
-from skills_runtime.tools.images import recognize_image
+from skills_runtime.tools import recognize_image
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved

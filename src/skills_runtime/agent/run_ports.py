@@ -16,18 +16,15 @@ from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader, can_have_skills
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
-from skills_runtime.runs import KeyRing, LogPorts, Run, files_of, runs_root
-from skills_runtime.runs.spec import WorkspaceMode
-from skills_runtime.safety import Gate
-from skills_runtime.safety.sanitize import Fingerprint
-from skills_runtime.skills.catalog import catalog_of
-from skills_runtime.skills.prompt import apply_template, exposed_tools
+from skills_runtime.runs import KeyRing, LogPorts, Run, WorkspaceMode, files_of, runs_root
+from skills_runtime.safety import Fingerprint, Gate
+from skills_runtime.skills import apply_template, catalog_of, exposed_tools
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Grant
-    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
+    from skills_runtime.sandbox import Denial, ProcessOutcome
     from skills_runtime.skills import Library
 
 SEARCHABLE_SKILLS = 30
@@ -36,7 +33,7 @@ SEARCHABLE_SKILLS = 30
 
 def log_ports(secrets: Secrets | None = None) -> LogPorts:
     """Return keys, clock and disk of this machine; what is written down has no secrets."""
-    from skills_runtime.config.environment import keys_home, process_environ
+    from skills_runtime.config import keys_home, process_environ
     from skills_runtime.safety.redaction import SecretRegistry, secrets_of
 
     known = secrets or SecretRegistry(secrets_of(process_environ()))
@@ -70,7 +67,7 @@ def agent_ports(
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     scope = RunScope()
     if (sessions := options.sessions) is not None:  # those outlast the run, and are only lent to it
-        from skills_runtime.tools.exec_sessions import BorrowedSessions, RunSessions  # loads all about processes
+        from skills_runtime.tools import BorrowedSessions, RunSessions  # loads all about processes
 
         scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
     return AgentPorts(
@@ -162,12 +159,14 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
     """Return the tools for skills; those that find and end them are there only where they are of use."""
     from skills_runtime.agent.skills.executions import RunExecutions
-    from skills_runtime.tools.builtin.activate_skill import ActivateSkill
-    from skills_runtime.tools.builtin.read_skill_file import ReadSkillFile
-    from skills_runtime.tools.builtin.search_skills import SearchSkills
-    from skills_runtime.tools.builtin.skill_exec import SkillExec
-    from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
-    from skills_runtime.tools.builtin.unload_skill import UnloadSkill
+    from skills_runtime.tools.builtin import (
+        ActivateSkill,
+        ReadSkillFile,
+        SearchSkills,
+        SkillExec,
+        SkillRefRead,
+        UnloadSkill,
+    )
 
     settings, context = resolved.settings.skills, SkillContext(run, resolved, options, library)
     skills = library.list()
@@ -192,8 +191,7 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
 def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
     """Return the tools that can tell what a call would do without a run, by name."""
     from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
-    from skills_runtime.tools.builtin.skill_exec import SkillExec
-    from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
+    from skills_runtime.tools.builtin import SkillExec, SkillRefRead
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
     library, skills = library_of(resolved), resolved.settings.skills
@@ -247,7 +245,7 @@ class LazySandbox:
         directories = [path for path in self._skills() if not path.is_relative_to(self._root)]
         if not directories:
             return request
-        from skills_runtime.sandbox.grants import control_directories, why_not_path
+        from skills_runtime.sandbox import control_directories, why_not_path
 
         control = control_directories(self._resolved.environment.process)
         readable = [

@@ -52,7 +52,7 @@ from skills_runtime.cli.program import ExampleCommand, Misuse, Program, create_a
 from skills_runtime.cli.run_text import CommandFor, decision_commands
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, SkillsRuntimeError, ValidationFailed
-from skills_runtime.events.payloads import ApprovalDecided
+from skills_runtime.events import ApprovalDecided
 from skills_runtime.ports import ApprovalRequest, FileTouch, InboxMessage, Intent
 from skills_runtime.text import readable, readable_line
 
@@ -240,8 +240,7 @@ def approve(
 ) -> int:
     """Allow a call that waits for an approval, and go on with its run."""
     # The engine is slow to import, and help needs none of it.
-    from skills_runtime.engine import ApprovalAnswer
-    from skills_runtime.engine.approvals import rule_for
+    from skills_runtime.engine import ApprovalAnswer, rule_for
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:

@@ -46,24 +46,23 @@ from skills_runtime.cli.run_text import (
 from skills_runtime.cli.terminal import People, people_here, wait_for_line
 from skills_runtime.clock import SystemClock
 from skills_runtime.config import Resolved
-from skills_runtime.engine import RecordedRun, RunRequest, RunService
-from skills_runtime.engine.approvals import rule_file_of
+from skills_runtime.engine import RecordedRun, RunRequest, RunService, rule_file_of
 from skills_runtime.errors import IllegalTransition, SkillsRuntimeError, StorageFailed
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRequested,
+    Event,
     HistoryLoaded,
     HumanRequest,
     LlmRequestStarted,
     LlmResponseDelta,
     LlmResponseFinished,
     RunFailed,
+    RunStatus,
     ToolCallFinished,
     ToolCallRequested,
     ToolCallStarted,
 )
-from skills_runtime.events.states import RunStatus
 from skills_runtime.ports import Clock
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note

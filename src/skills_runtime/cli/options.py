@@ -150,8 +150,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """The tree that assignments such as `run.max_steps=5` amount to; values are YAML."""
-    from skills_runtime.config.files import parse_mapping
-    from skills_runtime.config.merge import deep_merge, nest_value
+    from skills_runtime.config import deep_merge, nest_value, parse_mapping
 
     tree: dict[str, Any] = {}
     for assignment in assignments:
@@ -189,9 +188,7 @@ def resolve_settings(
     environ: Mapping[str, str] | None = None,
 ) -> "Resolved":
     """Everything configured for the workspace; `chosen` are settings with an option of their own."""
-    from skills_runtime.config import resolve
-    from skills_runtime.config.merge import deep_merge
-    from skills_runtime.config.resolve import KGENT_DEFAULTS
+    from skills_runtime.config import KGENT_DEFAULTS, deep_merge, resolve
 
     return resolve(
         checked_path(given.workspace_root, option="--workspace-root"),

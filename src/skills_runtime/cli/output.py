@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.text import readable, readable_line
 
 PLAIN_WIDTH = 80

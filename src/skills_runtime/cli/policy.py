@@ -26,7 +26,7 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.safety.policy_preview import PolicyPreview
+    from skills_runtime.safety import PolicyPreview
 
 CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
 """What a program that asks us is told."""
@@ -64,7 +64,7 @@ def policy_check(
     assignments: Assignments,
 ) -> int:
     """Say whether a run may execute a command, and which rule says so."""
-    from skills_runtime.engine.policy_check import explain_command  # slow, and help needs none of it
+    from skills_runtime.engine import explain_command  # slow, and help needs none of it
 
     given = ConfigOptions(workspace_root, config, assignments)
     words = [checked_text(word, "CMD") for word in command]
@@ -94,9 +94,9 @@ def policy_explain(
     # All of it is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.config.files import read_text
-    from skills_runtime.engine.policy_check import explain_call
-    from skills_runtime.safety.policy_preview import PlannedCall
+    from skills_runtime.config import read_text
+    from skills_runtime.engine import explain_call
+    from skills_runtime.safety import PlannedCall
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))

@@ -58,8 +58,7 @@ def demo(
     from skills_runtime.cli.terminal import NOBODY
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
-    from skills_runtime.engine import RunRequest
-    from skills_runtime.engine.demo import read_demo
+    from skills_runtime.engine import RunRequest, read_demo
 
     run_id, shown = RandomIds().new("run"), read_demo(DEMO)
     path = checked_path(output, option="--output") / run_id
@@ -135,8 +134,7 @@ def run(
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.live import converse, create_run
     from skills_runtime.cli.terminal import people_here, somebody_is_there
-    from skills_runtime.engine import RunRequest
-    from skills_runtime.engine.approvals import rule_file_of
+    from skills_runtime.engine import RunRequest, rule_file_of
 
     given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)

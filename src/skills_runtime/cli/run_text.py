@@ -14,21 +14,21 @@ from rich.text import Text
 
 from skills_runtime.cli.output import count, cut, duration, labelled, money, plural, short_approval, spread
 from skills_runtime.errors import EXIT_CODES
-from skills_runtime.events import Event, Unknown, data_of
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
+    Event,
     HumanRequest,
     HumanResponse,
+    RunStatus,
     ToolCallFinished,
     ToolCallRequested,
     ToolCallStarted,
+    Unknown,
+    data_of,
 )
-from skills_runtime.events.states import RunStatus
-from skills_runtime.projections import Pending, RunState
-from skills_runtime.projections.pending import PendingQuestion
-from skills_runtime.projections.state import number_of
+from skills_runtime.projections import Pending, PendingQuestion, RunState, number_of
 from skills_runtime.render import skill_note
 from skills_runtime.text import readable_line
 

@@ -48,9 +48,7 @@ from skills_runtime.cli.output import (
 from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
 from skills_runtime.cli.run_text import CommandFor, Steps, step_lines, told, wait_lines, waits_of
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
-from skills_runtime.events import Event, Payload, data_of, decode_event
-from skills_runtime.events.payloads import HumanRequest
-from skills_runtime.events.states import RunStatus, parse_status
+from skills_runtime.events import Event, HumanRequest, Payload, RunStatus, data_of, decode_event, parse_status
 from skills_runtime.projections import Metrics, RunView, fold
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.text import readable_line, title_of
@@ -468,7 +466,7 @@ def read_page(run: "RecordedRun") -> Page:
 
 def _page_document(page: Page) -> dict[str, Any]:
     """The run as one JSON object: run.json, where it is, what it waits for, its metrics, and what to know besides."""
-    from skills_runtime.engine.recorded_run import record_document  # slow, and help needs none of it
+    from skills_runtime.engine import record_document  # slow, and help needs none of it
 
     state, pending = page.view.state, page.view.pending
     waiting = {

@@ -29,7 +29,7 @@ from skills_runtime.cli.output import Receipt, short_id, write_receipt, write_te
 from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
 from skills_runtime.cli.run_text import CommandFor, exit_code_for
 from skills_runtime.errors import LogEnded
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.projections import RunState
 from skills_runtime.text import unified_diff
 

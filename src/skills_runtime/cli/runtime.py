@@ -8,7 +8,7 @@ from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.runtime.client import RuntimeClient
+    from skills_runtime.runtime import RuntimeClient
 
 app = create_app(
     "runtime",
@@ -21,7 +21,7 @@ app = create_app(
 @app.command("status", cls=ExampleCommand, epilog="runtime status\nruntime status --workspace-root ../other --json")
 def show_status(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> int:
     """Say whether a runtime server is there and what it does, without starting one."""
-    from skills_runtime.processes.server.directory import NoServer  # slow, and help needs none of it
+    from skills_runtime.processes.server import NoServer  # slow, and help needs none of it
 
     try:
         answer: dict[str, Any] = {"running": True, **_client(workspace_root).call("runtime.status")}
@@ -73,6 +73,6 @@ def clean_up(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> i
 
 def _client(workspace_root: str) -> "RuntimeClient":
     """A client that starts no server."""
-    from skills_runtime.runtime.client import RuntimeClient  # slow, and help needs none of it
+    from skills_runtime.runtime import RuntimeClient  # slow, and help needs none of it
 
     return RuntimeClient(checked_path(workspace_root, option="--workspace-root"), start=False)

@@ -20,9 +20,7 @@ from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox import Fence, SandboxPolicy
-    from skills_runtime.sandbox.adapter import Capabilities, Enclosed
-    from skills_runtime.sandbox.policy import Gap
+    from skills_runtime.sandbox import Capabilities, Enclosed, Fence, Gap, SandboxPolicy
 
 MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
@@ -215,9 +213,16 @@ class LimitOptions(NamedTuple):
 def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[Fence, SandboxPolicy]":
     """The sandbox for these options, and the policy it keeps."""
     # The sandbox is slow to import, and help needs none of it.
-    from skills_runtime.config.environment import process_environ
-    from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, own_directories, policy_for, profile_named
-    from skills_runtime.sandbox.policy import promise_named
+    from skills_runtime.config import process_environ
+    from skills_runtime.sandbox import (
+        CAREFUL,
+        Fence,
+        adapters_named,
+        own_directories,
+        policy_for,
+        profile_named,
+        promise_named,
+    )
 
     profile = profile_named(options.profile)
     if profile == "danger":
@@ -243,7 +248,7 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
 
 def _network(profile: str, egress: Egress) -> dict[str, Any]:
     """The allow-list, with any profile that hosts are named for; a list that names none lets nothing pass."""
-    from skills_runtime.sandbox.egress.gateway import compile_egress  # slow, and help needs none of it
+    from skills_runtime.sandbox.egress import compile_egress  # slow, and help needs none of it
 
     listed = egress.allow or egress.allow_private or profile == "workspace-net"
     if listed or egress.deny:
@@ -327,7 +332,7 @@ def _show_plan(values: Mapping[str, Any]) -> None:
 
 def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -> None:
     """Write what works on a machine, what is missing, and how to change that."""
-    from skills_runtime.sandbox.policy import PROMISES  # slow, and help needs none of it
+    from skills_runtime.sandbox import PROMISES  # slow, and help needs none of it
 
     for one in capabilities:
         state = "works" if one.works else "does not work"

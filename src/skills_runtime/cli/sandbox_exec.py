@@ -20,8 +20,7 @@ import msgspec
 from skills_runtime.cli.program import interrupts, say
 from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes import Finished, Limits, Stream, execute_plan
-from skills_runtime.processes.execute import Outflow
+from skills_runtime.processes import Finished, Limits, Outflow, Stream, execute_plan
 from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
 from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
 from skills_runtime.storage import write_atomic

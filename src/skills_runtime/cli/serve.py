@@ -36,9 +36,8 @@ from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.service.access.keys import ApiKey, KeyFile
-    from skills_runtime.service.access.token import Announced
-    from skills_runtime.service.settings import Listener, ServiceSettings
+    from skills_runtime.service import Listener, ServiceSettings
+    from skills_runtime.service.access import Announced, ApiKey, KeyFile
 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -182,8 +181,8 @@ def _serve_until_stopped(
     import asyncio
 
     serving = _serving()
-    from skills_runtime.service.access.token import service_token
-    from skills_runtime.service.settings import notices
+    from skills_runtime.service import notices
+    from skills_runtime.service.access import service_token
 
     resolved = resolve_settings(given, program=program)
     settings = _settings(options, given, resolved)
@@ -225,7 +224,7 @@ def _serving() -> ModuleType:
 
 def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
     from skills_runtime.config import state_home
-    from skills_runtime.service.settings import Given, settings_from
+    from skills_runtime.service import Given, settings_from
 
     asked = Given(
         listen=tuple(options.listen),
@@ -264,7 +263,7 @@ def _set_up_logs(*, access: bool) -> None:
 def _show_services() -> int:
     """Say which services of this user run now."""
     from skills_runtime.config import state_home
-    from skills_runtime.service.access.token import find_services
+    from skills_runtime.service.access import find_services
 
     services = find_services(state_home())
     for server in services:
@@ -350,14 +349,14 @@ def keys_revoke(
 
 def _key_file(state: Path | None = None) -> "KeyFile":
     from skills_runtime.config import state_home
-    from skills_runtime.service.access.keys import KeyFile
+    from skills_runtime.service.access import KeyFile
 
     return KeyFile(state or state_home(), SystemClock().now)
 
 
 def _record(what: str, key: "ApiKey") -> None:
     from skills_runtime.config import state_home
-    from skills_runtime.service.audit import AuditEntry, AuditLog
+    from skills_runtime.service import AuditEntry, AuditLog
 
     about = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
     with closing(AuditLog(state_home())) as log:

@@ -28,8 +28,7 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills.reports import Explained, SkillChange, SkillList
-    from skills_runtime.skills.standard.diagnostics import Diagnostic
+    from skills_runtime.skills import Diagnostic, Explained, SkillChange, SkillList
 
 app = create_app(
     "skills",
@@ -71,7 +70,7 @@ def skills_validate(
     as_json: Json = False,
 ) -> int:
     """Say what is wrong with skills, line by line."""
-    from skills_runtime.skills.reports import check_skills  # slow, and help needs none of it
+    from skills_runtime.skills import check_skills  # slow, and help needs none of it
 
     if strict and lenient:
         raise Misuse("`--strict` and `--lenient` exclude each other")
@@ -116,7 +115,7 @@ def skills_show(
     assignments: Assignments,
 ) -> int:
     """Show what a skill says of itself, what it brings and what is odd about it."""
-    from skills_runtime.skills.reports import describe, find_at_path, find_by_name  # slow, and help needs none of it
+    from skills_runtime.skills import describe, find_at_path, find_by_name  # slow, and help needs none of it
 
     given = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
@@ -178,8 +177,7 @@ def skills_route(
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
     # The library is slow to import, and help needs none of it.
-    from skills_runtime.skills import library_of
-    from skills_runtime.skills.reports import explain_routing, library_at
+    from skills_runtime.skills import explain_routing, library_at, library_of
 
     if not checked_text(task, "TASK").strip():
         raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
@@ -229,7 +227,7 @@ def skills_new(
     ] = "",
 ) -> int:
     """Begin a new skill."""
-    from skills_runtime.skills.standard.directories import create_skill  # slow, and help needs none of it
+    from skills_runtime.skills import create_skill  # slow, and help needs none of it
 
     file = create_skill(
         checked_text(name, "NAME"),
@@ -256,7 +254,7 @@ def skills_list(
     # The library is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.skills.reports import list_skills
+    from skills_runtime.skills import list_skills
 
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     if watch:
@@ -273,9 +271,7 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
     # The library is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.skills import library_of
-    from skills_runtime.skills.reports import changes_in, list_skills
-    from skills_runtime.skills.watch import watch_skills
+    from skills_runtime.skills import changes_in, library_of, list_skills, watch_skills
 
     since, stop = library_of(resolved), asyncio.Event()
     since.list()
@@ -342,7 +338,7 @@ def skills_trust(
     """Trust the project in a directory, so that its skills are offered."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
-    from skills_runtime.skills.discovery import TrustStore, project_root
+    from skills_runtime.skills import TrustStore, project_root
 
     project = project_root(checked_path(directory, option="DIR"))
     store = TrustStore(state_home())

@@ -27,10 +27,8 @@ from skills_runtime.errors import EXIT_CODES, ToolError, ValidationFailed
 from skills_runtime.text import readable, readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.engine.skill_operations import InstallOptions, PreparedSkills, SkillOperations
-    from skills_runtime.skills.install.lockfile import InstallPaths
-    from skills_runtime.skills.install.operations import Installed
-    from skills_runtime.skills.install.prepare import Prepared, SignaturePolicy
+    from skills_runtime.engine import InstallOptions, PreparedSkills, SkillOperations
+    from skills_runtime.skills.install import Installed, InstallPaths, Prepared, SignaturePolicy
 
 app = create_app()
 
@@ -241,15 +239,14 @@ def skills_verify(
 
 def _skills(workspace_root: str) -> "SkillOperations":
     from skills_runtime.config import state_home
-    from skills_runtime.engine import Workspace
-    from skills_runtime.engine.skill_operations import SkillOperations
+    from skills_runtime.engine import SkillOperations, Workspace
 
     root = checked_path(workspace_root, option="--workspace-root")
     return SkillOperations(Workspace(workspace_root=root, state=state_home(), for_user=True))
 
 
 def _options(scope: Literal["project", "user"], trust: "SignaturePolicy", hosts: Sequence[str]) -> "InstallOptions":
-    from skills_runtime.engine.skill_operations import InstallOptions
+    from skills_runtime.engine import InstallOptions
 
     return InstallOptions(scope=scope, trust=trust, allowed_hosts=tuple(hosts))
 
@@ -258,8 +255,7 @@ def _trust_of(
     key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
 ) -> "SignaturePolicy":
     """Whose signatures count."""
-    from skills_runtime.skills.install.prepare import SignaturePolicy
-    from skills_runtime.skills.install.signatures import Signer
+    from skills_runtime.skills.install import SignaturePolicy, Signer
 
     if key is None and not certificates and identity is None and issuer is None:
         return SignaturePolicy(None, required)
@@ -353,9 +349,9 @@ def _show_prepared(each: "Prepared") -> None:
 
 def _write_installed(prepared: "Sequence[Prepared]", places: "InstallPaths") -> None:
     """Say what was put in place, and what is missing until it is offered."""
-    from skills_runtime.config.environment import process_environ
-    from skills_runtime.skills.discovery import is_trusted, places_of
-    from skills_runtime.skills.install.lockfile import user_places
+    from skills_runtime.config import process_environ
+    from skills_runtime.skills import is_trusted, places_of
+    from skills_runtime.skills.install import user_places
 
     for each in prepared:
         print(readable_line(shown_path(places.skills / each.name)))

@@ -27,17 +27,19 @@ from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import one_line, readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.engine.executions import Executions
+    from skills_runtime.engine import Executions
     from skills_runtime.executions import Execution
     from skills_runtime.ports import Backend
     from skills_runtime.skills import Skill
-    from skills_runtime.skills.evals import EvalReport, Evaluation, Trial
-    from skills_runtime.skills.evals.report import (
+    from skills_runtime.skills.evals import (
         ChoiceComparison,
         Difference,
+        EvalReport,
+        Evaluation,
         Rate,
         SkillChoices,
         Spread,
+        Trial,
         TriggerReport,
     )
 
@@ -92,8 +94,8 @@ def skills_eval(
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.agent.run_defaults import backend_for
-    from skills_runtime.engine.skill_trials import AgentTrials
+    from skills_runtime.agent import backend_for
+    from skills_runtime.engine import AgentTrials
     from skills_runtime.skills.evals import (
         EvalPlan,
         Evaluation,
@@ -134,7 +136,7 @@ async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bo
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.engine.skill_trials import close_backend
+    from skills_runtime.engine import close_backend
 
     def done(trial: "Trial", number: int, of: int) -> None:
         if not quiet:
@@ -159,7 +161,7 @@ async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bo
 
 def _show_report(report: "EvalReport") -> None:
     """Write the report for a person."""
-    from skills_runtime.skills.evals.report import EvalDelta  # slow, and help needs none of it
+    from skills_runtime.skills.evals import EvalDelta  # slow, and help needs none of it
 
     print(f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each")
     for name, part in report.run_summary.items():
@@ -293,9 +295,8 @@ def skills_exec(
     import asyncio
 
     from skills_runtime.config import state_home
-    from skills_runtime.engine import Workspace
-    from skills_runtime.engine.executions import ExecutionOptions, Executions
-    from skills_runtime.skills.reports import library_at
+    from skills_runtime.engine import ExecutionOptions, Executions, Workspace
+    from skills_runtime.skills import library_at
 
     value = _read_input(checked_text(text, "--input"))
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)

@@ -26,8 +26,8 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
+    from skills_runtime.skills import Issue, ScanReport
     from skills_runtime.skills.scan import Finding, SecurityReport
-    from skills_runtime.skills.scan_report import Issue, ScanReport
 
 app = create_app()
 
@@ -151,8 +151,7 @@ def _judge_settings(
     """The settings, where they can be read at all, and all that is wrong with those of skills."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import without_dotenv
-    from skills_runtime.skills.configured import preflight
-    from skills_runtime.skills.scan_report import Issue, issue_of
+    from skills_runtime.skills import Issue, issue_of, preflight
 
     try:
         resolved = _resolve(given, program, without_dotenv() if no_dotenv else None)
@@ -173,8 +172,7 @@ class _Refused(Exception):
 
 def _resolve(given: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
     # The configuration is slow to import, and help needs none of it.
-    from skills_runtime.config.environment import process_environ, read_environment
-    from skills_runtime.config.files import current_directory, workspace
+    from skills_runtime.config import current_directory, process_environ, read_environment, workspace
 
     try:
         root = workspace(given.workspace_root or ".", current_directory())
@@ -194,7 +192,7 @@ def _resolve(given: ConfigOptions, program: str, environ: Mapping[str, str] | No
 
 def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
     """Everything that keeps the settings from being read, by its code."""
-    from skills_runtime.skills.scan_report import Issue  # slow, and help needs none of it
+    from skills_runtime.skills import Issue  # slow, and help needs none of it
 
     problems = error.details.get("problems") if isinstance(error, ConfigError) else None
     if not problems:
@@ -214,7 +212,7 @@ def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
 
 
 def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
-    from skills_runtime.skills.scan_report import Issue  # slow, and help needs none of it
+    from skills_runtime.skills import Issue  # slow, and help needs none of it
 
     return Issue(code=code, severity="error", message=error.message, hint=error.hint, details={"kind": error.kind})
 
@@ -225,13 +223,12 @@ def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
 def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
     """What a search finds now; settings that cannot work are errors of the report, and nothing is searched then."""
     # The library is slow to import, and help needs none of it.
-    from skills_runtime.skills import library_of
-    from skills_runtime.skills.scan_report import Issue, issue_of, scan_report
+    from skills_runtime.skills import Issue, build_scan_report, issue_of, library_of
 
     scan_id = RandomIds().new("scan")
     resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=program)
     if resolved is None or any(one.severity == "error" for one in issues):
-        return scan_report(scan_id, (), issues, spaces=0, sources=0)
+        return build_scan_report(scan_id, (), issues, spaces=0, sources=0)
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
     try:
@@ -239,8 +236,8 @@ def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport
         found, problems = library.list(), library.problems()
     except SkillsRuntimeError as error:
         failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)
-        return scan_report(scan_id, (), (*issues, failed), spaces=spaces, sources=sources)
-    return scan_report(scan_id, found, (*issues, *map(issue_of, problems)), spaces=spaces, sources=sources)
+        return build_scan_report(scan_id, (), (*issues, failed), spaces=spaces, sources=sources)
+    return build_scan_report(scan_id, found, (*issues, *map(issue_of, problems)), spaces=spaces, sources=sources)
 
 
 # Harm
@@ -256,8 +253,8 @@ class ScannedSkill(NamedTuple):
 def _scan_for_harm(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
     """Scan each skill that the paths stand for; a directory without a skill in it is scanned as it is."""
     # The scanner is slow to import, and help needs none of it.
+    from skills_runtime.skills import skill_directories
     from skills_runtime.skills.scan import scan_directory
-    from skills_runtime.skills.sources.filesystem import skill_directories
 
     if as_json and sarif:
         raise Misuse("`--json` and `--sarif` exclude each other")

@@ -19,13 +19,11 @@ from rich.text import Text
 from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
 from skills_runtime.cli.options import Approving, ViewOptions, login_name
 from skills_runtime.cli.output import duration, labelled, talk
-from skills_runtime.engine import Interaction
-from skills_runtime.engine.approvals import approve_with_rule, rule_for
-from skills_runtime.engine.run_control import chosen_answer
+from skills_runtime.engine import Interaction, approve_with_rule, chosen_answer, rule_for
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
-from skills_runtime.safety.approvals.request import RuleScope
+from skills_runtime.safety.approvals import RuleScope
 from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable, readable_line
 

@@ -8,9 +8,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from skills_runtime.agent import Agent
-from skills_runtime.agent.options import AgentOptions
-from skills_runtime.agent.run_defaults import backend_for, prices_of
+from skills_runtime.agent import Agent, AgentOptions, backend_for, prices_of
 from skills_runtime.config import Resolved
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import Event

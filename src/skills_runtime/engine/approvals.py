@@ -10,12 +10,10 @@ import msgspec
 from skills_runtime.config import Resolved
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
-from skills_runtime.projections import RunView
-from skills_runtime.projections.approvals import PendingApproval
+from skills_runtime.projections import PendingApproval, RunView
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
-from skills_runtime.safety.approvals.request import RuleScope, propose_rule, rule_record
-from skills_runtime.safety.policy import Rule, add_rule
-from skills_runtime.safety.policy.rule_files import user_rule_file
+from skills_runtime.safety.approvals import RuleScope, propose_rule, rule_record
+from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
 from skills_runtime.text import title_of
 
 FENCE = (

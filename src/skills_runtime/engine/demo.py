@@ -5,13 +5,11 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.config import Resolved
-from skills_runtime.config.files import read_mapping
-from skills_runtime.config.merge import deep_merge, nest_value
+from skills_runtime.config import Resolved, deep_merge, nest_value, read_mapping
 from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import Fence, fence_for
-from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
+from skills_runtime.skills import BUNDLED_NAMESPACE, bundled_skills
 
 STUDIO_DEMO = Path(__file__).parent / "demo_run"
 """The demonstration of the web app: a scripted model, a real skill and sandbox, an approval and a deliverable."""

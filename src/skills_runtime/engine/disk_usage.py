@@ -9,7 +9,7 @@ from time import monotonic
 import msgspec
 
 from skills_runtime.runs import RunPaths, is_legal_id, runs_root
-from skills_runtime.storage.nofollow import disk_usage
+from skills_runtime.storage import disk_usage
 
 MAX_FILES = 200_000
 MAX_SECONDS = 2.0

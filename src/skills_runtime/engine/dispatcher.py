@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from skills_runtime.agent import Agent, RunResult
-from skills_runtime.agent.loop.control import Control
-from skills_runtime.agent.loop.segment import interruption_event
-from skills_runtime.agent.subagents.children import finish_tree
+from skills_runtime.agent import Agent, RunResult, finish_tree
+from skills_runtime.agent.loop import Control, interruption_event
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed

@@ -16,32 +16,36 @@ from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import NotFound
 from skills_runtime.executions import (
+    STDERR,
+    STDOUT,
     Execution,
     ExecutionLimits,
     Executor,
     PoolLimits,
     Record,
+    ScriptPackages,
+    Status,
     Supplies,
+    build_sandboxes,
+    declared_variables,
     stages_in_memory,
 )
-from skills_runtime.executions.layout import STDERR, STDOUT
-from skills_runtime.executions.settings import ScriptPackages, build_sandboxes, declared_variables
-from skills_runtime.executions.values import Status
 from skills_runtime.sandbox.egress import Doorman, EgressRecord
 from skills_runtime.skills import (
+    BUNDLED_NAMESPACE,
+    RUN_FILE,
     FilesystemSource,
+    IndexedSource,
     Library,
     Origin,
     Problem,
     ScanOptions,
     Skill,
     SkillError,
+    bundled_skills,
+    find_entry_point,
     library_of,
 )
-from skills_runtime.skills.actions import find_entry_point
-from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
-from skills_runtime.skills.sources import IndexedSource
-from skills_runtime.skills.standard.skill_yaml import RUN_FILE
 
 DIRECTORY = ".skills_runtime_sdk/executions"
 """Where executions are kept, below the workspace."""

@@ -11,8 +11,8 @@ import msgspec
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.storage.files import make_directories, write_atomic
+from skills_runtime.runs import DIRECTORY_MODE
+from skills_runtime.storage import make_directories, write_atomic
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 MAX_KEY_CHARS = 255

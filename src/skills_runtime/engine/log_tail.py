@@ -8,13 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from skills_runtime.errors import LogCorrupt
-from skills_runtime.events import TERMINAL_TYPES
-from skills_runtime.events.envelope import decode_wire
+from skills_runtime.events import TERMINAL_TYPES, decode_wire
 from skills_runtime.runs import RunPaths
-from skills_runtime.runs.log.chain import read_lines
-from skills_runtime.runs.log.checkpoints import Checkpoints
-from skills_runtime.runs.log.opening import CHECKPOINTS, header_of
-from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.runs.log import CHECKPOINTS, Checkpoints, header_of, open_for_reading, read_lines
 
 BATCH_BYTES = 1 << 17
 """How much is read, kept or sent at a time."""

@@ -5,17 +5,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from skills_runtime.agent.run_ports import previewable_tools
+from skills_runtime.agent import previewable_tools
 from skills_runtime.config import Resolved
 from skills_runtime.engine.approvals import rule_previews
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
-from skills_runtime.safety.approvals.request import approval_request_of, build_request
-from skills_runtime.safety.policy import Ask, Verdict, decide
-from skills_runtime.safety.policy.rule import SafetyMode
-from skills_runtime.safety.policy.rule_files import user_rule_file
-from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
-from skills_runtime.safety.sanitize import PLAIN_FINGERPRINT
+from skills_runtime.safety import PLAIN_FINGERPRINT, PlannedCall, PolicyPreview, preview_call, preview_command
+from skills_runtime.safety.approvals import approval_request_of, build_request
+from skills_runtime.safety.policy import Ask, SafetyMode, Verdict, decide, user_rule_file
 
 
 def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:

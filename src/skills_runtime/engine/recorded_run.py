@@ -6,26 +6,28 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent import log_ports
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import Event
-from skills_runtime.projections import Moves, RunState, RunView, fold
-from skills_runtime.projections.actions import Move
+from skills_runtime.projections import Move, Moves, RunState, RunView, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs import (
+    Head,
     RunPaths,
     Verdict,
+    export_run,
     follow_lines,
+    page_of,
     read_events,
     read_record,
     read_verified,
     read_view,
+    record_of,
+    transcript_agrees,
     verify_run,
     whole_history,
+    write_page,
 )
-from skills_runtime.runs.export import export_run, page_of, write_page
-from skills_runtime.runs.record import record_of, transcript_agrees
-from skills_runtime.runs.verify import Head
 
 
 class RecordedRun:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths

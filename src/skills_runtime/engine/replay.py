@@ -11,23 +11,28 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 
-from skills_runtime.agent.agent import Agent
-from skills_runtime.agent.loop.budget import Budget
-from skills_runtime.agent.loop.calls import missing_tool_result
-from skills_runtime.agent.options import AgentOptions, RunRequest
-from skills_runtime.agent.run_defaults import budget_of, read_recording, replay_backend
-from skills_runtime.agent.run_inputs import run_spec
-from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent import (
+    Agent,
+    AgentOptions,
+    RunRequest,
+    budget_of,
+    log_ports,
+    read_recording,
+    replay_backend,
+    run_spec,
+)
+from skills_runtime.agent.loop import Budget, missing_tool_result
 from skills_runtime.engine.dispatcher import OpenedRun, dispatch_run
 from skills_runtime.errors import ToolError, ValidationFailed
-from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     BudgetIncreased,
+    Event,
     HistoryLoaded,
     HumanResponse,
     ImagesAttached,
     InboxReceived,
+    Payload,
     RunCancelled,
     RunCompleted,
     RunFailed,
@@ -54,8 +59,7 @@ from skills_runtime.ports import (
     ToolSpec,
 )
 from skills_runtime.projections import Conversation, Moves, fold
-from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, read_events, whole_history
-from skills_runtime.runs.fork import fork_of, history_before
+from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, fork_of, history_before, read_events, whole_history
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:

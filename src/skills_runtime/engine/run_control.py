@@ -5,19 +5,14 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.loop.inbox import open_inbox
-from skills_runtime.agent.subagents.children import finish_tree
+from skills_runtime.agent import finish_tree
+from skills_runtime.agent.loop import open_inbox
 from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, LogLocked, NotFound, ValidationFailed
-from skills_runtime.events.payloads import RunCancelled, RunCompleted
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import Decision, Inbox, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed, KeyTaken
-from skills_runtime.projections import RunView
-from skills_runtime.projections.approvals import PendingApproval
-from skills_runtime.projections.pending import PendingQuestion
-from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view
-from skills_runtime.runs.run import opened_run
-from skills_runtime.safety.approvals.asking import explain_late_decision
+from skills_runtime.events import RunCancelled, RunCompleted, RunStatus
+from skills_runtime.ports import Decision, Inbox, InboxClosed, InboxKind, InboxMessage, KeyTaken
+from skills_runtime.projections import PendingApproval, PendingQuestion, RunView
+from skills_runtime.runs import LogPorts, RunPaths, open_run, opened_run, read_view
+from skills_runtime.safety.approvals import explain_late_decision
 
 MAX_KEY_CHARS = 256
 

@@ -21,14 +21,26 @@ from skills_runtime.engine.run_service import RunService
 from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunState, RunView, fold
-from skills_runtime.runs import LogPorts, RunPaths, Verdict, is_legal_id, read_events, read_view, runs_root, verify_run
-from skills_runtime.runs.create import publish_run, stage_run
-from skills_runtime.runs.export import page_of
-from skills_runtime.runs.fork import IMPORTED
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES
-from skills_runtime.runs.manifests import ArtifactManifest
-from skills_runtime.runs.spec import pretty
-from skills_runtime.skills.archives import ArchiveLimits, unpack
+from skills_runtime.runs import (
+    DIRECTORY_MODE,
+    FILE_MODE,
+    IMPORTED,
+    SUBDIRECTORIES,
+    ArtifactManifest,
+    LogPorts,
+    RunPaths,
+    Verdict,
+    is_legal_id,
+    page_of,
+    pretty,
+    publish_run,
+    read_events,
+    read_view,
+    runs_root,
+    stage_run,
+    verify_run,
+)
+from skills_runtime.skills import ArchiveLimits, unpack
 from skills_runtime.storage import open_directory, relative_parts, walk
 
 HINT = "send a run as it was exported"

@@ -10,27 +10,28 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent import log_ports
 from skills_runtime.engine.approvals import OpenApproval, approvals_of, rule_file_of, without_repeats
 from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_index import refresh, workspace_roots
 from skills_runtime.engine.sessions import Sessions
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import ApprovalStale, NotFound
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import Ledger, Problem, RunRow, TaskRow
-from skills_runtime.ledger.index import PAGE_LIMIT
+from skills_runtime.events import RunStatus
+from skills_runtime.ledger import PAGE_LIMIT, Ledger, Problem, RunRow, TaskRow
 from skills_runtime.projections import RunView
 from skills_runtime.runs import (
+    ROLES,
+    ArtifactManifest,
+    Head,
     RunPaths,
     Verdict,
     blobs_of,
     read_view,
     runs_root,
+    scan_outputs,
+    was_imported,
 )
-from skills_runtime.runs.fork import was_imported
-from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
-from skills_runtime.runs.verify import Head
 
 MAX_PAGES = 50
 """How many pages of the index are read for one page of a list."""

@@ -10,13 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.config import Resolved, Settings
-from skills_runtime.config.merge import tighten
-from skills_runtime.config.models import SkillsSettings
+from skills_runtime.config import Resolved, Settings, SkillsSettings, tighten
 from skills_runtime.errors import AccessRefused
 from skills_runtime.runs import check_id
-from skills_runtime.skills import Library, Skill, library_of, mentions_in, parse_mention
-from skills_runtime.skills.configured import BUNDLED_NAMESPACE
+from skills_runtime.skills import BUNDLED_NAMESPACE, Library, Skill, library_of, mentions_in, parse_mention
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policy_mode": ("safety.mode", ("allow", "ask", "deny")),

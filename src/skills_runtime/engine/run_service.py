@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from skills_runtime.agent import Agent
+from skills_runtime.agent import Agent, backend_for
 from skills_runtime.agent import RunRequest as AgentRequest
-from skills_runtime.agent.run_defaults import backend_for
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.config import Resolved
-from skills_runtime.config.merge import deep_merge
+from skills_runtime.config import Resolved, deep_merge
 from skills_runtime.engine.agent_factory import AgentFactory, Interaction, Model
 from skills_runtime.engine.approvals import (
     LASTING,
@@ -55,13 +53,13 @@ from skills_runtime.errors import (
     SkillsRuntimeError,
     ValidationFailed,
 )
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import Ledger, open_ledger
-from skills_runtime.ledger.index import is_gone
+from skills_runtime.events import RunStatus
+from skills_runtime.ledger import Ledger, is_gone, open_ledger
 from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import (
     RunPaths,
+    catch_up,
     check_id,
     follow_lines,
     fork_point,
@@ -70,7 +68,6 @@ from skills_runtime.runs import (
     read_view,
     runs_root,
 )
-from skills_runtime.runs.record import catch_up
 from skills_runtime.safety.policy import add_rule
 
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.processes.server.client import tell_ready
-from skills_runtime.processes.server.directory import Place
-from skills_runtime.processes.server.runtime_server import RuntimeServer
+from skills_runtime.processes.server import Place, RuntimeServer, tell_ready
 
 if TYPE_CHECKING:
     from skills_runtime.ports import ProcessRequest, SandboxPlan
@@ -28,7 +26,7 @@ class SettingsFence:
 
     def plan(self, request: "ProcessRequest") -> "SandboxPlan":
         """The command behind the fence of now."""
-        from skills_runtime.agent.run_ports import LazySandbox
+        from skills_runtime.agent import LazySandbox
         from skills_runtime.config import resolve
 
         sandbox = LazySandbox(resolve(self._root), self._root)

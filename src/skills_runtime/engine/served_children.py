@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from skills_runtime.agent.result import result_status
-from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent import log_ports, result_status
 from skills_runtime.config import state_home
 from skills_runtime.engine.agent_factory import Interaction
 from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.engine.run_service import RunService, ServiceLimits, open_run_service
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import LogEnded, NotFound, RunExists
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.ports import ChildStatus
 from skills_runtime.projections import RunView
 from skills_runtime.runs import RunPaths, is_legal_id, read_view, runs_root

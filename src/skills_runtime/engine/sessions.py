@@ -9,18 +9,15 @@ import msgspec
 
 from skills_runtime.agent import RunRequest
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.config.models import PromptSettings
+from skills_runtime.config import PromptSettings
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ledger import RunIndex, RunRow, SessionRow
-from skills_runtime.ledger.index import PAGE_LIMIT, is_gone
+from skills_runtime.events import RunStatus
+from skills_runtime.ledger import PAGE_LIMIT, RunIndex, RunRow, SessionRow, is_gone
 from skills_runtime.projections import RunState
-from skills_runtime.runs import LogPorts, RunPaths, check_id, read_view
-from skills_runtime.runs.layout import DIRECTORY_MODE, STATE_DIRECTORY
-from skills_runtime.runs.spec import SessionTask
-from skills_runtime.skills.prompt import prompt_choices
-from skills_runtime.storage.files import make_directories, write_atomic
+from skills_runtime.runs import DIRECTORY_MODE, STATE_DIRECTORY, LogPorts, RunPaths, SessionTask, check_id, read_view
+from skills_runtime.skills import prompt_choices
+from skills_runtime.storage import make_directories, write_atomic
 
 FILE = "session.json"
 MAX_SOURCES = 32

@@ -16,57 +16,58 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from skills_runtime.config.environment import process_environ
+from skills_runtime.config import process_environ
 from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.ports.sandbox import Enclosure, Watch
+from skills_runtime.ports import Enclosure, Watch
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox.egress.rules import parse_address, reach_of
-from skills_runtime.skills import Library, Skill, library_of
-from skills_runtime.skills.configured import bundled_skills
-from skills_runtime.skills.install import (
-    Installed,
-    InstallPaths,
-    InstallSource,
-    LocalFetcher,
-    LockEntry,
-    parse_source,
-    project_places,
-    user_places,
+from skills_runtime.sandbox.egress import parse_address, reach_of
+from skills_runtime.skills import (
+    InspectedSkill,
+    Library,
+    Skill,
+    bundled_skills,
+    inspect_directory,
+    jsonable,
+    library_of,
+    parse_skill,
 )
-from skills_runtime.skills.install.consents import read_consents
-from skills_runtime.skills.install.fetch import SkillFetcher
-from skills_runtime.skills.install.git import (
+from skills_runtime.skills.install import (
     FETCH_SECONDS,
     MAX_OUTPUT_BYTES,
     MAX_PACK_BYTES,
     MAX_PACK_FILES,
+    ArchiveSource,
     GitCommand,
     GitResult,
-)
-from skills_runtime.skills.install.operations import (
+    Installed,
+    InstallPaths,
+    InstallSource,
+    LocalFetcher,
+    LocalSource,
+    LockEntry,
+    Preparation,
+    Prepared,
+    Reach,
+    SignaturePolicy,
+    SkillFetcher,
     find_previous_version,
+    finish_interrupted,
     install_prepared,
+    locked_skills,
+    open_work_directory,
+    parse_source,
+    project_places,
+    read_consents,
+    refuse_malicious,
     remove_skills,
     roll_back,
+    user_places,
     verify_installed,
     write_lock_from_installed,
 )
-from skills_runtime.skills.install.prepare import (
-    Preparation,
-    Prepared,
-    SignaturePolicy,
-    locked_skills,
-    refuse_malicious,
-)
-from skills_runtime.skills.install.sources import ArchiveSource, LocalSource
-from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
-from skills_runtime.skills.install.web import Reach
 from skills_runtime.skills.scan import scan_directory
-from skills_runtime.skills.scan_report import jsonable
-from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
-from skills_runtime.skills.standard.parse import parse_skill
 from skills_runtime.storage import open_directory, read_below, stage_directory, walk, write_atomic
 
 Scope = Literal["project", "user"]

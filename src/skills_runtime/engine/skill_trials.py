@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.agent import Agent, RunRequest
-from skills_runtime.agent.options import AgentOptions
-from skills_runtime.agent.run_ports import log_ports
+from skills_runtime.agent import Agent, AgentOptions, RunRequest, log_ports
 from skills_runtime.clock import RandomIds
 from skills_runtime.engine.dispatcher import OpenedRun, dispatch_run
 from skills_runtime.errors import MODEL_KINDS, StorageFailed
-from skills_runtime.events import Event
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Backend
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths, read_events, read_view

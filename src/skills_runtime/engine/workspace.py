@@ -8,16 +8,12 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.agent.run_ports import log_ports
-from skills_runtime.config import Resolved, resolve
-from skills_runtime.config.merge import deep_merge
-from skills_runtime.config.resolve import Defaults
+from skills_runtime.agent import log_ports
+from skills_runtime.config import Defaults, Resolved, deep_merge, resolve
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.ledger import RunIndex, RunRow
-from skills_runtime.ledger.index import PREFIX_LENGTH
+from skills_runtime.ledger import PREFIX_LENGTH, RunIndex, RunRow
 from skills_runtime.projections import RunState
-from skills_runtime.runs import RunPaths, check_id, runs_root
-from skills_runtime.runs.fork import has_local_settings, was_imported
+from skills_runtime.runs import RunPaths, check_id, has_local_settings, runs_root, was_imported
 
 LOG = "events.jsonl"
 _HEX = re.compile(r"[0-9a-f]+")

@@ -22,7 +22,7 @@ from skills_runtime.executions.store import ExecutionIds, ExecutionRequest, Exec
 from skills_runtime.executions.values import Execution, ExecutionLimits, PoolLimits, Record, Status
 from skills_runtime.executions.zygotes import Pool
 from skills_runtime.ports import Clock, ProcessRequest
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills import Skill
 
 WAIT_SECONDS = 0.05
 """How often somebody looks who waits for an execution of another process."""

@@ -15,8 +15,7 @@ from skills_runtime.executions.values import Written
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
-from skills_runtime.skills.actions import EntryPoint, find_entry_point
-from skills_runtime.skills.skill import RunDefinition, Skill
+from skills_runtime.skills import EntryPoint, RunDefinition, Skill, find_entry_point
 from skills_runtime.storage import write_all
 
 MakeFence = Callable[[Path], Sandbox]

@@ -31,9 +31,8 @@ from skills_runtime.executions.store import ExecutionRequest, ExecutionStore, St
 from skills_runtime.executions.values import Execution, PoolLimits
 from skills_runtime.executions.zygotes import Pool, Unusable, Zygote, ZygoteKind
 from skills_runtime.ports import SandboxPlan
-from skills_runtime.processes import command_of
-from skills_runtime.processes.command import find_program
-from skills_runtime.skills.skill import Skill
+from skills_runtime.processes import command_of, find_program
+from skills_runtime.skills import Skill
 
 
 class ActiveExecution:

@@ -10,14 +10,12 @@ from skills_runtime.executions.executor import Executor
 from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, MakeFence
 from skills_runtime.executions.runner import Supplies
 from skills_runtime.executions.values import ExecutionLimits, PoolLimits
-from skills_runtime.processes.script_environments import ScriptEnvironments, find_need
+from skills_runtime.processes import ScriptEnvironments, find_need
 from skills_runtime.sandbox import fence_for
-from skills_runtime.skills.activation import missing_variables
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills import Skill, missing_variables
 
 if TYPE_CHECKING:
-    from skills_runtime.config import Resolved
-    from skills_runtime.config.models import SandboxSettings
+    from skills_runtime.config import Resolved, SandboxSettings
     from skills_runtime.skills import Library
 
 

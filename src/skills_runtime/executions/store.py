@@ -30,7 +30,7 @@ from skills_runtime.executions.layout import (
 )
 from skills_runtime.executions.snapshot import SkillSnapshot, SnapshotCache
 from skills_runtime.executions.values import Execution, ExecutionLimits, Failure, Record, Status
-from skills_runtime.skills.skill import RunDefinition, Skill
+from skills_runtime.skills import RunDefinition, Skill
 from skills_runtime.storage import (
     remove_tree,
     sync_path,

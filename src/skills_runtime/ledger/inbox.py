@@ -10,9 +10,8 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger.database import Database
-from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed, KeyTaken
-from skills_runtime.runs.layout import check_id
+from skills_runtime.ports import Clock, Ids, InboxClosed, InboxKind, InboxMessage, KeyTaken
+from skills_runtime.runs import check_id
 
 BODY_BYTES = 1_048_576
 KEY_LENGTH = 256

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from skills_runtime.errors import NotFound, RunExists, UsageError, ValidationFailed
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.ledger.database import Database
 from skills_runtime.ledger.rows import RunRow, SessionRow, TaskRow, parse_search, read_row, searchable
-from skills_runtime.runs.layout import check_id
+from skills_runtime.runs import check_id
 from skills_runtime.text import title_of
 
 PREFIX_LENGTH = 4

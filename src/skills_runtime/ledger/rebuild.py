@@ -14,7 +14,7 @@ import msgspec
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError, UsageError
 from skills_runtime.ledger.index import Entry, Outcome, RunIndex, is_gone
 from skills_runtime.ledger.rows import RunRow, searchable
-from skills_runtime.runs.layout import is_legal_id, runs_root
+from skills_runtime.runs import is_legal_id, runs_root
 
 BATCH = 500
 Item = TypeVar("Item")

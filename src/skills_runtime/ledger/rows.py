@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 
 QUERY_LENGTH = 1000
 TEXT_LENGTH = 262_144

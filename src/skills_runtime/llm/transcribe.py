@@ -9,8 +9,7 @@ from itertools import chain, count
 import msgspec
 
 from skills_runtime.errors import ModelError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
+from skills_runtime.events import LlmResponseDelta, LlmRetryScheduled, LlmUsage, Payload
 from skills_runtime.ports import (
     Backend,
     ChatRequest,

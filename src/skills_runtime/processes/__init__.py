@@ -3,20 +3,47 @@
 Knows nothing of policies: it takes a ready argument vector, a directory and an environment.
 """
 
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
 from skills_runtime.processes.capture import Captured
 from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, shell_command
 from skills_runtime.processes.execute import OnOutput, beginning, command_of, execute, execute_plan
 from skills_runtime.processes.terminals import PtySession, Reading, Sessions, SessionStatus
 
+if TYPE_CHECKING:
+    from skills_runtime.processes.command import find_program
+    from skills_runtime.processes.execute import Outflow
+    from skills_runtime.processes.launcher import start_launcher
+    from skills_runtime.processes.script_environments import (
+        EnvironmentNeed,
+        ScriptEnvironments,
+        find_need,
+        with_packages,
+    )
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "command": "find_program",
+        "execute": "Outflow",
+        "launcher": "start_launcher",
+        "script_environments": "EnvironmentNeed ScriptEnvironments find_need with_packages",
+    },
+)
+
 __all__ = [
     "Captured",
     "Command",
     "EndedBy",
+    "EnvironmentNeed",
     "Finished",
     "Limits",
     "OnOutput",
+    "Outflow",
     "PtySession",
     "Reading",
+    "ScriptEnvironments",
     "SessionStatus",
     "Sessions",
     "Stream",
@@ -24,5 +51,9 @@ __all__ = [
     "command_of",
     "execute",
     "execute_plan",
+    "find_need",
+    "find_program",
     "shell_command",
+    "start_launcher",
+    "with_packages",
 ]

@@ -18,9 +18,15 @@ import msgspec
 
 from skills_runtime.errors import ToolError
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.skills.actions import InlineMetadata, UnusableMetadata, inline_metadata, python_allows, read_script
-from skills_runtime.skills.problems import failure
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills import (
+    InlineMetadata,
+    Skill,
+    UnusableMetadata,
+    failure,
+    inline_metadata,
+    python_allows,
+    read_script,
+)
 from skills_runtime.storage import remove_tree, stage_directory, try_lock, write_atomic
 
 
@@ -186,7 +192,7 @@ class ScriptEnvironments:
     def _root(self) -> Path:
         if self._place is None:
             environ = self._environ()
-            from skills_runtime.config.environment import home
+            from skills_runtime.config import home
 
             named = environ.get("XDG_CACHE_HOME", "")
             self._place = (
@@ -198,7 +204,7 @@ class ScriptEnvironments:
 
     def _environ(self) -> Mapping[str, str]:
         if self._variables is None:
-            from skills_runtime.config.environment import process_environ
+            from skills_runtime.config import process_environ
 
             self._variables = process_environ()
         return self._variables

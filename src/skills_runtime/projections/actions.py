@@ -7,8 +7,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import ContextCompacted, RunCancelled, RunCompleted, RunFailed, RunStarted
+from skills_runtime.events import ContextCompacted, Event, RunCancelled, RunCompleted, RunFailed, RunStarted
 from skills_runtime.projections.conversation import Call, Content, Conversation, Message
 
 MoveKind = Literal["task", "answer", "call", "result", "end"]

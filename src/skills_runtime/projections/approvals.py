@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
+    Event,
     InboxReceived,
     SkillInjected,
     SkillUnloaded,

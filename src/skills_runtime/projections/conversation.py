@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ContextCompacted,
     ContextRecoveryDecided,
+    Event,
     HistoryLoaded,
     ImagesAttached,
     InboxReceived,

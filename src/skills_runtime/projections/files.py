@@ -2,8 +2,7 @@
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import FileOperation
+from skills_runtime.events import Event, FileOperation
 
 READS = frozenset({FileOperation})
 """The payloads this projection looks at."""

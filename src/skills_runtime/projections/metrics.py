@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
+    Event,
     HumanRequest,
     HumanResponse,
     LlmRequestStarted,

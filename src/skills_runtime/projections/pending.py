@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ContextRecoveryDecided,
+    Event,
     HumanRequest,
     HumanResponse,
     InboxReceived,

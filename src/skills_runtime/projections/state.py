@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRequested,
     ArtifactManifestWritten,
@@ -14,6 +13,7 @@ from skills_runtime.events.payloads import (
     ChildRunFinished,
     ChildRunStarted,
     ContextRecoveryDecided,
+    Event,
     ForkPoint,
     HumanRequest,
     HumanResponse,
@@ -26,12 +26,12 @@ from skills_runtime.events.payloads import (
     RunFailed,
     RunStarted,
     RunStateChanged,
+    RunStatus,
     RunWaitingHuman,
     SandboxCreated,
     ToolCallFinished,
     ToolCallRequested,
 )
-from skills_runtime.events.states import RunStatus
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

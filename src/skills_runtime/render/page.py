@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
     ChildRunFinished,
     ChildRunStarted,
     ContextCompacted,
+    Event,
     HumanRequest,
     HumanResponse,
     InboxReceived,
@@ -25,6 +25,7 @@ from skills_runtime.events.payloads import (
     LlmResponseDelta,
     LlmResponseFinished,
     OutputRejected,
+    Payload,
     PlanUpdated,
     RunCancelled,
     RunCompleted,
@@ -34,7 +35,7 @@ from skills_runtime.events.payloads import (
     ToolCallFinished,
     ToolCallRequested,
 )
-from skills_runtime.projections.state import RunState
+from skills_runtime.projections import RunState
 from skills_runtime.render.skill_notes import skill_note
 from skills_runtime.text import readable
 

@@ -3,8 +3,8 @@
 Pure. The terminal, the page of a run and the transcript say the same.
 """
 
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
+    Payload,
     SkillCatalogOffered,
     SkillInjected,
     SkillInjectionSkipped,

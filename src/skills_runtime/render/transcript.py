@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     ApprovalDecided,
     ApprovalRefused,
     ApprovalRequested,
@@ -24,6 +23,7 @@ from skills_runtime.events.payloads import (
     ContextRecoveryDecided,
     EnvVarRequired,
     EnvVarSet,
+    Event,
     HistoryLoaded,
     HumanRequest,
     HumanResponse,
@@ -34,6 +34,7 @@ from skills_runtime.events.payloads import (
     LlmResponseFinished,
     LogRepaired,
     OutputRejected,
+    Payload,
     RunAdopted,
     RunCancelled,
     RunCompleted,
@@ -50,7 +51,7 @@ from skills_runtime.events.payloads import (
     ToolCallFinished,
     ToolCallRequested,
 )
-from skills_runtime.projections.conversation import CLOSING
+from skills_runtime.projections import CLOSING
 from skills_runtime.render.skill_notes import skill_note
 from skills_runtime.text import printable
 

@@ -1,32 +1,61 @@
 """One run on disk: layout, log, blobs, snapshots, manifests, state, verify, export."""
 
-from skills_runtime.events.states import RunStatus, check_transition, parse_status
+from typing import TYPE_CHECKING
+
+from skills_runtime.events import RunStatus, check_transition, parse_status
+from skills_runtime.lazy import lazy_names
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.create import create_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.layout import RunPaths, check_id, is_legal_id, runs_root
-from skills_runtime.runs.log import (
-    EventLog,
-    KeyRing,
-    LogPorts,
-    authenticate,
-    follow_lines,
-    read_events,
-    read_verified,
-)
+from skills_runtime.runs.log import EventLog, KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
 from skills_runtime.runs.manifests import files_of, keep_artifact
 from skills_runtime.runs.record import RunRecord, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
 from skills_runtime.runs.spec import Deliverable, RunSpec
 from skills_runtime.runs.verify import Finding, Verdict, verify_run
 
+if TYPE_CHECKING:
+    from skills_runtime.runs.create import publish_run, stage_run
+    from skills_runtime.runs.export import export_run, page_of, write_page
+    from skills_runtime.runs.fork import IMPORTED, fork_of, has_local_settings, history_before, was_imported
+    from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, SUBDIRECTORIES
+    from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
+    from skills_runtime.runs.record import catch_up, record_of, transcript_agrees
+    from skills_runtime.runs.run import opened_run
+    from skills_runtime.runs.spec import SessionTask, WorkspaceMode, pretty
+    from skills_runtime.runs.verify import Head
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "create": "publish_run stage_run",
+        "export": "export_run page_of write_page",
+        "fork": "IMPORTED fork_of has_local_settings history_before was_imported",
+        "layout": "DIRECTORY_MODE FILE_MODE STATE_DIRECTORY SUBDIRECTORIES",
+        "manifests": "ArtifactManifest ROLES scan_outputs",
+        "record": "catch_up record_of transcript_agrees",
+        "run": "opened_run",
+        "spec": "SessionTask WorkspaceMode pretty",
+        "verify": "Head",
+    },
+)
+
 __all__ = [
+    "DIRECTORY_MODE",
+    "FILE_MODE",
+    "IMPORTED",
+    "ROLES",
+    "STATE_DIRECTORY",
+    "SUBDIRECTORIES",
+    "ArtifactManifest",
     "Blobs",
     "Deliverable",
     "End",
     "EventLog",
     "Finding",
+    "Head",
     "KeyRing",
     "LogPorts",
     "Run",
@@ -34,26 +63,43 @@ __all__ = [
     "RunRecord",
     "RunSpec",
     "RunStatus",
+    "SessionTask",
     "Verdict",
+    "WorkspaceMode",
     "authenticate",
     "blobs_of",
+    "catch_up",
     "check_id",
     "check_transition",
     "create_run",
+    "export_run",
     "files_of",
     "finish_run",
     "finish_run_async",
     "follow_lines",
+    "fork_of",
     "fork_point",
+    "has_local_settings",
+    "history_before",
     "is_legal_id",
     "keep_artifact",
     "open_run",
+    "opened_run",
+    "page_of",
     "parse_status",
+    "pretty",
+    "publish_run",
     "read_events",
     "read_record",
     "read_verified",
     "read_view",
+    "record_of",
     "runs_root",
+    "scan_outputs",
+    "stage_run",
+    "transcript_agrees",
     "verify_run",
+    "was_imported",
     "whole_history",
+    "write_page",
 ]

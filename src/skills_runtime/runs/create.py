@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skills_runtime.errors import AccessRefused, LogLocked, RunExists, StorageFailed, ValidationFailed
-from skills_runtime.events import LOG_SCHEMA, Event
-from skills_runtime.events.payloads import Descriptor, RunCreated, SandboxCreated
+from skills_runtime.events import LOG_SCHEMA, Descriptor, Event, RunCreated, SandboxCreated
 from skills_runtime.projections import RunView, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs.blobs import Blobs

@@ -16,7 +16,7 @@ import msgspec
 from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
-from skills_runtime.render.page import Language, PageFile, render_page
+from skills_runtime.render import Language, PageFile, render_page
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SPARE, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest

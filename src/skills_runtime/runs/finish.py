@@ -7,8 +7,15 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 
-from skills_runtime.events.payloads import ArtifactManifestWritten, Descriptor, RunCancelled, RunCompleted, RunFailed
-from skills_runtime.events.states import RunStatus, check_transition
+from skills_runtime.events import (
+    ArtifactManifestWritten,
+    Descriptor,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunStatus,
+    check_transition,
+)
 from skills_runtime.runs.layout import spare_of
 from skills_runtime.runs.manifests import final_manifest
 from skills_runtime.runs.record import swap, write_transcript

@@ -12,10 +12,8 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import ForkPoint, RunCreated
-from skills_runtime.projections import Pending, RunState, RunView, fold
-from skills_runtime.projections.approvals import Approvals
+from skills_runtime.events import Event, ForkPoint, RunCreated
+from skills_runtime.projections import Approvals, Pending, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified

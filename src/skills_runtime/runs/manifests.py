@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime import __version__
-from skills_runtime.events.payloads import Descriptor, FileOperation
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import Descriptor, FileOperation, RunStatus
 from skills_runtime.projections import FileRecord, RunState
 from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
 from skills_runtime.runs.files.paths import OF_THE_RUNTIME

@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
-from skills_runtime.events import Event
-from skills_runtime.events.envelope import reader
+from skills_runtime.events import Event, reader
 from skills_runtime.projections import RunState
 from skills_runtime.render import render_transcript
 from skills_runtime.runs.layout import FILE_MODE, RunPaths, spare_of

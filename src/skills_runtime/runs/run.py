@@ -11,9 +11,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded
-from skills_runtime.events import Event, Payload
-from skills_runtime.events.payloads import RunStateChanged
-from skills_runtime.events.states import RunStatus, check_transition
+from skills_runtime.events import Event, Payload, RunStateChanged, RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.fork import ancestors, beginning, fork_of

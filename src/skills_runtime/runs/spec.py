@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.events import Payload, fingerprint
-from skills_runtime.events.payloads import ForkPoint
+from skills_runtime.events import ForkPoint, Payload, fingerprint
 
 WorkspaceMode = Literal["shared", "isolated"]
 DeleteMode = Literal["disabled", "allow"]

@@ -1,1 +1,7 @@
 """The way of a client to the workspace runtime server: see `skills_runtime.runtime.client`."""
+
+from skills_runtime.runtime.client import RuntimeClient
+
+__all__ = [
+    "RuntimeClient",
+]

@@ -9,11 +9,20 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import ToolError
-from skills_runtime.processes.server import registry
-from skills_runtime.processes.server.client import ask, connect, server_info, start_server
-from skills_runtime.processes.server.directory import SERVER, SOCKET, NoServer, Place
-from skills_runtime.processes.server.registry import end_orphans
-from skills_runtime.processes.server.runtime_server import DEFAULT_IDLE_SECONDS, ServerInfo
+from skills_runtime.processes.server import (
+    DEFAULT_IDLE_SECONDS,
+    SERVER,
+    SOCKET,
+    NoServer,
+    Place,
+    ServerInfo,
+    ask,
+    connect,
+    end_orphans,
+    registry,
+    server_info,
+    start_server,
+)
 
 DEFAULT_TIMEOUT_SEC = 30.0
 START_TIMEOUT_SEC = 20.0
@@ -117,7 +126,7 @@ class RuntimeClient:
         if lock is None:
             return False
         os.close(lock)
-        from skills_runtime.config.environment import process_environ  # needed for a start only
+        from skills_runtime.config import process_environ  # needed for a start only
 
         start_server(place, process_environ(), idle_seconds=self._idle_seconds, timeout_seconds=self._start_timeout)
         return True

@@ -12,7 +12,7 @@ import msgspec
 
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
-from skills_runtime.projections.approvals import Approvals, Settled
+from skills_runtime.projections import Approvals, Settled
 from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, void
 from skills_runtime.safety.approvals.request import Wanted, build_request
 from skills_runtime.safety.guard import Facts, assess

@@ -1,5 +1,8 @@
 """The fence around processes: a policy becomes a plan that can be printed, and a refusal where it cannot be kept."""
 
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
 from skills_runtime.sandbox.from_settings import (
     NoFence,
     Unfenced,
@@ -19,19 +22,45 @@ from skills_runtime.sandbox.policy import (
     profile_named,
 )
 
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.adapter import Capabilities, Enclosed
+    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
+    from skills_runtime.sandbox.grants import combine_grants, control_directories, why_not_path
+    from skills_runtime.sandbox.policy import PROMISES, Gap, promise_named
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "adapter": "Capabilities Enclosed",
+        "denials": "Denial ProcessOutcome",
+        "grants": "combine_grants control_directories why_not_path",
+        "policy": "Gap PROMISES promise_named",
+    },
+)
+
 __all__ = [
     "CAREFUL",
     "PROFILES",
+    "PROMISES",
+    "Capabilities",
+    "Denial",
+    "Enclosed",
     "Fence",
+    "Gap",
     "NoFence",
+    "ProcessOutcome",
     "Profile",
     "ResourceLimits",
     "SandboxPolicy",
     "Unfenced",
     "adapters_for",
     "adapters_named",
+    "combine_grants",
+    "control_directories",
     "fence_for",
     "own_directories",
     "policy_for",
     "profile_named",
+    "promise_named",
+    "why_not_path",
 ]

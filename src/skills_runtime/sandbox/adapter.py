@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from skills_runtime.ports import Enclosure
-from skills_runtime.ports.files import FileAccess
+from skills_runtime.ports import Enclosure, FileAccess
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import PROMISES, Gap, Promise, SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings

@@ -16,8 +16,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import Enclosure
-from skills_runtime.ports.files import FileAccess
+from skills_runtime.ports import Enclosure, FileAccess
 from skills_runtime.sandbox.adapter import (
     HOME,
     SYSTEM_PATH,

@@ -17,7 +17,7 @@ from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, pol
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
 if TYPE_CHECKING:
-    from skills_runtime.config.models import SandboxSettings
+    from skills_runtime.config import SandboxSettings
 
 INHERITED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
@@ -74,7 +74,7 @@ def fence_for(
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
     """The runtime's keys, records and configuration of this user, as far as they lie in the workspace."""
-    from skills_runtime.config.environment import config_home, keys_home, state_home
+    from skills_runtime.config import config_home, keys_home, state_home
 
     places = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
     inside = {place for place in places if workspace in place.parents and place.is_dir()}

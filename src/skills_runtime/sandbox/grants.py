@@ -235,7 +235,7 @@ def why_not_host(rule: str) -> str | None:
 
 def control_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
     """Where the runtime keeps keys, records and configuration of this user."""
-    from skills_runtime.config.environment import config_home, keys_home, state_home
+    from skills_runtime.config import config_home, keys_home, state_home
 
     return tuple(sorted({Path(os.path.realpath(home(variables))) for home in (config_home, keys_home, state_home)}))
 

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.ports import Enclosure
-from skills_runtime.ports.files import FileAccess
+from skills_runtime.ports import Enclosure, FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, opened_by, system_of
 from skills_runtime.sandbox.inside import landlock as restriction
 from skills_runtime.sandbox.limits import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for

@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
-from skills_runtime.ports import Egress, Grant, ProcessRequest, Sandbox, SandboxPlan
-from skills_runtime.ports.files import FileAccess
+from skills_runtime.ports import Egress, FileAccess, Grant, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
 from skills_runtime.sandbox.egress.gateway import compile_egress, interpreter_for, proxy_variables, stage_source, staged

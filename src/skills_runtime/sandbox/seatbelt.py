@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.ports import Enclosure
-from skills_runtime.ports.files import FileAccess
+from skills_runtime.ports import Enclosure, FileAccess
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, hidden_in, opened_by, protected_in
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import Machine

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine.run_import import MAX_ARCHIVE_BYTES
+from skills_runtime.engine import MAX_ARCHIVE_BYTES
 from skills_runtime.service import routes
 from skills_runtime.service.access.limits import BodyLimit, Rate
 from skills_runtime.service.access.middleware import AccessMiddleware

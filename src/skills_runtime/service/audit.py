@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import StorageFailed
-from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.runs import FILE_MODE
 from skills_runtime.service.access.private_files import service_directory
-from skills_runtime.storage.files import write_all
+from skills_runtime.storage import write_all
 
 FILE = "audit.jsonl"
 

@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.agent.run_defaults import backend_for
+from skills_runtime.agent import backend_for
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import Interaction, RunService, Workspace, open_run_service
-from skills_runtime.engine.agent_factory import Model
-from skills_runtime.engine.executions import ExecutionOptions
+from skills_runtime.engine import ExecutionOptions, Interaction, Model, RunService, Workspace, open_run_service
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits
-from skills_runtime.executions.retention import Retention
-from skills_runtime.executions.runner import wait_uncancelled
-from skills_runtime.executions.zygotes import zygote_sources
-from skills_runtime.processes.launcher import start_launcher
+from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Retention, wait_uncancelled, zygote_sources
+from skills_runtime.processes import start_launcher
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.access.token import service_token
 from skills_runtime.service.audit import AuditEntry, AuditLog

@@ -11,10 +11,9 @@ from fastapi import Header, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import RunOverrides, RunService
-from skills_runtime.engine.demo import is_scripted
+from skills_runtime.engine import RunOverrides, RunService, is_scripted
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.runs import RunPaths

@@ -14,9 +14,9 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from skills_runtime.agent.run_defaults import backend_for
+from skills_runtime.agent import backend_for
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine.agent_factory import Model
+from skills_runtime.engine import Model
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.access.token import Announced, announce, withdraw
 from skills_runtime.service.app import create_app

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from skills_runtime.config.models import ServiceLimits, ServiceSection, is_host_name
+from skills_runtime.config import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills.configured import bundled_skills
+from skills_runtime.skills import bundled_skills
 
 DEFAULT_PORT = 8000
 DEFAULT_TIMEOUT_MS = 10_000

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
+from skills_runtime.events import SkillInjected, SkillInjectionSkipped
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill, model_may_call, wants_own_run

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from skills_runtime.events.payloads import SkillCatalogOffered
+from skills_runtime.events import SkillCatalogOffered
 from skills_runtime.skills.skill import Skill, model_may_call, text_field
 from skills_runtime.text import escape_attribute, one_line
 

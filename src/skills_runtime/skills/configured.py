@@ -27,8 +27,7 @@ from skills_runtime.skills.standard.skill_yaml import is_variable
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config import Resolved
-    from skills_runtime.config.models import SkillSource, SkillSpace, SkillsSettings
+    from skills_runtime.config import Resolved, SkillSource, SkillSpace, SkillsSettings
     from skills_runtime.skills.discovery import Places
     from skills_runtime.skills.sources.bundles import Bundles
 

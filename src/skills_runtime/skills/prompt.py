@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import SkillInjectionSkipped
+from skills_runtime.events import Payload, SkillInjectionSkipped
 from skills_runtime.skills.activation import Injected, MissingVariable, Render, inject_skills
 from skills_runtime.skills.catalog import catalog_of, catalog_offered, entries_of, marks_of
 from skills_runtime.skills.library import Library
@@ -27,7 +26,7 @@ from skills_runtime.storage import Entry, open_directory, walk
 from skills_runtime.text import escape_attribute, escape_tags, one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config.models import PromptSettings
+    from skills_runtime.config import PromptSettings
 
 Injection = Literal["all", "explicit_only", "none"]
 HistoryMode = Literal["none", "compacted", "full"]

@@ -63,7 +63,7 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
     stats: ScanStats
 
 
-def scan_report(
+def build_scan_report(
     scan_id: str, skills: Iterable[Skill], issues: Iterable[Issue], *, spaces: int, sources: int
 ) -> ScanReport:
     """One search, its errors apart from its warnings."""

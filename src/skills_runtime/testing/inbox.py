@@ -9,8 +9,7 @@ import msgspec
 
 from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.ports import Clock, Ids, InboxKind, InboxMessage
-from skills_runtime.ports.people import InboxClosed, KeyTaken
+from skills_runtime.ports import Clock, Ids, InboxClosed, InboxKind, InboxMessage, KeyTaken
 
 _BODY_BYTES = 1_048_576
 _KEY = re.compile("[^\ud800-\udfff]{1,256}", re.DOTALL)

@@ -2,24 +2,66 @@
 
 from typing import TYPE_CHECKING
 
+from skills_runtime.lazy import lazy_names
 from skills_runtime.ports import Tool, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.function import FunctionTool, tool, tool_from
+from skills_runtime.tools.function import FunctionTool, Offer, tool, tool_from
+from skills_runtime.tools.invoke import describe_error, error_result, invoke, refused_result, safely
 from skills_runtime.tools.registry import Registry
 
 if TYPE_CHECKING:
     from skills_runtime.tools.builtin import SearchProvider
+    from skills_runtime.tools.exec_sessions import BorrowedSessions, ExecSessions, RunSessions
+    from skills_runtime.tools.images import recognize_image
+    from skills_runtime.tools.processes import (
+        DEFAULT_TIMEOUT_MS,
+        DIED_OF_SIGNAL,
+        MAX_TIMEOUT_MS,
+        CommandNetwork,
+        RequestedCommand,
+        explain_denials,
+        process_facts,
+    )
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "exec_sessions": "BorrowedSessions ExecSessions RunSessions",
+        "images": "recognize_image",
+        "processes": (
+            "CommandNetwork DEFAULT_TIMEOUT_MS DIED_OF_SIGNAL MAX_TIMEOUT_MS RequestedCommand "
+            "explain_denials process_facts"
+        ),
+    },
+)
 
 __all__ = [
+    "DEFAULT_TIMEOUT_MS",
+    "DIED_OF_SIGNAL",
+    "MAX_TIMEOUT_MS",
     "Arguments",
+    "BorrowedSessions",
+    "CommandNetwork",
+    "ExecSessions",
     "FunctionTool",
+    "Offer",
     "Registry",
+    "RequestedCommand",
+    "RunSessions",
     "Tool",
     "ToolContext",
     "ToolResult",
     "ToolSpec",
     "builtin_tools",
+    "describe_error",
+    "error_result",
+    "explain_denials",
+    "invoke",
     "parse",
+    "process_facts",
+    "recognize_image",
+    "refused_result",
+    "safely",
     "schema_of",
     "tool",
     "tool_from",

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ApprovalDenied, LogError, NotFound, ToolError
-from skills_runtime.events.payloads import NetworkDecision
+from skills_runtime.events import NetworkDecision
 from skills_runtime.ports import (
     Grant,
     Intent,
@@ -28,13 +28,13 @@ from skills_runtime.ports import (
     ToolResult,
 )
 from skills_runtime.processes import Captured, Finished, Limits, execute_plan
-from skills_runtime.runs.files.paths import escape_path, path_error
-from skills_runtime.storage.beneath import DIRECTORY, best_opener, open_root
+from skills_runtime.runs.files import escape_path, path_error
+from skills_runtime.storage import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
 
 if TYPE_CHECKING:
     from skills_runtime.ports import Sandbox
-    from skills_runtime.sandbox.denials import Denial, ProcessOutcome
+    from skills_runtime.sandbox import Denial, ProcessOutcome
     from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord, Gateway
 
 
@@ -64,8 +64,7 @@ def explain_denials(
     """
     if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
         return result
-    from skills_runtime.sandbox.denials import ProcessOutcome
-    from skills_runtime.sandbox.grants import combine_grants
+    from skills_runtime.sandbox import ProcessOutcome, combine_grants
 
     outcome = ProcessOutcome(
         cwd=asked.cwd,

@@ -12,9 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from skills_runtime.ports import Intent
-from skills_runtime.safety.guard import Reading, SimpleCommand, program_name, read_argv, read_line
-from skills_runtime.safety.guard.programs.interpreters import LANGUAGES
-from skills_runtime.safety.guard.programs.shells import SHELLS
+from skills_runtime.safety.guard import LANGUAGES, SHELLS, Reading, SimpleCommand, program_name, read_argv, read_line
 
 MAX_BYTES = 64 << 20
 _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}

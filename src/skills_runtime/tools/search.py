@@ -18,8 +18,7 @@ import msgspec
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import DirectoryListing, FileKind, Files, ToolContext
 from skills_runtime.processes import Limits, execute_plan
-from skills_runtime.runs.files import RunFiles
-from skills_runtime.runs.files.paths import parse_path
+from skills_runtime.runs.files import RunFiles, parse_path
 from skills_runtime.tools.processes import CommandNetwork, Work, plan_for
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import msgspec
 from skills_runtime.projections import RunView
 
 if TYPE_CHECKING:
-    from skills_runtime.projections.state import Child
+    from skills_runtime.projections import Child
 
 OnLimit = Literal["fail", "park"]
 

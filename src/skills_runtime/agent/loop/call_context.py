@@ -12,10 +12,9 @@ from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
-from skills_runtime.projections import Call
-from skills_runtime.projections.approvals import Approvals
+from skills_runtime.projections import Approvals, Call
 from skills_runtime.runs import Run
-from skills_runtime.safety.checked_files import restrict_files
+from skills_runtime.safety import restrict_files
 
 
 class CallContext(msgspec.Struct, frozen=True):

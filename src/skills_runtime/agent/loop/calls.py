@@ -28,15 +28,13 @@ from skills_runtime.errors import (
     ToolError,
     UsageError,
 )
-from skills_runtime.events.payloads import LlmResponseFinished, ToolCallFinished, ToolCallRequested, ToolCallStarted
+from skills_runtime.events import LlmResponseFinished, ToolCallFinished, ToolCallRequested, ToolCallStarted
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
-from skills_runtime.safety.gate import Assessment
+from skills_runtime.safety import Assessment, conceal, sanitize
 from skills_runtime.safety.policy import Ask
-from skills_runtime.safety.sanitize import conceal, sanitize
-from skills_runtime.tools import Registry
-from skills_runtime.tools.invoke import error_result, invoke, refused_result, safely
+from skills_runtime.tools import Registry, error_result, invoke, refused_result, safely
 
 ACTIVATE = "activate_skill"
 """The tool that activates a skill."""

@@ -6,8 +6,7 @@ from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.model_call import excerpt, shortened
 from skills_runtime.agent.loop.ports import AgentPorts, ContextRules
 from skills_runtime.errors import ModelError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
     BudgetIncreased,
     CompactionFailed,
     CompactionStarted,
@@ -16,14 +15,14 @@ from skills_runtime.events.payloads import (
     ContextRecoveryDecided,
     LlmRequestStarted,
     LlmResponseDelta,
+    Payload,
     RunCompleted,
     RunWaitingHuman,
     SkillUnloaded,
 )
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, Choice, Parked, Question
-from skills_runtime.projections import Call, Content, Conversation
-from skills_runtime.projections.pending import CONTEXT
+from skills_runtime.projections import CONTEXT, Call, Content, Conversation
 from skills_runtime.runs import Run, keep_artifact
 
 Reason = Literal["resume", "threshold", "context_length_exceeded"]

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from skills_runtime.ports import Closing
-from skills_runtime.tools.invoke import describe_error
+from skills_runtime.tools import describe_error
 
 CANCEL_POLL_SECONDS = 0.05
 

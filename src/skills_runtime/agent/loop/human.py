@@ -7,7 +7,7 @@ import msgspec
 
 from skills_runtime.agent.loop.inbox import receive_messages
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.events.payloads import HumanRequest, HumanResponse
+from skills_runtime.events import HumanRequest, HumanResponse
 from skills_runtime.ports import HumanIO, Parked, Question
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run

@@ -11,9 +11,8 @@ import msgspec
 
 from skills_runtime.agent.loop.ports import AgentPorts, SkillsOf
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.events.payloads import InboxReceived, RunCompleted
-from skills_runtime.ports import Inbox, InboxMessage
-from skills_runtime.ports.people import ClosingInbox
+from skills_runtime.events import InboxReceived, RunCompleted
+from skills_runtime.ports import ClosingInbox, Inbox, InboxMessage
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
 from skills_runtime.safety.approvals import stray_decisions
 

@@ -14,9 +14,7 @@ import msgspec
 
 from skills_runtime.agent.loop.output import is_strict
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.events import Payload
-from skills_runtime.events.envelope import reader
-from skills_runtime.events.payloads import LlmRequestStarted, LlmResponseFinished, ToolCallRequested
+from skills_runtime.events import LlmRequestStarted, LlmResponseFinished, Payload, ToolCallRequested, reader
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.projections import Call, Content, Conversation, Message

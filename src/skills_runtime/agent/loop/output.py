@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.events.envelope import reader
+from skills_runtime.events import reader
 
 MAX_REJECTIONS = 2
 """How often the model may try again."""

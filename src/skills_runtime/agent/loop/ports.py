@@ -10,8 +10,7 @@ from skills_runtime.agent.loop.budget import Budget, Usage, UsageTracker
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.events import Payload
 from skills_runtime.llm import Price
-from skills_runtime.ports import Backend, Children, Closing, Files, HumanIO, Inbox, InboxMessage, Sandbox, Secrets
-from skills_runtime.ports.tools import Held
+from skills_runtime.ports import Backend, Children, Closing, Files, Held, HumanIO, Inbox, InboxMessage, Sandbox, Secrets
 from skills_runtime.runs import Run
 from skills_runtime.safety import Gate
 from skills_runtime.tools import Registry

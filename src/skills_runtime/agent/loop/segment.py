@@ -28,12 +28,11 @@ from skills_runtime.agent.loop.model_call import Prompt, ask_model
 from skills_runtime.agent.loop.output import MAX_REJECTIONS, correction, problem_with
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
-from skills_runtime.events.payloads import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunWaitingHuman
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunStatus, RunWaitingHuman
 from skills_runtime.projections import RunView
 from skills_runtime.runs import End, Run
-from skills_runtime.safety.gate import Abort
-from skills_runtime.tools.invoke import describe_error
+from skills_runtime.safety import Abort
+from skills_runtime.tools import describe_error
 
 __all__ = ["run_segment"]
 

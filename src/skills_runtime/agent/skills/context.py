@@ -17,15 +17,24 @@ from skills_runtime.agent.loop.ports import SkillChanges
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import SkillCatalogOffered, SkillInjected, SkillInjectionSkipped
+from skills_runtime.events import Payload, SkillCatalogOffered, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import InboxMessage, Question
 from skills_runtime.runs import Run
-from skills_runtime.skills.activation import Injected, inject_skill
-from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of, tokens_of
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.prompt import PromptChoices, apply_template, prompt_choices, select_skills
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills import (
+    Injected,
+    Library,
+    PromptChoices,
+    Skill,
+    apply_template,
+    decode_marks,
+    delta_since,
+    entries_of,
+    inject_skill,
+    marks_of,
+    prompt_choices,
+    select_skills,
+    tokens_of,
+)
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.errors import TOOL_KINDS, SkillsRuntimeError, ToolError, UsageError
-from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
-from skills_runtime.executions import Execution, ExecutionIds, ExecutionLimits, Executor, PoolLimits, Supplies
-from skills_runtime.executions.settings import ScriptPackages, declared_variables
+from skills_runtime.events import SkillExecutionFinished, SkillExecutionStarted
+from skills_runtime.executions import (
+    Execution,
+    ExecutionIds,
+    ExecutionLimits,
+    Executor,
+    PoolLimits,
+    ScriptPackages,
+    Supplies,
+    declared_variables,
+)
 from skills_runtime.ports import Grant, ProcessRequest, Sandbox, SandboxPlan, ToolContext, ToolResult
 from skills_runtime.processes import Captured, Finished
-from skills_runtime.skills.skill import Skill
-from skills_runtime.tools.processes import (
+from skills_runtime.skills import Skill
+from skills_runtime.tools import (
     DEFAULT_TIMEOUT_MS,
     DIED_OF_SIGNAL,
     MAX_TIMEOUT_MS,
@@ -27,7 +35,7 @@ from skills_runtime.tools.processes import (
 )
 
 if TYPE_CHECKING:
-    from skills_runtime.processes.script_environments import ScriptEnvironments
+    from skills_runtime.processes import ScriptEnvironments
     from skills_runtime.skills import Library
 
 ARTIFACTS = "artifacts"

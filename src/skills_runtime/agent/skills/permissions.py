@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.events.payloads import SkillInjected
+from skills_runtime.events import SkillInjected
 from skills_runtime.runs import Run
 from skills_runtime.safety.policy import END, Rule, rule_text
-from skills_runtime.skills.catalog import MARK_CHARS, decode_marks, is_same_file
-from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.standard.specification import allowed_tools
+from skills_runtime.skills import MARK_CHARS, Skill, allowed_tools, decode_marks, is_same_file
 from skills_runtime.text import escape_attribute
 
 if TYPE_CHECKING:

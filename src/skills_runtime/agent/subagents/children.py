@@ -31,13 +31,10 @@ from skills_runtime.agent.result import RunResult, result_status
 from skills_runtime.agent.skills.permissions import first_skills
 from skills_runtime.agent.subagents.questions import pass_approval, pass_question, withdraw
 from skills_runtime.errors import LogEnded, LogError, LogLocked, SkillsRuntimeError, ToolError
-from skills_runtime.events.payloads import ChildRunFinished, ChildRunStarted, RunCancelled
-from skills_runtime.events.states import RunStatus
-from skills_runtime.ports import ChildStatus, Inbox, Parked
-from skills_runtime.ports.people import InboxClosed
+from skills_runtime.events import ChildRunFinished, ChildRunStarted, RunCancelled, RunStatus
+from skills_runtime.ports import ChildStatus, Inbox, InboxClosed, Parked
 from skills_runtime.projections import RunState, RunView
-from skills_runtime.runs import End, Run, RunPaths, read_view, runs_root
-from skills_runtime.runs.run import opened_run
+from skills_runtime.runs import End, Run, RunPaths, opened_run, read_view, runs_root
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:

@@ -6,18 +6,10 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import LogCorrupt
-from skills_runtime.events.payloads import (
-    ApprovalDecided,
-    ApprovalRefused,
-    ApprovalRequested,
-    HumanRequest,
-    HumanResponse,
-)
+from skills_runtime.events import ApprovalDecided, ApprovalRefused, ApprovalRequested, HumanRequest, HumanResponse
 from skills_runtime.ports import Inbox
-from skills_runtime.projections.approvals import PendingApproval
-from skills_runtime.projections.pending import Pending, PendingQuestion
-from skills_runtime.runs import Run, RunPaths, read_events
-from skills_runtime.runs.blobs import Blobs
+from skills_runtime.projections import Pending, PendingApproval, PendingQuestion
+from skills_runtime.runs import Blobs, Run, RunPaths, read_events
 
 
 async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox: Inbox) -> bool:

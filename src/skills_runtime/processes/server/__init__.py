@@ -3,3 +3,24 @@
 Serves one workspace over a socket that only its own user can reach, and knows nothing of tools or agents: whoever
 starts it hands over the fence for commands and the port for child agents.
 """
+
+from skills_runtime.processes.server.client import ask, connect, server_info, start_server, tell_ready
+from skills_runtime.processes.server.directory import SERVER, SOCKET, NoServer, Place
+from skills_runtime.processes.server.registry import end_orphans
+from skills_runtime.processes.server.runtime_server import DEFAULT_IDLE_SECONDS, RuntimeServer, ServerInfo
+
+__all__ = [
+    "DEFAULT_IDLE_SECONDS",
+    "SERVER",
+    "SOCKET",
+    "NoServer",
+    "Place",
+    "RuntimeServer",
+    "ServerInfo",
+    "ask",
+    "connect",
+    "end_orphans",
+    "server_info",
+    "start_server",
+    "tell_ready",
+]

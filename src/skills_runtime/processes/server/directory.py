@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
+from skills_runtime.runs import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
 from skills_runtime.storage import explain_write, try_lock, write_atomic
 
 RUNTIME_DIRECTORY = "runtime"

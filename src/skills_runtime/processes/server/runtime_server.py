@@ -23,7 +23,7 @@ from skills_runtime.processes.server.methods import LEFT_ALONE, Methods, ServedC
 from skills_runtime.processes.server.protocol import check_peer, hung_up
 from skills_runtime.processes.server.registry import Cleanup, end_orphans
 from skills_runtime.processes.server.sessions import ServedSessions, milliseconds
-from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.runs import FILE_MODE
 
 BACKLOG = 512
 _ASIDE = f".{SOCKET}.closing"

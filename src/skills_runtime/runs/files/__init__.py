@@ -2,7 +2,15 @@
 
 from skills_runtime.runs.files.locate import Entry, Listing, resolve
 from skills_runtime.runs.files.operations import RunFiles
-from skills_runtime.runs.files.paths import PathPolicy, isolated_policy, shared_policy
+from skills_runtime.runs.files.paths import (
+    PathPolicy,
+    escape_path,
+    isolated_policy,
+    parse_path,
+    path_error,
+    printable,
+    shared_policy,
+)
 from skills_runtime.runs.files.scan import Scan, ScanLimits, ScannedFile, Skipped, scan
 from skills_runtime.storage import (
     open_beneath,
@@ -18,9 +26,13 @@ __all__ = [
     "ScanLimits",
     "ScannedFile",
     "Skipped",
+    "escape_path",
     "isolated_policy",
     "open_beneath",
     "open_root",
+    "parse_path",
+    "path_error",
+    "printable",
     "resolve",
     "scan",
     "shared_policy",

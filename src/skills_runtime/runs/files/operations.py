@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 import msgspec
 
 from skills_runtime.errors import DeleteDisabled, SkillsRuntimeError, ValidationFailed
-from skills_runtime.events.payloads import FileOperation
+from skills_runtime.events import FileOperation
 from skills_runtime.ports import FileChange
 from skills_runtime.runs.files.changes import apply_changes, check_movable, discard, move, replace
 from skills_runtime.runs.files.locate import (

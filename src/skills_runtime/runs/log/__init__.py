@@ -1,13 +1,23 @@
 """The event log: one file, one writer, sealed lines, durable commits."""
 
-from skills_runtime.runs.log.chain import Position
+from skills_runtime.runs.log.chain import Position, read_lines
+from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.opening import LogPorts, RunLock, create_log, open_log
-from skills_runtime.runs.log.reader import Authenticity, authenticate, follow_lines, read_events, read_verified
+from skills_runtime.runs.log.opening import CHECKPOINTS, LogPorts, RunLock, create_log, header_of, open_log
+from skills_runtime.runs.log.reader import (
+    Authenticity,
+    authenticate,
+    follow_lines,
+    open_for_reading,
+    read_events,
+    read_verified,
+)
 from skills_runtime.runs.log.writer import EventLog
 
 __all__ = [
+    "CHECKPOINTS",
     "Authenticity",
+    "Checkpoints",
     "EventLog",
     "KeyRing",
     "LogKey",
@@ -17,7 +27,10 @@ __all__ = [
     "authenticate",
     "create_log",
     "follow_lines",
+    "header_of",
+    "open_for_reading",
     "open_log",
     "read_events",
+    "read_lines",
     "read_verified",
 ]

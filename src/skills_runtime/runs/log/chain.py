@@ -14,9 +14,18 @@ from typing import AnyStr, Literal, NamedTuple
 import msgspec
 
 from skills_runtime.errors import LogTooNew
-from skills_runtime.events import LOG_SCHEMA, LOG_VERSION, TERMINAL_TYPES
-from skills_runtime.events.envelope import MAC_FIELD, MAC_HEX_CHARS, MAC_TAIL_BYTES, Wire, decode_wire, reader
-from skills_runtime.events.payloads import RunAdopted
+from skills_runtime.events import (
+    LOG_SCHEMA,
+    LOG_VERSION,
+    MAC_FIELD,
+    MAC_HEX_CHARS,
+    MAC_TAIL_BYTES,
+    TERMINAL_TYPES,
+    RunAdopted,
+    Wire,
+    decode_wire,
+    reader,
+)
 
 GENESIS = b"0" * MAC_HEX_CHARS
 _BLOCK = 64

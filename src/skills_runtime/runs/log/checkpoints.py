@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.events.envelope import decode_wire, reader
+from skills_runtime.events import decode_wire, reader
 from skills_runtime.runs.layout import FILE_MODE
 from skills_runtime.runs.log.chain import FindSecret, Position, line_before, read_lines, same, split_line, tag
 from skills_runtime.storage import write_atomic

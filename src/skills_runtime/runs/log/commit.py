@@ -22,7 +22,7 @@ import msgspec
 from skills_runtime.errors import StorageFailed
 from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Position
-from skills_runtime.storage.files import sync_path
+from skills_runtime.storage import sync_path
 
 WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import AccessRefused, KeyMissing, LogCorrupt, LogEnded, LogLocked, NotFound, StorageFailed
-from skills_runtime.events.payloads import Descriptor, LogRepaired, RunAdopted
+from skills_runtime.events import Descriptor, LogRepaired, RunAdopted
 from skills_runtime.runs.layout import FILE_MODE, RunPaths
 from skills_runtime.runs.log.chain import (
     CHUNK,

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound
-from skills_runtime.events import TERMINAL_TYPES, Event, decode_event
-from skills_runtime.events.envelope import decode_wire
+from skills_runtime.events import TERMINAL_TYPES, Event, decode_event, decode_wire
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log.chain import Fault, Line, LogHeader, Position, read_lines
 from skills_runtime.runs.log.checkpoints import Checkpoints

@@ -18,12 +18,18 @@ import msgspec
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import LogEnded, StorageFailed
-from skills_runtime.events import PAYLOAD_TYPES, TERMINAL_TYPES, Event, Payload, data_of, decode_payload, encode_payload
-from skills_runtime.events.payloads import (
+from skills_runtime.events import (
+    PAYLOAD_TYPES,
+    TERMINAL_TYPES,
     ArtifactManifestWritten,
+    Event,
     LlmRequestStarted,
     LlmResponseFinished,
+    Payload,
     ToolCallStarted,
+    data_of,
+    decode_payload,
+    encode_payload,
 )
 from skills_runtime.ports import Clock, Disk, Secrets, ToolResult
 from skills_runtime.runs.log.chain import Chain, Position, prefix_digest

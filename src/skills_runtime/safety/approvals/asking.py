@@ -12,11 +12,18 @@ from typing import Any, Protocol, cast, get_args
 import msgspec
 
 from skills_runtime.errors import LogError
-from skills_runtime.events import Payload
-from skills_runtime.events.payloads import ApprovalDecided, ApprovalRefused, ApprovalRequested
-from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Intent, Parked, Secrets
-from skills_runtime.ports.people import TimedApprover
-from skills_runtime.projections.approvals import Approvals, PendingApproval, SentDecision, Settled
+from skills_runtime.events import ApprovalDecided, ApprovalRefused, ApprovalRequested, Payload
+from skills_runtime.ports import (
+    ApprovalRequest,
+    Approver,
+    Decision,
+    DecisionKind,
+    Intent,
+    Parked,
+    Secrets,
+    TimedApprover,
+)
+from skills_runtime.projections import Approvals, PendingApproval, SentDecision, Settled
 from skills_runtime.safety.approvals.request import Wanted, approval_request_of, masked
 from skills_runtime.safety.policy import Ask, approval_key
 

@@ -1,5 +1,8 @@
 """The policy: what the rules say of a call, and where rules come from."""
 
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
 from skills_runtime.safety.policy.decide import Explanation, Part, decide, explain
 from skills_runtime.safety.policy.loading import load_rules
 from skills_runtime.safety.policy.rule import (
@@ -16,6 +19,16 @@ from skills_runtime.safety.policy.rule import (
 )
 from skills_runtime.safety.policy.rule_files import add_rule, rule_text
 
+if TYPE_CHECKING:
+    from skills_runtime.safety.policy.rule_files import RulesRead, read_rules, user_rule_file
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "rule_files": "RulesRead read_rules user_rule_file",
+    },
+)
+
 __all__ = [
     "END",
     "Allow",
@@ -26,6 +39,7 @@ __all__ = [
     "Part",
     "Rule",
     "Rules",
+    "RulesRead",
     "SafetyMode",
     "Verdict",
     "add_rule",
@@ -33,5 +47,7 @@ __all__ = [
     "decide",
     "explain",
     "load_rules",
+    "read_rules",
     "rule_text",
+    "user_rule_file",
 ]

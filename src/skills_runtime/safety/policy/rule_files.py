@@ -17,8 +17,7 @@ from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.safety.policy.commands import plain_pattern
 from skills_runtime.safety.policy.loading import load_rules, parse_document, rule_items
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Example, Rule, Rules
-from skills_runtime.storage.files import write_atomic
-from skills_runtime.storage.locks import lock_file
+from skills_runtime.storage import lock_file, write_atomic
 from skills_runtime.text import printable
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def read_rules(resolved: "Resolved") -> RulesRead:
     """The rules as the files have them now; a file that cannot be understood is an error, never an empty one."""
     safety = resolved.settings.safety
     # The user's rule files, each once; the one in the user's own configuration need not be there.
-    from skills_runtime.config.files import canonical, path_exists
+    from skills_runtime.config import canonical, path_exists
 
     default = user_rule_file(resolved)
     found = [default] if path_exists(default) else []
@@ -83,7 +82,7 @@ def read_rules(resolved: "Resolved") -> RulesRead:
 
 
 def _rules_in(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
-    from skills_runtime.config.files import read_text
+    from skills_runtime.config import read_text
 
     home = _home(resolved)
     if path.is_relative_to(resolved.workspace_root):
@@ -96,15 +95,14 @@ def _rules_in(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
 
 
 def _home(resolved: "Resolved") -> str:
-    from skills_runtime.config.environment import home
+    from skills_runtime.config import home
 
     return str(home(resolved.environment.process))
 
 
 def _control(resolved: "Resolved", files: list[Path]) -> Iterator[Path]:
     """Where the runtime keeps what no tool may touch, as it is named and as it is behind links."""
-    from skills_runtime.config import config_home, state_home
-    from skills_runtime.config.environment import keys_home
+    from skills_runtime.config import config_home, keys_home, state_home
 
     process = resolved.environment.process
     for place in (config_home(process), state_home(process), keys_home(process), *files):

@@ -59,7 +59,7 @@ def secrets_of(environment: Mapping[str, str], named: Iterable[str] = ()) -> fro
 
     Of a URL with a password the password is one more, as it is and decoded. A path to a secret is none.
     """
-    from skills_runtime.config.secrets import is_secret_name  # the settings around it are slow to load
+    from skills_runtime.config import is_secret_name  # the settings around it are slow to load
 
     named = set(named)
     values = {

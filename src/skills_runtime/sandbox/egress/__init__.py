@@ -3,6 +3,9 @@
 Read `rules.decide` first, then `authorizer.EgressAuthorizer.pass_through`, which every request goes through.
 """
 
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
 from skills_runtime.sandbox.egress.gateway import PROXY_PORT, Doorman, Gateway, Handover, proxy_variables
 from skills_runtime.sandbox.egress.proxy import egress_proxy, serve_egress
 from skills_runtime.sandbox.egress.records import Account, EgressLimits, EgressPorts, EgressRecord
@@ -18,6 +21,18 @@ from skills_runtime.sandbox.egress.rules import (
     deny_rule,
     egress_policy,
     is_public,
+)
+
+if TYPE_CHECKING:
+    from skills_runtime.sandbox.egress.gateway import compile_egress
+    from skills_runtime.sandbox.egress.rules import parse_address, reach_of
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "gateway": "compile_egress",
+        "rules": "parse_address reach_of",
+    },
 )
 
 __all__ = [
@@ -36,11 +51,14 @@ __all__ = [
     "Verdict",
     "allow_rule",
     "canonical_host",
+    "compile_egress",
     "decide",
     "deny_rule",
     "egress_policy",
     "egress_proxy",
     "is_public",
+    "parse_address",
     "proxy_variables",
+    "reach_of",
     "serve_egress",
 ]

@@ -1,1 +1,25 @@
 """Who may do what over HTTP: names, origins, a token, keys with scopes."""
+
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from skills_runtime.service.access.keys import ApiKey, KeyFile
+    from skills_runtime.service.access.token import Announced, find_services, service_token
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "keys": "ApiKey KeyFile",
+        "token": "Announced find_services service_token",
+    },
+)
+
+__all__ = [
+    "Announced",
+    "ApiKey",
+    "KeyFile",
+    "find_services",
+    "service_token",
+]

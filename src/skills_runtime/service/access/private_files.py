@@ -7,9 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, StorageFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.storage.files import explain_write, make_directories, write_atomic
-from skills_runtime.storage.locks import lock_file
+from skills_runtime.runs import DIRECTORY_MODE
+from skills_runtime.storage import explain_write, lock_file, make_directories, write_atomic
 
 MAX_BYTES = 4 << 20
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine import ApprovalAnswer, OpenApproval, RunService
-from skills_runtime.engine.approvals import LASTING, card
+from skills_runtime.engine import LASTING, ApprovalAnswer, OpenApproval, RunService, card
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt

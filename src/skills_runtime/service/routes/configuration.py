@@ -8,18 +8,25 @@ from fastapi import APIRouter, Request
 from pydantic import Field, ValidationError
 from starlette.responses import Response
 
-from skills_runtime.config import Resolved, config_home, explain
-from skills_runtime.config.files import CHOICE, KEY_VARIABLE, as_settings, choose_model, forget_key, store_key
-from skills_runtime.config.models import LlmSettings
-from skills_runtime.engine.agent_factory import model_problem
-from skills_runtime.engine.disk_usage import Storage, measured
-from skills_runtime.engine.policy_check import judged
+from skills_runtime.config import (
+    CHOICE,
+    KEY_VARIABLE,
+    LlmSettings,
+    Resolved,
+    as_settings,
+    choose_model,
+    config_home,
+    explain,
+    forget_key,
+    store_key,
+)
+from skills_runtime.engine import Storage, judged, measured, model_problem
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import Fence, fence_for
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of, state_of
-from skills_runtime.skills.install.lockfile import user_places
+from skills_runtime.skills.install import user_places
 
 router = APIRouter(prefix="/api/v1", tags=["configuration"])
 

@@ -7,10 +7,9 @@ import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
-from skills_runtime.engine.executions import LOG_FILES
+from skills_runtime.engine import LOG_FILES
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.executions.layout import is_execution_id
-from skills_runtime.executions.values import Execution, Record, Status
+from skills_runtime.executions import Execution, Record, Status, is_execution_id
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.problems import dumped
 from skills_runtime.service.responses import (

@@ -14,13 +14,12 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from skills_runtime.engine.run_import import import_run
+from skills_runtime.engine import import_run
 from skills_runtime.errors import Busy, NotFound
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
-from skills_runtime.render.page import POLICY
-from skills_runtime.runs import RunPaths
-from skills_runtime.runs.manifests import ROLES
+from skills_runtime.render import POLICY
+from skills_runtime.runs import ROLES, RunPaths
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId, row_document, run_document

@@ -13,17 +13,19 @@ from starlette.responses import Response
 
 from skills_runtime import engine
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine import RunRequest
-from skills_runtime.engine.agent_factory import model_problem
-from skills_runtime.engine.demo import check_demo_sandbox, demo_request
-from skills_runtime.engine.recovery import why_orphaned
-from skills_runtime.engine.run_requests import allowed_choices
+from skills_runtime.engine import (
+    RunRequest,
+    allowed_choices,
+    check_demo_sandbox,
+    demo_request,
+    model_problem,
+    why_orphaned,
+)
 from skills_runtime.errors import RequestConflict, ValidationFailed
-from skills_runtime.events.states import RunStatus
+from skills_runtime.events import RunStatus
 from skills_runtime.ledger import RunRow
-from skills_runtime.ports import InboxMessage
-from skills_runtime.ports.people import KeyTaken
-from skills_runtime.projections.actions import Move
+from skills_runtime.ports import InboxMessage, KeyTaken
+from skills_runtime.projections import Move
 from skills_runtime.runs import RunPaths
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import (

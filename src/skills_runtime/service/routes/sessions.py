@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from skills_runtime.engine import RunFilter, RunRequest
-from skills_runtime.engine.sessions import Session, Sessions
+from skills_runtime.engine import RunFilter, RunRequest, Session, Sessions
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import (
     Answer,

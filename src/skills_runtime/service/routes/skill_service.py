@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
-from skills_runtime.executions.values import Execution
+from skills_runtime.executions import Execution
 from skills_runtime.service.problems import Problem, answer, dumped, problem_of
 from skills_runtime.service.responses import (
     ExecuteFailure,

@@ -8,16 +8,13 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine.skill_operations import AgreedSkills, SkillDraft
+from skills_runtime.engine import AgreedSkills, SkillDraft
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.file_response import inner_path
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of
-from skills_runtime.skills import Skill, library_of
-from skills_runtime.skills.mentions import resolve_mentions
-from skills_runtime.skills.routing import route_skills
-from skills_runtime.skills.standard.parse import parse_skill
+from skills_runtime.skills import Skill, library_of, parse_skill, resolve_mentions, route_skills
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 

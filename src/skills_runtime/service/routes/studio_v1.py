@@ -7,9 +7,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from skills_runtime.engine import ApprovalAnswer
-from skills_runtime.engine.run_requests import source_settings
-from skills_runtime.engine.skill_operations import SkillDraft
+from skills_runtime.engine import ApprovalAnswer, SkillDraft, source_settings
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
 from skills_runtime.service.responses import as_json

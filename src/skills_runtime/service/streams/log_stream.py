@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple, Protocol
 
-from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
+from skills_runtime.engine import BATCH_BYTES, Frame, LogTail
 from skills_runtime.errors import Busy, RequestConflict, SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.runs import RunPaths

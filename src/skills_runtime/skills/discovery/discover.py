@@ -26,7 +26,7 @@ from skills_runtime.skills.problems import Problem
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
-    from skills_runtime.config.models import SkillDiscovery, SkillsSettings
+    from skills_runtime.config import SkillDiscovery, SkillsSettings
     from skills_runtime.skills.sources import IndexedSource
 
 

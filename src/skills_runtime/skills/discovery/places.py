@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from skills_runtime.config.environment import config_home, home, state_home
+from skills_runtime.config import config_home, home, state_home
 
 if TYPE_CHECKING:
-    from skills_runtime.config.models import SkillDiscovery
+    from skills_runtime.config import SkillDiscovery
 
 _INDEX = "skills-index"
 _MAX_ABOVE = 64

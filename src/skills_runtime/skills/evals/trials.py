@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.events import Event
-from skills_runtime.events.payloads import ToolCallRequested
+from skills_runtime.events import Event, ToolCallRequested
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources import FilesystemSource, Origin

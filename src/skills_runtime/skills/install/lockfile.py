@@ -12,8 +12,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from skills_runtime.config import state_home
-from skills_runtime.config.environment import home, process_environ
+from skills_runtime.config import home, process_environ, state_home
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.install.hashing import Hashed
 from skills_runtime.storage import lock_directory

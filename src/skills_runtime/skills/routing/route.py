@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.events.payloads import RoutedSkill, SkillRouted
+from skills_runtime.events import RoutedSkill, SkillRouted
 from skills_runtime.skills.mentions import ResolvedMentions, resolve_listed_mentions
 from skills_runtime.skills.routing.ranking import (
     Declared,

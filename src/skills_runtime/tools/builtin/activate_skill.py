@@ -9,12 +9,19 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.events.payloads import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
+from skills_runtime.events import EnvVarRequired, EnvVarSet, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import MAX_ARGUMENT_CHARS, CurrentSkills, Injected, inject_skill
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.skill import Skill, people_may_call, wants_own_run
+from skills_runtime.skills import (
+    MAX_ARGUMENT_CHARS,
+    CurrentSkills,
+    Injected,
+    Library,
+    Skill,
+    SkillError,
+    inject_skill,
+    people_may_call,
+    wants_own_run,
+)
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import skill_tool_error
 from skills_runtime.tools.builtin.subagents import children_of

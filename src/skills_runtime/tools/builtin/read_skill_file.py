@@ -8,10 +8,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import CurrentSkills, read_skill_file
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.skill import Skill
+from skills_runtime.skills import CurrentSkills, Library, Skill, SkillError, read_skill_file
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.skill_exec import skill_tool_error
 from skills_runtime.tools.files import text_result

@@ -8,10 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.catalog import entries_of
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.prompt import SEARCH_TOOL
-from skills_runtime.skills.routing import SkillIndex, index_skills, search_index
+from skills_runtime.skills import SEARCH_TOOL, Library, SkillIndex, entries_of, index_skills, search_index
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 DESCRIPTION_CHARS = 400

@@ -11,12 +11,21 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.processes.script_environments import EnvironmentNeed, ScriptEnvironments, find_need, with_packages
-from skills_runtime.skills.actions import RESERVED_PREFIX, RUN_ACTION, Action, action_of, command_of, directory_digest
-from skills_runtime.skills.activation import missing_variables
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.skills.skill import Skill, parse_mention
+from skills_runtime.processes import EnvironmentNeed, ScriptEnvironments, find_need, with_packages
+from skills_runtime.skills import (
+    RESERVED_PREFIX,
+    RUN_ACTION,
+    Action,
+    Library,
+    Skill,
+    SkillError,
+    action_of,
+    command_of,
+    directory_digest,
+    failure,
+    missing_variables,
+    parse_mention,
+)
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 

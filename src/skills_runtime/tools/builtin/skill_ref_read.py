@@ -7,10 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills.activation import ASSETS, REFERENCES
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.problems import SkillError, failure
-from skills_runtime.skills.skill import parse_mention
+from skills_runtime.skills import ASSETS, REFERENCES, Library, SkillError, failure, parse_mention
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 from skills_runtime.tools.builtin.read_skill_file import DEFAULT_BYTES, read_skill_text
 from skills_runtime.tools.builtin.skill_exec import skill_named, skill_tool_error

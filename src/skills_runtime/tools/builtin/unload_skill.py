@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.events.payloads import SkillUnloaded
+from skills_runtime.events import SkillUnloaded
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 

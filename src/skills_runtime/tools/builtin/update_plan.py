@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.events.payloads import PlanUpdated
+from skills_runtime.events import PlanUpdated
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
