@@ -87,5 +87,5 @@ web: built
 tests: setup built
 	$(call heading,all tests)
 	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
-		printf '\n== what failed, once more, alone and on disk: the machine may have been busy\n'; \
-		$(BIN)/pytest --last-failed --last-failed-no-failures none; }
+		printf '\n== what failed, once more and alone: the machine may have been busy\n'; \
+		scripts/in-memory $(BIN)/pytest --last-failed --last-failed-no-failures none; }
