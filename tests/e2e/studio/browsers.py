@@ -91,6 +91,10 @@ def opened(browser: Browser, service: Service, path: str = "/studio/", **options
         context.close()
 
 
+KEPT_FOR_A_WHILE = ("/studio/skills", "/studio/operations", "/studio/new")
+"""Pages whose content is not asked for again within seconds, so that another test's would be shown."""
+
+
 @dataclass
 class Pages:
     """Pages of one service that serve one test after another: a new context costs more than most tests."""
@@ -114,14 +118,15 @@ class Pages:
     ) -> Generator[Page]:
         """A page at this address where nothing is remembered and nothing is open; it is checked afterwards.
 
-        Loading it takes much longer than going there, and is done only with `load` or when something was left.
+        Loading it takes much longer than going there, and is done only with `load`, when something was left, or where
+        the app keeps what it has read for a while.
         """
         free = self._free.setdefault(locale, [])
         page, watched, is_clean = free.pop() if free else self._new_page(locale)
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         try:
-            if is_clean and not load:
+            if is_clean and not load and not path.startswith(KEPT_FOR_A_WHILE):
                 go(page, path)
             else:
                 page.goto(f"{self.service.url}{path}")

@@ -76,5 +76,5 @@ def test_every_field_is_described_by_one_sentence() -> None:
 
 
 def test_the_public_names_are_sorted_and_exist() -> None:
-    assert config.__all__ == sorted(config.__all__, key=lambda name: (not name[0].isupper(), name))
+    assert config.__all__ == sorted(config.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
     assert all(hasattr(config, name) for name in config.__all__)
