@@ -4,6 +4,7 @@ import asyncio
 import difflib
 import errno
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -210,8 +211,12 @@ def _prepared(workshop: Workshop) -> Workshop:
     return workshop
 
 
+DRAFT = re.compile(r"\..{1,40}\.\d+\.[0-9a-f]{12}")
+"""What a process that was killed may leave."""
+
+
 def _old_or_new(found: dict[str, bytes]) -> bool:
-    named = {name: data for name, data in found.items() if not Path(name).name.startswith(".skills-runtime-")}
+    named = {name: data for name, data in found.items() if not DRAFT.fullmatch(Path(name).name)}
     return all(named.get(name) in (BEFORE.get(name), AFTER.get(name)) for name in {*named, *BEFORE, *AFTER})
 
 

@@ -85,9 +85,9 @@ class Draft:
     def __init__(self, path: Path | str, mode: int, *, dir_fd: int | None = None) -> None:
         self._path = path
         self._dir_fd = dir_fd
-        directory, _ = os.path.split(path)
-        # Who finds it where a process was killed sees whose it is.
-        self._draft = os.path.join(directory, f".skills-runtime-{os.getpid()}-{os.urandom(6).hex()}.tmp")
+        directory, name = os.path.split(path)
+        # Forty characters are at most 160 bytes: the longest name has room for the rest.
+        self._draft = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
         self._has_name = False
         if dir_fd is not None:
             with suppress(OSError):  # it cannot, or nobody may: the other way tells which
