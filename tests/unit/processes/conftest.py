@@ -105,7 +105,7 @@ def no_launcher_left() -> Iterator[None]:
     opened, born = descriptors(sockets=True), children()
     yield
     dismiss()
-    assert descriptors(sockets=True) == opened
+    assert descriptors(sockets=True).items() <= opened.items()  # what other tests left may be closed meanwhile
     for pid in children() - born:
         wait_for_end(pid)
         with suppress(ChildProcessError):
