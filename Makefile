@@ -5,8 +5,8 @@
 BIN := .venv/bin
 # Hundreds of programs are started: none of them compiles again what another one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
-# Two for each core: much of a test is waiting for programs that it has started.
-WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) * 2)))
+# Three for two cores: much of a test is waiting for programs that it has started.
+WORKERS := $(shell echo $$((($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2)))
 # The tests of a file share what they have started. Files are begun in the order of tests/conftest.py.
 PYTEST := scripts/in-memory $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 heading = @printf '\n== %s\n' '$(1)'
