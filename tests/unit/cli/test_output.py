@@ -1,63 +1,8 @@
-"""Text that is safe to show, and numbers that are short to read."""
-
-import unicodedata
+"""Numbers and times that are short to read."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skills_runtime.cli.output import age, between, count, duration, local_time, plural
-from skills_runtime.text import readable, readable_line
-
-any_text = st.text(alphabet=st.characters(codec=None), max_size=200)
-safe_text = st.text(alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs")), max_size=200)
-OBEYED = {"Cc", "Cs", "Zl", "Zp"}
-JOINERS = "\u200c\u200d"
-
-
-@given(any_text)
-def test_nothing_a_terminal_obeys_is_left(text: str) -> None:
-    left = {character for character in readable(text) if unicodedata.category(character) in OBEYED}
-    assert left <= {"\n", "\t"}
-
-
-@given(any_text)
-def test_nothing_invisible_is_left_but_joiners(text: str) -> None:
-    left = {character for character in readable(text) if unicodedata.category(character) == "Cf"}
-    assert left <= set(JOINERS)
-
-
-@given(safe_text)
-def test_what_can_be_read_is_shown_as_it_is(text: str) -> None:
-    assert readable(text) == text
-
-
-@given(any_text)
-def test_text_that_is_safe_stays_as_it_is(text: str) -> None:
-    assert readable(readable(text)) == readable(text)
-
-
-@given(any_text)
-def test_one_line_is_one_line_and_can_be_written_anywhere(text: str) -> None:
-    line = readable_line(text)
-    assert len(line.splitlines()) <= 1
-    line.encode()
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred", r"\x1b[31mred"),
-        ("a\rb", r"a\rb"),
-        ("a\r\nb", "a\nb"),
-        ("\u202egnp.exe", r"\u202egnp.exe"),
-        ("\udcff", r"\udcff"),
-        ("全角\u3000空格", "全角\u3000空格"),
-        ("👩\u200d🚀", "👩\u200d🚀"),
-    ],
-)
-def test_characters_are_shown_instead_of_obeyed(text: str, shown: str) -> None:
-    assert readable(text) == shown
 
 
 @pytest.mark.parametrize(
