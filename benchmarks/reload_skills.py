@@ -55,7 +55,7 @@ def main() -> None:
         many = asyncio.run(reloaded(base / "many", base / "index"))
     report(
         Number(f"one changed skill among {FEW}, told after", few, "ms", 200, "at most"),
-        Number(f"one changed skill among {SKILLS:,}, told after", many, "ms", 500, "at most"),
+        Number(f"one changed skill among {SKILLS:,}, told after", many, "ms", 300, "at most"),
     )
 
 
