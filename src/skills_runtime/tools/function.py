@@ -145,8 +145,8 @@ T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
 """Does something, and returns what tells of it."""
 
-MAX_IDLE = 16
-"""Threads that are kept for the next call."""
+MAX_IDLE = 64
+"""Threads that are kept for the next call: starting one costs more than a small function."""
 
 _idle: list["_Worker"] = []
 """Only ever appended to and popped from, which no other thread can come between."""

@@ -120,7 +120,7 @@ class _Scanning:
             )
         self._root += 1
         with suppress(FileNotFoundError):
-            parent = open_beneath(root_fd, parts[:-1], DIRECTORY)
+            parent = open_beneath(root_fd, parts[:-1], DIRECTORY) if parts[1:] else os.dup(root_fd)
             try:
                 top = Entry(parts, parent, os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
                 self._visit(top)
