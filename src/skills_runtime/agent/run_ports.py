@@ -81,6 +81,7 @@ def agent_ports(
             root,
             writable=(run.paths.deliverables,),
             may_leave=True,
+            quarantine=run.paths.quarantine,
             skills=lambda: [Path(skill.path).parent for skill in run.view.conversation.skills.values() if skill.path],
         ),
         secrets=secrets,
@@ -129,7 +130,10 @@ def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], 
 
     def files() -> Files:
         if not opened:
-            opened.append(files_of(run, workspace, mode=mode, delete=resolved.settings.sandbox.delete))
+            from skills_runtime.sandbox import runtime_code  # loads all about sandboxes
+
+            delete, code = resolved.settings.sandbox.delete, runtime_code(workspace)
+            opened.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
         return opened[0]
 
     if mode == "shared" and os.path.samefile(run.paths.root, workspace):  # noqa: PTH121 - done for every run
@@ -201,6 +205,12 @@ def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
     return tools
 
 
+def configuration_files(resolved: "Resolved") -> tuple[Path, ...]:
+    """Return the files that the next run in a workspace obeys."""
+    env_file = (resolved.env_file,) if resolved.env_file else ()
+    return (*resolved.overlay_paths, *env_file, *map(Path, resolved.settings.safety.rule_files))
+
+
 class LazySandbox:
     """The sandbox of a run, set up when the first process needs it: most runs start none."""
 
@@ -211,6 +221,7 @@ class LazySandbox:
         *,
         writable: tuple[Path, ...] = (),
         may_leave: bool = False,
+        quarantine: Path | None = None,
         skills: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         self._resolved = resolved
@@ -219,6 +230,7 @@ class LazySandbox:
         self._root = root
         self._writable = writable
         self._may_leave = may_leave
+        self._quarantine = quarantine
         self._sandbox: Sandbox | None = None
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
@@ -229,7 +241,8 @@ class LazySandbox:
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Return the command inside the sandbox."""
         if self._sandbox is None:
-            from skills_runtime.sandbox import fence_for
+            from skills_runtime.sandbox import fence_for, load_runtime_code
+            from skills_runtime.skills import bundled_skills
 
             settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
             self._sandbox = fence_for(
@@ -237,8 +250,11 @@ class LazySandbox:
                 workspace=self._root,
                 variables=variables,
                 writable=self._writable,
+                protected=(*configuration_files(self._resolved), bundled_skills()),
                 may_leave=self._may_leave,
+                quarantine=self._quarantine,
             )
+            load_runtime_code(self._root.resolve())
         return self._sandbox.plan(self._with_skills(request))
 
     def _with_skills(self, request: ProcessRequest) -> ProcessRequest:

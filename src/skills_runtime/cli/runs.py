@@ -300,6 +300,25 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
 
 
 @app.command(
+    "accept",
+    cls=ExampleCommand,
+    epilog="runs accept demo-001\nruns accept demo-001 --list\nruns accept demo-001 ./new-project/.git",
+)
+def accept(
+    *,
+    listing: Annotated[bool, typer.Option("--list", help="Only show what was set aside.")] = False,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all by default.")] = None,
+) -> int:
+    """Put back new files that were set aside because other programs obey them, such as a repository."""
+    found = find_run(run, workspace_root)
+    for path in found.quarantined() if listing else found.accept_quarantined(paths or ()):
+        write_text(f"{shown_path(Path(path))}\n")
+    return 0
+
+
+@app.command(
     "export", cls=ExampleCommand, epilog="runs export demo-001\nruns export ./runs/demo-001 --output demo-001.tar.gz"
 )
 def export(

@@ -188,6 +188,27 @@ def sandbox_plan(
     return 0
 
 
+@app.command("accept", cls=ExampleCommand, epilog="sandbox accept\nsandbox accept ./new-project/.git")
+def sandbox_accept(
+    *,
+    listing: Annotated[bool, typer.Option("--list", help="Only show what was set aside.")] = False,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all in this directory by default.")
+    ] = None,
+) -> int:
+    """Put back new files that `sandbox exec` set aside because other programs obey them."""
+    # The sandbox is slow to import, and help needs none of it.
+    from skills_runtime.config import state_home
+    from skills_runtime.sandbox import accept, items
+
+    directory, here = state_home() / "sandbox" / "quarantine", Path.cwd()
+    named = [str(Path(path).absolute()) for path in paths or ()]
+    waiting = [item.path for _, item in items(directory) if named or Path(item.path).is_relative_to(here)]
+    for path in waiting if listing else accept(directory, named or waiting):
+        sys.stdout.write(f"{readable_line(path)}\n")
+    return 0
+
+
 # The sandbox that is asked for
 
 
@@ -213,7 +234,7 @@ class LimitOptions(NamedTuple):
 def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[Fence, SandboxPolicy]":
     """The sandbox for these options, and the policy it keeps."""
     # The sandbox is slow to import, and help needs none of it.
-    from skills_runtime.config import process_environ
+    from skills_runtime.config import process_environ, state_home
     from skills_runtime.sandbox import (
         CAREFUL,
         Fence,
@@ -222,6 +243,7 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
         policy_for,
         profile_named,
         promise_named,
+        runtime_code,
     )
 
     profile = profile_named(options.profile)
@@ -240,10 +262,12 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
         limits=msgspec.structs.replace(policy.limits, **_limits(asked)),
         aliases=(given,) if given != policy.workspace else (),
         hidden=own_directories(policy.workspace, process_environ()) if holds_home else (),
+        protected=runtime_code(policy.workspace),
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
         **_network(options.profile, egress),
     )
-    return Fence(policy, adapters_named(options.adapter, bubblewrap=options.bwrap), {}), policy
+    adapters, state = adapters_named(options.adapter, bubblewrap=options.bwrap), state_home() / "sandbox"
+    return Fence(policy, adapters, {}, state=state), policy
 
 
 def _network(profile: str, egress: Egress) -> dict[str, Any]:
@@ -306,7 +330,6 @@ def _plan_document(plan: SandboxPlan, enclosed: "Enclosed") -> dict[str, Any]:
     return {
         "argv": list(plan.argv),
         "options": [" ".join(group) for group in groups],
-        "placeholders": list(enclosure.placeholders),
         "control_groups": [
             {"parent": group.parent, "settings": dict(group.settings)} for group in enclosure.control_groups
         ],
@@ -323,7 +346,6 @@ def _show_plan(values: Mapping[str, Any]) -> None:
     ]
     out.write(f"{readable_line(' '.join(values['argv']))}\n")
     _write_list("options", values["options"])
-    _write_list("kept free while it runs", values["placeholders"])
     _write_list("control groups", groups)
     out.write(f"profile {evidence['profile']} by {evidence['adapter']} ({evidence['version']})\n")
     out.write(f"policy {evidence['policy']}\npromises: {', '.join(evidence['promises'])}\n")

@@ -7,6 +7,7 @@ import asyncio
 import os
 import select
 import stat
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,9 +22,10 @@ from skills_runtime.cli.program import interrupts, say
 from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, Outflow, Stream, execute_plan
-from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy
+from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy, quarantine_report
 from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
 from skills_runtime.storage import write_atomic
+from skills_runtime.text import readable_line
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 MOST_WAITING = 1 << 20
@@ -32,6 +34,7 @@ NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
 PIECE = 1 << 16
 GRACE_SECONDS = 0.3
 T = TypeVar("T")
+MAX_NAMED = 3
 MAX_DECISIONS = 1000
 """How many decisions are told one by one; all are counted."""
 
@@ -51,8 +54,15 @@ def run_command(
                 "exceeded": finished.exceeded,
                 "duration_ms": finished.duration_ms,
                 "counted": dict(finished.counted),
+                "quarantined": quarantine_report(finished.quarantined),
             }
             file.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    if finished.quarantined:
+        names = ", ".join(f"`{one.path}`" for one in finished.quarantined[:MAX_NAMED])
+        more = len(finished.quarantined) - MAX_NAMED
+        text = readable_line(f"{names} and {more} more" if more > 0 else names)
+        sys.stderr.write(f"notice: new files that programs obey were set aside: {text}\n")
+        sys.stderr.write("  keep them: skills-runtime sandbox accept\n")
     return _exit_code(finished, limits.wall_seconds)
 
 

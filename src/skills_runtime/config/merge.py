@@ -57,6 +57,7 @@ RULES: Mapping[str, Combine] = {
     "sandbox.os.bubblewrap.unshare_net": _stricter((False,), (True,)),
     "sandbox.workspace": _stricter(("shared",), ("isolated",)),
     "sandbox.delete": _stricter(("allow",), ("disabled",)),
+    "sandbox.allow_home": user_only,
     "sandbox.egress.allow": _in_both,
     "sandbox.egress.allow_private": _in_both,
     "sandbox.egress.deny": _in_either,

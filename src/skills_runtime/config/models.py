@@ -578,6 +578,9 @@ class SandboxSettings(Section):
     )
     delete: Literal["disabled", "allow"] = Field(default="disabled", description="Whether tools may delete files.")
     egress: EgressSettings = Field(default_factory=EgressSettings, description="The network of processes.")
+    allow_home: bool = Field(
+        default=False, description="Whether a home directory, or one that holds homes, may be a workspace."
+    )
 
 
 class Retry(Section):

@@ -28,6 +28,7 @@ from skills_runtime.runs import (
     whole_history,
     write_page,
 )
+from skills_runtime.sandbox import accept, items
 
 
 class RecordedRun:
@@ -60,6 +61,16 @@ class RecordedRun:
             return read_record(self.paths.run_json).last_seq
         except (SkillsRuntimeError, OSError):
             return -1
+
+    def quarantined(self) -> list[str]:
+        """Return the paths of what commands made and programs outside would obey, as far as nobody accepted it."""
+        if not self.paths.quarantine.is_dir():
+            return []
+        return [item.path for _, item in items(self.paths.quarantine)]
+
+    def accept_quarantined(self, paths: Sequence[str] = ()) -> list[str]:
+        """Put these back where they were, or everything; returns their paths."""
+        return accept(self.paths.quarantine, [str(Path(path).absolute()) for path in paths])
 
     def events(self, *, from_seq: int = 0) -> Iterator[Event]:
         """Read its events, as they stand in its log."""

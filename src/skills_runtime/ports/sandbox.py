@@ -93,15 +93,36 @@ class KernelLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptor on which it waits for the word to begin."""
 
 
+class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
+    """Where new files that programs outside would obey are moved after a command, and what was there before it."""
+
+    roots: tuple[str, ...]
+    """The directories that the command can write."""
+    directory: str
+    """Where they are moved."""
+    records: str
+    """Where the command is recorded while it runs, so that a runtime that is killed leaves nothing unchecked."""
+    known: frozenset[str]
+    """The paths that were there."""
+    identities: frozenset[tuple[int, int]]
+    """Their devices and numbers: what was only moved is not new."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Those that are links, and where they lead: one that is gone is put back."""
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
+    """Something new that was moved aside, or could not be."""
+
+    path: str
+    moved_to: str = ""
+    problem: str = ""
+
+
 class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever starts a command has to do for its fence."""
 
     inputs: tuple[bytes, ...] = ()
     """Each is handed over as a descriptor to read from, numbered from 3 on."""
-    placeholders: tuple[str, ...] = ()
-    """Empty files made before the start and removed after the end, wherever nothing exists."""
-    placeholder_directories: tuple[str, ...] = ()
-    """The same as directories, in which others may put something meanwhile."""
     control_groups: tuple[ControlGroup, ...] = ()
     watch: Watch | None = None
     limits: KernelLimits | None = None
@@ -114,6 +135,8 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
     """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
     takes_terminal: bool = False
     """The command makes the terminal its own; nobody on the way to it may."""
+    quarantine: Quarantine | None = None
+    """What is done with the new files of the command when nothing of it is left."""
 
     @property
     def next_descriptor(self) -> int:
@@ -122,7 +145,7 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         # The inputs hold environment variables, and representations end up in logs.
-        return f"Enclosure({len(self.inputs)} inputs, {len(self.placeholders)} placeholders)"
+        return f"Enclosure({len(self.inputs)} inputs)"
 
 
 class Egress(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, SkillsRuntimeError, ToolError, ValidationFailed
-from skills_runtime.ports import Enclosure
+from skills_runtime.ports import Enclosure, Quarantined
 from skills_runtime.processes.capture import Captured
 
 EndedBy = Literal["exit", "timeout", "cancelled", "output_limit", "resource_limit"]
@@ -70,6 +70,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that the operating system did not let this user end, such as those of `sudo`."""
     exceeded: str | None = None
     """The limit that the command was ended for, if `ended_by` says so."""
+    quarantined: tuple[Quarantined, ...] = ()
+    """What it made that programs outside would obey, and that was moved aside."""
     counted: Mapping[str, int] = {}
     """What the kernel counted for it, where there are control groups: peaks, and limits that were met."""
 
@@ -174,11 +176,6 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
             return no_directory(directory)
         case "cwd", errno.EACCES | errno.EPERM:
             return AccessRefused(f"the working directory `{directory}` may not be entered by this user")
-        case "placeholder", _:
-            return SandboxError(
-                f"the protected names of the workspace cannot be kept free: {os.strerror(number)}",
-                hint="see that the workspace is a real directory, with room on its disk and no links of those names",
-            )
         case "mounts", _:
             return SandboxError(
                 "the workspace changed while the sandbox was put up",

@@ -126,6 +126,7 @@ class _Execution:
             survivors=self._supervised.survivors,
             exceeded=self._supervised.exceeded,
             counted=self._supervised.counted,
+            quarantined=self._supervised.quarantined,
         )
 
     def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:

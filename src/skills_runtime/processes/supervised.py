@@ -12,10 +12,13 @@ import msgspec
 
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.ports import Quarantined
 from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
+from skills_runtime.sandbox.quarantine import Recorded, record, settle
 from skills_runtime.sandbox.supervision import process_tree
+from skills_runtime.storage import release_lock
 
 MARKER = "SKILLS_RUNTIME_PROCESS"
 """The environment variable by which the processes of a command can be recognised."""
@@ -50,8 +53,6 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "grace": self.grace,
             "lower": self.lower,
             "inputs": [len(data) for data in enclosure.inputs],
-            "placeholders": [_characters(path) for path in enclosure.placeholders],
-            "placeholder_directories": [_characters(path) for path in enclosure.placeholder_directories],
             "groups": msgspec.to_builtins(enclosure.control_groups),
             "watch": msgspec.to_builtins(enclosure.watch),
             "limits": msgspec.to_builtins(enclosure.limits),
@@ -78,8 +79,18 @@ def prepare(command: Command, *, grace: float, terminal: bool = False, lower: in
 class Supervised:
     """One command, from the moment it was asked for until nothing of it is left."""
 
-    def __init__(self, launcher: Launcher, control: socket.socket, *, start: Start, changed: asyncio.Event) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        control: socket.socket,
+        *,
+        start: Start,
+        changed: asyncio.Event,
+        recorded: Recorded | None = None,
+    ) -> None:
         self._launcher = launcher
+        self._recorded = recorded
+        self._loop = asyncio.get_running_loop()
         self._start = start
         self._changed = changed
         self._rest = b""
@@ -91,7 +102,9 @@ class Supervised:
         self.survivors: tuple[int, ...] = ()
         self.exceeded: str | None = None
         self.counted: dict[str, int] = {}
+        self.quarantined: tuple[Quarantined, ...] = ()
         self.gone = False
+        """Nothing of it is left, and what it made that programs outside would obey is moved aside."""
         self._control = control
         self._writer = Writer(control.fileno())
         self._reader = Reader(control.fileno(), self._hear, ended=self._over)
@@ -151,6 +164,9 @@ class Supervised:
     def close(self) -> None:
         """Let go of the supervisor: one that has finished may serve the next command, another ends what is left."""
         self._reader.stop()
+        if self._recorded is not None:  # what became of the command is unknown: the next one finds its record
+            release_lock(self._recorded.lock)
+            self._recorded = None
         unsent = self._writer.pending
         self._writer.discard()
         # What was told may not have been heard before the end, and must not be taken for a word on the next command.
@@ -181,13 +197,31 @@ class Supervised:
             case {"gone": survivors, "counted": counted}:
                 self.survivors = tuple(survivors)
                 self.counted = counted
-                self.gone = True
+                self._settle()
             case {"failed": step, "errno": number}:
                 command = self._start.command
                 self.failure = not_started(command.argv[0], command.cwd, step=step, number=number)
-                self.gone = True
+                self._settle()
             case _:
                 raise AssertionError(message)
+
+    def _settle(self) -> None:
+        recorded, self._recorded = self._recorded, None
+        quarantine = self._start.command.enclosure.quarantine
+        if recorded is None or quarantine is None:
+            self.gone = True
+            return
+        work = self._loop.run_in_executor(None, settle, quarantine, recorded)  # it scans a whole tree
+        work.add_done_callback(self._settled)
+
+    def _settled(self, work: "asyncio.Future[tuple[Quarantined, ...]]") -> None:
+        if work.cancelled() or work.exception() is not None:
+            problem = "the new files of the command could not be checked"
+            self.quarantined = (Quarantined(path=str(self._start.command.cwd), problem=problem),)
+        else:
+            self.quarantined = work.result()
+        self.gone = True
+        self._changed.set()
 
     def _over(self) -> None:
         if not self.gone:
@@ -199,4 +233,6 @@ class Supervised:
 async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
     launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
-    return Supervised(launcher, control, start=start, changed=changed)
+    quarantine = start.command.enclosure.quarantine
+    recorded = record(quarantine) if quarantine is not None else None
+    return Supervised(launcher, control, start=start, changed=changed, recorded=recorded)

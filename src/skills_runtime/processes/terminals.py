@@ -16,6 +16,7 @@ from typing import Protocol, Self
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.ports import Quarantined
 from skills_runtime.processes.capture import Capture, Captured
 from skills_runtime.processes.command import MEBIBYTE, Command, unavailable
 from skills_runtime.processes.descriptors import Reader, Writer
@@ -37,6 +38,8 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
     survivors: tuple[int, ...] = ()
     """Processes that the operating system did not let this user end."""
+    quarantined: tuple[Quarantined, ...] = ()
+    """What it made that programs outside would obey, and that was moved aside."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +130,13 @@ class PtySession:
         ended = self._supervised
         if ended is None or not self._over:
             return SessionStatus(running=not self._over)
-        return SessionStatus(running=False, exit_code=ended.exit_code, signal=ended.signal, survivors=ended.survivors)
+        return SessionStatus(
+            running=False,
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            survivors=ended.survivors,
+            quarantined=ended.quarantined,
+        )
 
     @property
     def unread(self) -> int:

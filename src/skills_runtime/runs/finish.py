@@ -77,12 +77,14 @@ def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
         return False
     swap(f"{run.paths.root}/artifact-manifest.json", data, spare_of(run.paths.root))
     run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
-    written = ArtifactManifestWritten(
-        manifest=Descriptor(name="artifact-manifest.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data)),
-        artifacts=len(manifest.artifacts),
-        complete=bool(manifest.scan.get("complete")),
+    run.append(
+        ArtifactManifestWritten(
+            manifest=Descriptor(name="artifact-manifest.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data)),
+            artifacts=len(manifest.artifacts),
+            complete=bool(manifest.scan.get("complete")),
+        )
     )
-    run.append_all([(written, None, None), (end, None, None)])
+    run.append(end)
     return True
 
 

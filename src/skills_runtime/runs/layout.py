@@ -86,6 +86,11 @@ class RunPaths(msgspec.Struct, frozen=True, dict=True):
         return self.root / "archive"
 
     @cached_property
+    def quarantine(self) -> Path:
+        """What commands made and programs outside would obey, until the user accepts it."""
+        return self.logs / "quarantine"
+
+    @cached_property
     def logs(self) -> Path:
         """The runtime's own side files: checkpoints, snapshots, bytes set aside."""
         return self.root / "logs"

@@ -138,11 +138,13 @@ def empty_manifest(state: RunState, *, generated_at: str) -> ArtifactManifest:
     )
 
 
-def files_of(run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode) -> RunFiles:
+def files_of(
+    run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode, read_only: Iterable[Path] = ()
+) -> RunFiles:
     """The files the tools of a run may touch; each operation becomes an event."""
     root = run.paths.root
     if mode == "shared":
-        policy = shared_policy(workspace_root, root)
+        policy = shared_policy(workspace_root, root, read_only)
     else:  # the whole run directory but for what only the runtime reads
         policy = msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
 

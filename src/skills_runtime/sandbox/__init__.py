@@ -9,7 +9,9 @@ from skills_runtime.sandbox.from_settings import (
     adapters_for,
     adapters_named,
     fence_for,
+    load_runtime_code,
     own_directories,
+    runtime_code,
 )
 from skills_runtime.sandbox.planner import Fence
 from skills_runtime.sandbox.policy import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from skills_runtime.sandbox.denials import Denial, ProcessOutcome
     from skills_runtime.sandbox.grants import combine_grants, control_directories, why_not_path
     from skills_runtime.sandbox.policy import PROMISES, Gap, promise_named
+    from skills_runtime.sandbox.quarantine import accept, items, quarantine_report
 
 __getattr__ = lazy_names(
     __name__,
@@ -35,6 +38,7 @@ __getattr__ = lazy_names(
         "denials": "Denial ProcessOutcome",
         "grants": "combine_grants control_directories why_not_path",
         "policy": "Gap PROMISES promise_named",
+        "quarantine": "accept items quarantine_report",
     },
 )
 
@@ -53,14 +57,19 @@ __all__ = [
     "ResourceLimits",
     "SandboxPolicy",
     "Unfenced",
+    "accept",
     "adapters_for",
     "adapters_named",
     "combine_grants",
     "control_directories",
     "fence_for",
+    "items",
+    "load_runtime_code",
     "own_directories",
     "policy_for",
     "profile_named",
     "promise_named",
+    "quarantine_report",
+    "runtime_code",
     "why_not_path",
 ]

@@ -35,6 +35,8 @@ class Inner(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     environment: Mapping[str, str]
     terminal: bool = False
+    git_identity: tuple[str, str] = ("agent", "agent@localhost")
+    """Name and address of commits that it makes."""
 
 
 class Enclosed(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,19 +96,15 @@ def system_of(machine: Machine) -> tuple[str, ...]:
 
 
 def protected_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
-    """What stays as it is in directories that can be written; what exists comes first."""
+    """What stays as it is in directories that can be written."""
     if policy.access == "read" and not policy.opened:
         return ()
-    hidden = findings.hidden_directories
-    kept_free = (path for path in findings.placeholder_directories if path not in hidden)
-    return (*findings.read_only, *kept_free, *findings.placeholders)
+    return findings.read_only
 
 
 def hidden_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
-    """What nothing can look into; where nothing is written, what does not exist yet needs no hiding."""
-    missing = findings.placeholder_directories if policy.access == "read" else ()
-    found = (path for path in findings.hidden_directories if path not in missing)
-    return tuple(dict.fromkeys((*findings.hidden_files, *found, *policy.hidden)))
+    """What nothing can look into."""
+    return tuple(dict.fromkeys((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)))
 
 
 INHERITED = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM", "COLORTERM", "NO_COLOR")

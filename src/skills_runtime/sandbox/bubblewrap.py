@@ -8,7 +8,7 @@ import os
 import stat
 import subprocess  # noqa: TID251 - a probe runs a program
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -64,16 +64,16 @@ FILES: Mapping[str, str] = {
     "/etc/group": f"root:x:0:\n{USER}:x:{IDENTITY}:\nnogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-    "/etc/gitconfig": "[core]\n\texcludesFile = /etc/gitexcludes\n[safe]\n\tdirectory = *\n",
-    "/etc/gitexcludes": "",
+    "/etc/gitconfig": "",
 }
-"""Written anew, because those of the machine tell of its users and its network; the last depends on the workspace."""
+"""Written anew, because those of the machine tell of its users and its network; the last names the user to git."""
 NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
 """The descriptors that bubblewrap reads: its options, the filter, and the files."""
 BINDS = ("--bind", "--ro-bind", "--ro-bind-try")
 IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
 """Options that mount what is nowhere outside, and after how many words they name the place."""
 Mount = tuple[str, str, str]
+_NOT_IN_GIT_CONFIG = {ord(character): None for character in '"\\\n\r\0'}
 TIMEOUT_SECONDS = 10.0
 PROBED_NAMESPACES = ("pid", "net", "ipc", "uts", "mnt", "user")
 SCRIPT = f"""
@@ -136,7 +136,6 @@ class Bubblewrap:
             user, group = policy.owner or (0, 0)
             before += (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
         program = find_program(self._program) or self._program
-        writes = policy.access == "write" or bool(policy.opened)
         limits = kernel_limits(policy.limits, machine)
         held = ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))  # until its limits are set
         return Enclosed(
@@ -146,12 +145,10 @@ class Bubblewrap:
             options=wrapped.options,
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
-                placeholders=tuple(map(str, findings.placeholders)) if writes else (),
-                placeholder_directories=tuple(map(str, findings.placeholder_directories)) if writes else (),
                 control_groups=groups_for(policy.limits, machine),
                 watch=watch_for(policy, machine),
                 limits=limits,
-                mounts=tuple(expected_mounts(wrapped.workspace, policy, findings.placeholder_directories)),
+                mounts=tuple(expected_mounts(wrapped.workspace, policy)),
                 withheld=FILTER,
                 layers=LAYERS,
                 takes_terminal=takes_terminal(machine, inner),
@@ -201,8 +198,7 @@ def wrap(
 ) -> Wrapped:
     """Everything bubblewrap is told."""
     protection = protection_for(policy, findings)
-    excluded = (path.name for path in findings.placeholders if path.name.startswith("."))
-    files = {**FILES, "/etc/gitexcludes": "".join(f"{name}\n" for name in excluded)}
+    files = {**FILES, "/etc/gitconfig": _git_config(*inner.git_identity)}
     empty = dict(
         zip(protection.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
     )
@@ -232,6 +228,11 @@ def wrap(
     session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
     command = (*session, *inner.argv)
     return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
+
+
+def _git_config(name: str, email: str) -> str:
+    name, email = (value.translate(_NOT_IN_GIT_CONFIG) for value in (name, email))
+    return f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
 
 
 def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:
@@ -303,8 +304,6 @@ def _protected(protection: Protection) -> Iterator[str]:
         yield from (options[path], str(path), str(path))
     for path in protection.read_only:
         yield from ("--ro-bind", str(path), str(path))
-    for path in protection.placeholders:
-        yield from ("--ro-bind-try", str(path), str(path))
 
 
 def _writable(paths: Iterable[Path]) -> Iterator[str]:
@@ -317,11 +316,10 @@ def takes_terminal(machine: Machine, inner: Inner) -> bool:
     return inner.terminal and machine.session_maker is not None
 
 
-def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collection[Path] = ()) -> Iterator[Mount]:
-    """Where something is mounted, what, and the path outside that it covers; one for each option that mounts.
+def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[Mount]:
+    """Yield where something is mounted, what, and the path outside that it covers; one for each option that mounts.
 
-    A mount that may be missing, or that covers nothing of the workspace, has no such path; nor has one over what is
-    `made` for it just before the start, since that may not be permitted.
+    A mount that may be missing, or that covers nothing of the workspace, has no such path.
     """
     for place, option in enumerate(options):
         if option in BINDS:
@@ -334,8 +332,7 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy, made: Collect
             )
         elif option in IN_MEMORY:
             point = options[place + IN_MEMORY[option]]
-            covered = _outside_path(point, policy)
-            yield point, "", "" if Path(covered) in made else covered
+            yield point, "", _outside_path(point, policy)
 
 
 def _outside_path(point: str, policy: SandboxPolicy) -> str:

@@ -187,7 +187,7 @@ class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
         policy, findings, around = self.policy, self.findings, {path, *path.parents}
         if not around.isdisjoint((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)):
             return _denial(path, None, "what is there is secret", writing=False) if os.path.lexists(path) else None
-        if not around.isdisjoint((*findings.read_only, *findings.placeholders)):
+        if not around.isdisjoint(findings.read_only):
             return None if missing else _denial(path, None, IS_OBEYED, writing=True)
         if self._is_own(path) and not (missing and not writing and _is_in(path, _PRIVATE)):
             return None

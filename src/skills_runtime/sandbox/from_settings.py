@@ -1,7 +1,11 @@
 """From settings to the sandbox of a run: by adapters, none by the user's own choice, or a refusal of every command."""
 
+import importlib
+import os
+import pkgutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +18,19 @@ from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.planner import Fence
 from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, policy_for
+from skills_runtime.sandbox.protected_paths import topmost
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
 if TYPE_CHECKING:
     from skills_runtime.config import SandboxSettings
 
+RUN_PACKAGES = frozenset(
+    {
+        "agent", "config", "events", "executions", "llm", "ports", "processes", "projections", "render", "runs",
+        "safety", "sandbox", "skills", "storage", "tools",
+    }
+)  # fmt: skip
+"""The packages that a run needs."""
 INHERITED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
     "TMPDIR", "TMP", "TEMP",
@@ -33,19 +45,22 @@ GAPS = (
 )
 
 
-def fence_for(
+def fence_for(  # noqa: PLR0913 - all by name
     settings: "SandboxSettings",
     *,
     workspace: Path,
     variables: Mapping[str, str],
     profile: Profile = DEFAULT_PROFILE,
     writable: tuple[Path, ...] = (),
+    protected: tuple[Path, ...] = (),
     may_leave: bool = False,
+    quarantine: Path | None = None,
 ) -> Sandbox:
     """The fence that settings ask for; `variables` are those of the runtime, of which commands get very few.
 
-    With `may_leave` a command that asks for `require_escalated` runs without a fence: the caller must have asked
-    somebody about exactly that.
+    `protected` are files that are not to be written, besides the runtime's own code; `quarantine` is where new files
+    are moved that programs outside would obey. With `may_leave` a command that asks for `require_escalated` runs
+    without a fence: the caller must have asked somebody about exactly that.
     """
     hosts, egress = settings.egress, None
     if hosts.allow or hosts.allow_private or hosts.unknown != "deny":
@@ -62,6 +77,8 @@ def fence_for(
     policy = msgspec.structs.replace(
         policy,
         hidden=own_directories(workspace.resolve(), variables),
+        protected=(*runtime_code(workspace.resolve()), *(path.resolve() for path in protected)),
+        allow_home=settings.allow_home,
         egress=egress if profile == "workspace-net" else None,
         writable=tuple(path.resolve() for path in writable),
         required=BOUNDED if settings.profile == "prod" else policy.required,
@@ -69,7 +86,32 @@ def fence_for(
         accepted_gaps=policy.accepted_gaps | {"network"} if shared else policy.accepted_gaps,
     )
     beyond = Unfenced(variables) if may_leave else None
-    return Fence(policy, adapters, variables, beyond=beyond)
+    return Fence(policy, adapters, variables, beyond=beyond, quarantine=quarantine)
+
+
+def runtime_code(workspace: Path) -> tuple[Path, ...]:
+    """Return the code that this very process runs, as far as it lies in the workspace: interpreter, packages, our own.
+
+    A command that could change it would have the runtime run it outside the sandbox.
+    """
+    named = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
+    real = {Path(os.path.realpath(path)) for path in named if path}
+    return tuple(sorted(topmost(path for path in real if workspace in path.parents and path.exists())))
+
+
+def load_runtime_code(workspace: Path) -> None:
+    """Import what a run may need later, where commands can write to the import path of this process."""
+    if not any(Path(os.path.realpath(path or ".")).is_relative_to(workspace) for path in sys.path):
+        return
+    import skills_runtime
+
+    for package in RUN_PACKAGES:
+        with suppress(ImportError):  # an optional one is not installed
+            importlib.import_module(f"skills_runtime.{package}")
+    for found in pkgutil.walk_packages(skills_runtime.__path__, "skills_runtime."):
+        if found.name.split(".")[1] in RUN_PACKAGES and "inside" not in found.name and "supervision" not in found.name:
+            with suppress(ImportError):
+                importlib.import_module(found.name)
 
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:

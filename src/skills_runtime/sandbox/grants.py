@@ -13,32 +13,26 @@ import msgspec
 
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, Grant, LimitName, RaisedLimit
+from skills_runtime.protected_names import (
+    CREDENTIALS,
+    HOME_SECRETS,
+    KEY_NAMES,
+    LOGIN_PATHS,
+    SECRETS,
+    is_key_file,
+    is_obeyed_name,
+)
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
 from skills_runtime.sandbox.egress.rules import Refused, reach_of
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS
+from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY
 
 MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
 """Beyond which no kernel goes."""
 IS_OBEYED = "programs outside the sandbox obey what is there"
-OBEYED_PLACES = (
-    ".config/autostart", ".config/autostart-scripts", ".config/systemd", ".config/environment.d", ".config/fish",
-    ".config/git", ".config/nvim", ".config/emacs", ".config/Code", ".config/Cursor", ".config/pip", ".config/uv",
-    ".config/zsh", ".config/plasma-workspace", ".config/claude", ".config/codex", ".config/gemini", ".config/opencode",
-    ".config/aider", ".config/goose", ".config/zed", ".local/bin", ".local/lib", ".local/share/applications",
-    ".local/share/systemd", ".local/share/dbus-1", ".local/share/nvim", ".local/share/uv", ".local/share/pipx",
-    ".cargo/bin", ".cargo/config", ".cargo/config.toml", ".cargo/env", ".rustup", ".pyenv", ".nvm", ".rbenv", ".asdf",
-    ".sdkman", ".volta", ".bun/bin", ".deno/bin", ".npm-global", ".oh-my-zsh", ".antigen", ".zsh", ".vim", ".vimrc",
-    ".emacs", ".emacs.d", ".tmux.conf", ".screenrc", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".Xresources",
-    ".pam_environment", ".pip", ".pydistutils.cfg", ".condarc", ".irbrc", ".pryrc", ".gdbinit", ".lldbinit", ".curlrc",
-    ".wgetrc", ".mailcap", ".pythonrc", ".pythonstartup", ".ipython", ".jupyter", ".direnvrc", ".envrc", ".continue",
-    ".windsurf", ".aider.conf.yml", ".opencode", ".crontab", "Library/LaunchAgents", "Library/LaunchDaemons",
-    "Library/Application Scripts", "Library/Preferences",
-)  # fmt: skip
-"""What sessions, shells, editors, agents and package managers of a user run or read when they start."""
 _ABOVE_OBEYED = tuple(
     "/".join(place.split("/")[:depth])
-    for place in OBEYED_PLACES
+    for place in LOGIN_PATHS
     for depth in range(1, place.count("/") + 1)
     if place.startswith(".")
 )
@@ -54,9 +48,7 @@ TOO_WIDE = (
 )  # fmt: skip
 """They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
 SECRET_PLACES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
-SECRET_NAMES = frozenset(
-    (*CREDENTIALS, *HOME_SECRETS, "credentials", "credentials.toml", "credentials.json", "keyrings")
-)
+SECRET_NAMES = frozenset((*CREDENTIALS, *HOME_SECRETS, *KEY_NAMES, "keyrings"))
 _ABOVE_SECRETS = tuple(
     "/".join(name.split("/")[:depth])
     for name in sorted(SECRET_NAMES)
@@ -68,9 +60,6 @@ MOST_BYTES_OF_A_NAME = 255
 """Beyond which no kernel takes a path."""
 IS_SECRET = "secrets are kept there"
 IS_OWN = "the runtime keeps its own state there"
-_KEY_FILE = re.compile(
-    r"id_(rsa|dsa|ecdsa|ed25519)(\.\w+)?|.*\.(pem|key|p12|pfx|kdbx|jks|keystore|gpg)|.*_history", re.IGNORECASE
-)
 _LOCAL_NAMES = re.compile(
     r"(?:.*\.)?(localhost|local|internal|intranet|lan|home|corp|private"
     r"|localhost6|localdomain|localdomain6|localnet|domain|workgroup|mshome|router|gateway|box|host|arpa|svc|consul)"
@@ -248,14 +237,14 @@ def program_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
 def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path] = ()) -> bool:
     """Whether to write there would change what programs do; above a workspace its own place says nothing."""
     inside = path.relative_to(within) if within is not None and path.is_relative_to(within) else path
-    if any(part.casefold() in READ_ONLY for part in inside.parts):
+    if any(part.casefold() in READ_ONLY or is_obeyed_name(part) for part in inside.parts):
         return True
     if any(path.is_relative_to(place) or place.is_relative_to(path) for place in programs):
         return True
     if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
         return True
     text = f"/{'/'.join(part for part in inside.parts if part != '/')}/"
-    return any(f"/{place}/" in text for place in OBEYED_PLACES) or holds(text.rstrip("/"), _ABOVE_OBEYED)
+    return any(f"/{place}/" in text for place in LOGIN_PATHS) or holds(text.rstrip("/"), _ABOVE_OBEYED)
 
 
 def holds(path: str, endings: Iterable[str]) -> bool:
@@ -270,7 +259,7 @@ def is_secret(path: Path) -> bool:
         return True
     if holds(str(path), _ABOVE_SECRETS):
         return True
-    return any(part.startswith(SECRETS) for part in path.parts) or _KEY_FILE.fullmatch(path.name) is not None
+    return any(part.startswith(SECRETS) for part in path.parts) or is_key_file(path.name)
 
 
 def _closed(path: str, *, writing: bool) -> str | None:

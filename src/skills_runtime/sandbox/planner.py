@@ -3,7 +3,9 @@
 What a plan says is all that is done: it can be printed and compared. Nothing here starts a process.
 """
 
+import hashlib
 import os
+import pwd
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,21 +15,24 @@ import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
 from skills_runtime.ports import Egress, FileAccess, Grant, ProcessRequest, Sandbox, SandboxPlan
+from skills_runtime.protected_names import REPOSITORY
 from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
 from skills_runtime.sandbox.egress.gateway import compile_egress, interpreter_for, proxy_variables, stage_source, staged
 from skills_runtime.sandbox.grants import control_directories, granted, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
-from skills_runtime.sandbox.protected_paths import REPOSITORY, Findings, findings_for
+from skills_runtime.sandbox.protected_paths import Findings, findings_for, small_text
+from skills_runtime.sandbox.quarantine import quarantine_for, quarantine_report, recover
 
-MAX_POINTER_BYTES = 4096
 POINTER = "gitdir:"
 """How the file `.git` of a work tree begins."""
 FORBIDDEN_WORKSPACES = (
-    "/", "/boot", "/home", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run", "/tmp",
-    "/var",
+    "/", "/boot", "/home", "/Users", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run",
+    "/tmp", "/var", "/opt", "/srv", "/mnt", "/media", "/System", "/Library",
 )  # fmt: skip
+HOMES = (Path("/home"), Path("/Users"))
+"""What lies in them is a home."""
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 """Nothing below them is a workspace either."""
 MEMORY = Path("/dev/shm")
@@ -45,13 +50,15 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 class Fence:
     """Puts commands behind the first adapter that keeps what the policy requires."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what tests and settings choose
         self,
         policy: SandboxPolicy,
         adapters: Sequence[Adapter],
         variables: Mapping[str, str],
         machine: Machine | None = None,
         beyond: Sandbox | None = None,
+        quarantine: Path | None = None,
+        state: Path | None = None,
     ) -> None:
         self._policy = policy
         self._adapters = adapters
@@ -59,6 +66,9 @@ class Fence:
         self._machine = machine
         self._beyond = beyond
         """Where a command goes that somebody has allowed to leave; nothing means that there is no way out."""
+        self._given_state = state
+        self._quarantine = quarantine
+        """Where new files are moved that programs outside would obey; in the runtime's own state by default."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
@@ -72,6 +82,7 @@ class Fence:
             plan = self.widened(request.grant).plan(msgspec.structs.replace(request, grant=None))
             evidence = {**plan.evidence, "granted": msgspec.to_builtins(request.grant)}
             return msgspec.structs.replace(plan, evidence=evidence)
+        recovered = recover(self._records)  # of commands whose runtime was killed
         chosen, policy, enclosed = self._enclosed(request)
         egress = egress_of(policy, chosen.gaps)
         return SandboxPlan(
@@ -90,13 +101,29 @@ class Fence:
                 "promises": list(kept(chosen.gaps)),
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
+                **({"home_workspace": True} if policy.allow_home else {}),
                 # The list itself, for whoever reads a result or approves a call.
                 **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
+                **({"quarantined": quarantine_report(recovered)} if recovered else {}),
             },
             enclosure=enclosed.enclosure,
             egress=egress,
             file_access=chosen.file_access,
         )
+
+    @property
+    def _state(self) -> Path:
+        """Where the runtime keeps records of commands: in its own state, unless it was told another place."""
+        if self._given_state is not None:
+            return self._given_state
+        from skills_runtime.config import state_home  # loads all about settings
+
+        return state_home(self._variables) / "sandbox"
+
+    @property
+    def _records(self) -> Path:
+        """Where the commands of this workspace are recorded that are under way."""
+        return self._state / "running" / hashlib.sha256(os.fsencode(self._policy.workspace)).hexdigest()[:32]
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -114,7 +141,9 @@ class Fence:
         """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
         control, programs = control_directories(self._variables), program_directories(self._variables)
         policy = granted(self._policy, grant, control=control, programs=programs)
-        return Fence(policy, self._adapters, self._variables, self._machine, self._beyond)
+        return Fence(
+            policy, self._adapters, self._variables, self._machine, self._beyond, self._quarantine, self._given_state
+        )
 
     def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, Enclosed]:
         """The plan together with what the fence is told, for a person to read."""
@@ -136,28 +165,36 @@ class Fence:
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
             machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
         findings = findings_for(policy)
-        if findings.links and policy.access == "write" and "protected_paths" not in policy.accepted_gaps:
-            link = findings.links[0]
-            raise SandboxError(
-                f"`{os.path.relpath(link, policy.workspace)}` is a link, and a link cannot be protected",
-                hint="put a real directory or file in its place, or use the profile `read-only`",
-                details={"missing": ["protected_paths"], "links": [str(link) for link in findings.links]},
-            )
         chosen = self._choose(policy, machine, findings)
         egress = egress_of(policy, chosen.gaps)
         asked_for = {**network_variables(egress), **request.environment}
         environment = fenced_environment(self._variables, asked_for, machine)
-        inner = Inner(argv=request.argv, cwd=request.cwd, environment=environment, terminal=request.terminal)
+        inner = Inner(
+            argv=request.argv,
+            cwd=request.cwd,
+            environment=environment,
+            terminal=request.terminal,
+            git_identity=git_identity(self._variables),
+        )
         system = (*machine.roots, *(link for link, _ in machine.links))
         ours = (policy.workspace, *policy.readable, *policy.writable, *filter(None, [machine.interpreter]))
         _check_program(inner, (*map(Path, system), *ours))
         if egress is not None:
-            return chosen, policy, enclose_with_network(chosen.adapter, policy, machine, findings, inner)
-        return chosen, policy, chosen.adapter.enclose(policy, machine, findings, inner)
+            enclosed = enclose_with_network(chosen.adapter, policy, machine, findings, inner)
+        else:
+            enclosed = chosen.adapter.enclose(policy, machine, findings, inner)
+        return chosen, policy, self._with_quarantine(enclosed, policy, findings)
+
+    def _with_quarantine(self, enclosed: Enclosed, policy: SandboxPolicy, findings: Findings) -> Enclosed:
+        directory = self._quarantine or self._state / "quarantine"
+        quarantine = quarantine_for(policy, findings, directory, self._records)
+        enclosure = msgspec.structs.replace(enclosed.enclosure, quarantine=quarantine)
+        return msgspec.structs.replace(enclosed, enclosure=enclosure)
 
     def _for(self, request: ProcessRequest) -> SandboxPolicy:
         policy = self._policy
-        _check_workspace(policy.workspace)
+        accepted = policy.allow_home or "protected_paths" in policy.accepted_gaps
+        check_workspace(policy.workspace, self._variables, allow_home=accepted)
         places = (policy.workspace, *policy.writable, *policy.readable, *request.readable)
         if not any(request.cwd.is_relative_to(place) for place in places):
             raise SandboxError(
@@ -208,15 +245,42 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
     return None
 
 
-def _check_workspace(workspace: Path) -> None:
+def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home: bool = False) -> None:
+    """Refuse a workspace that belongs to the system, or is or holds a home directory."""
     in_memory = MEMORY in workspace.parents  # which is a place for files like any other
     of_kernel = not in_memory and any(workspace.is_relative_to(place) for place in OF_THE_KERNEL)
     if str(workspace) in FORBIDDEN_WORKSPACES or of_kernel:
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )
+    if home := None if allow_home else home_within(workspace, variables):
+        what = "is a home directory" if home == workspace else f"holds the home directory `{home}`"
+        raise SandboxError(
+            f"`{workspace}` {what}, which holds far more than a project",
+            hint="name the directory of a project as the workspace; `sandbox.allow_home: true` in your own"
+            " configuration accepts it",
+            details={"home": str(home)},
+        )
     if not workspace.is_dir():
         raise NotFound(f"the workspace `{workspace}` does not exist", hint="create it, or name another")
+
+
+def home_within(workspace: Path, variables: Mapping[str, str]) -> Path | None:
+    """Return the home directory that a workspace is or holds; nothing for a directory in one."""
+    homes = {Path(os.path.realpath(variables["HOME"]))} if variables.get("HOME", "").startswith("/") else set[Path]()
+    for user in {0, os.geteuid(), _owner(workspace)}:
+        with suppress(KeyError):
+            homes.add(Path(os.path.realpath(pwd.getpwuid(user).pw_dir)))
+    if workspace.parent in HOMES:
+        homes.add(workspace)
+    return next((home for home in sorted(homes) if home.is_relative_to(workspace) and len(home.parts) > 1), None)
+
+
+def _owner(path: Path) -> int:
+    try:
+        return path.stat().st_uid
+    except OSError:
+        return os.geteuid()
 
 
 def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
@@ -262,6 +326,22 @@ def enclose_with_network(
     return msgspec.structs.replace(enclosed, enclosure=enclosure)
 
 
+def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name and address under which the user commits, as their own configuration of git tells."""
+    home = variables.get("HOME", "/nonexistent")
+    configuration = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    found = {"name": "agent", "email": "agent@localhost"}
+    for path in (Path(configuration) / "git/config", Path(home) / ".gitconfig"):
+        section = ""
+        for line in small_text(path).splitlines():
+            if line.strip().startswith("["):
+                section = line.strip().strip("[] ").lower()
+            name, _, value = line.partition("=")
+            if section == "user" and name.strip().lower() in found and value.strip():
+                found[name.strip().lower()] = value.strip().strip('"')
+    return variables.get("GIT_AUTHOR_NAME") or found["name"], variables.get("GIT_AUTHOR_EMAIL") or found["email"]
+
+
 def network_variables(egress: Egress | None) -> dict[str, str]:
     """The variables by which programs find the proxy; also the moment at which a rule that cannot be used is told."""
     if egress is None:
@@ -299,15 +379,6 @@ def _may_be_read(repository: Path, workspace: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """The first line of a small file; nothing when it is none, or a link."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        lines = os.fsdecode(os.read(descriptor, MAX_POINTER_BYTES)).splitlines()
-    except OSError:  # a directory, as most are
-        return ""
-    finally:
-        os.close(descriptor)
+    """Return the first line of a small file; nothing when it is none, or a link."""
+    lines = small_text(path).splitlines()
     return lines[0].strip() if lines else ""

@@ -106,7 +106,7 @@ Profile = Literal["read-only", "workspace-write", "workspace-net", "build", "dan
 Access = Literal["read", "write"]
 Network = Literal["none", "allow-list", "host"]
 
-_ADDED = ("egress", "opened")
+_ADDED = ("allow_home", "egress", "opened", "protected")
 
 MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
@@ -172,6 +172,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What can be written besides the workspace and `/tmp`, even below a protected directory."""
     hidden: tuple[Path, ...] = ()
     """Directories in the workspace that are neither read nor written, besides those with a name that says so."""
+    protected: tuple[Path, ...] = ()
+    """Paths in the workspace that are not written, besides those with a name that says so."""
     limits: ResourceLimits = ResourceLimits()
     required: frozenset[Promise] = ISOLATION
     """What must be kept, or nothing is started."""
@@ -179,6 +181,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Promises that the user does without; they are told in every result."""
     egress: Egress | None = None
     """The allow-list, where the network is one: without it there is no way out at all."""
+    allow_home: bool = False
+    """The user has accepted that the workspace is a home directory, or holds some."""
     opened: tuple[Path, ...] = ()
     """What of `readable` and `writable` somebody has allowed later: it is looked through as the workspace is."""
 

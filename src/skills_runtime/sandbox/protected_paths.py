@@ -1,90 +1,77 @@
-"""What has to be protected in a workspace: the names that matter, and a scan that finds them without following a link.
+"""What has to be protected in a workspace, found by a scan that follows no link.
 
-Names that programs outside the sandbox obey are not to be written, and names that hold secrets not to be read. Nothing
-is left out: a command could carry a secret to wherever nobody looks. A directory that has not changed since the last
-scan is not read again, so a scan costs little in a large tree too. Knows nothing of how a sandbox keeps what it finds.
+What programs outside the sandbox obey is not to be written, and what holds secrets not to be read. A directory that has
+not changed since the last scan is not read again, so a scan costs little in a large tree too. Knows nothing of how a
+sandbox protects what is found; what appears while a command runs is compared with an earlier scan by `quarantine`.
 """
 
 import errno
 import os
 import pwd
+import re
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from skills_runtime.errors import SandboxError
+from skills_runtime.protected_names import (
+    CREDENTIALS,
+    GIT_CONTROL,
+    HOME_SECRETS,
+    LOGIN_PATHS,
+    NEXT_RUN,
+    OBEYED,
+    REPOSITORY,
+    SECRET_TEMPLATES,
+    SECRETS,
+    START_UP,
+    is_key_file,
+    is_obeyed_name,
+)
 from skills_runtime.sandbox.policy import Gap, Promise, SandboxPolicy
+from skills_runtime.storage import open_regular, read_at_most
 
 RUNTIME_DIRECTORY = ".skills_runtime_sdk"
 """Logs, keys, sockets and approvals of the runtime: neither read nor written."""
 
-REPOSITORY = ".git"
-
-CONFIGURATION = (
-    ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".mcp.json",
-)  # fmt: skip
-"""What agents and editors obey when they open the directory."""
-
-START_UP = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
-    ".inputrc", ".gitconfig", ".gitmodules", ".ripgreprc",
-)  # fmt: skip
-"""What shells and everyday programs run or obey when they start."""
-
-READ_ONLY = frozenset((REPOSITORY, *CONFIGURATION, *START_UP))
-
-KEPT_FREE = (REPOSITORY, *CONFIGURATION)
-"""What cannot be made either where it does not exist yet."""
-
-KEPT_FREE_AT_HOME = (*KEPT_FREE, *START_UP)
-"""The same in a home directory, the only place in which anything is a start-up file."""
-
-SECRETS = ".env"
-"""How the names of files begin that hold secrets, wherever in a workspace they lie."""
-
-CREDENTIALS = frozenset(
-    (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".pypirc", ".git-credentials")
-)
-"""What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
-
-HOME_SECRETS = (
-    ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
-    ".config/op", ".config/hub", ".config/skills_runtime", ".local/share/keyrings", ".local/state/skills_runtime",
-    ".mozilla", ".config/google-chrome", ".config/chromium", ".cargo/credentials", ".cargo/credentials.toml",
-    ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraformrc", ".boto", ".s3cfg",
-    ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
-    ".sqlite_history", ".rediscli_history", ".lesshst", ".viminfo", ".htpasswd", ".my.cnf",
-    ".config/rclone", ".config/sops", ".config/age", ".config/containers", ".config/glab-cli", ".config/doctl",
-    ".config/microsoft-edge", ".config/BraveSoftware", ".config/Signal", ".config/Slack", ".config/discord",
-    ".config/filezilla", ".local/share/password-store", ".local/share/kwalletd", ".thunderbird", ".electrum",
-    ".bitcoin", ".ethereum", "Library/Keychains", "Library/Cookies", "Library/Application Support/Google",
-    "Library/Application Support/Firefox",
-)  # fmt: skip
-"""What a home directory holds besides, and what would be a mere setting anywhere else."""
-
-GIT_CONTROL = ("HEAD", "config", "config.worktree", "hooks", "commondir")
-"""What git obeys in a repository without a work tree."""
+READ_ONLY = frozenset((REPOSITORY, *OBEYED, *START_UP))
 
 SKIPPED = frozenset({"node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
-"""Directories of others' code: in them only repositories and secrets are looked for."""
-
+"""Directories of others' code: in them only repositories and `.env` files matter."""
 
 UNSETTLED_NS = 20_000_000
 """A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
 MAX_LENGTH = 3800
-"""Of a path: what lies deeper can be neither looked at nor covered."""
+"""Of a path: what lies deeper can be neither scanned nor covered."""
+MAX_DIRECTORIES = 100_000
+MAX_SECONDS = 10.0
+"""What has been read by then is remembered, so that the next scan gets further."""
+MAX_CONCEALED = 50
+"""Directories that are hidden as a whole, because they hold too much to scan or too many runs."""
+MAX_CONFIG_BYTES = 1 << 20
+MAX_KEY_BYTES = 1 << 20
+"""Of a file in which a private key is looked for."""
+MAX_INCLUDES = 5
 
 _MAX_SEEN = 250_000
 _NAMED = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
 _SPECIAL = _NAMED | SKIPPED
 _BARE = {"HEAD", "objects", "refs"}
+_BARE_ELSEWHERE = {"HEAD", "commondir"}
+"""A repository whose objects and configuration lie where `commondir` says."""
+_OF_REPOSITORIES = {
+    *("HEAD", "objects", "refs", "logs", "index", "description", "branches", "packed-refs", "shallow", "info", "hooks"),
+    *("config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "FETCH_HEAD", "ORIG_HEAD"),
+}
+_RUN = {"events.jsonl", "run.json"}
 _NONE: frozenset[str] = frozenset()
+_CLOCK_EVERY = 512
+"""Directories between two looks at the clock."""
 
 
 class Directory(msgspec.Struct, frozen=True, gc=False):
@@ -102,6 +89,10 @@ class Directory(msgspec.Struct, frozen=True, gc=False):
     directories: frozenset[str] = _NONE
     bare: bool = False
     """Git would take the directory itself for a repository."""
+    mixed: bool = False
+    """It holds more than a repository does."""
+    is_run: bool = False
+    """It holds the log and the record of a run."""
     quiet: bool = False
     """Nothing is notable but that there are plain subdirectories."""
 
@@ -118,7 +109,7 @@ _seen: dict[str, Directory] = {}
 
 
 def read_directory(path: str) -> Directory | Closed | None:
-    """What is notable in it now; nothing when it is gone or is none."""
+    """Return what is notable in it now; nothing when it is gone or is none."""
     if len(path) > MAX_LENGTH:
         return _TOO_DEEP
     try:
@@ -149,14 +140,17 @@ def _read(path: str, found: os.stat_result) -> Directory | Closed | None:
     return directory
 
 
+def _is_notable(name: str) -> bool:
+    if name.startswith("."):
+        return name in _NAMED or name.startswith(SECRETS) or is_key_file(name)
+    return is_key_file(name) or is_obeyed_name(name)
+
+
 def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
     inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-    notable = [
-        entry
-        for entry in entries
-        if entry.name.startswith(".") and (entry.name in _NAMED or entry.name.startswith(SECRETS))
-    ]
-    bare = _BARE.issubset({entry.name for entry in entries})
+    notable = [entry for entry in entries if _is_notable(entry.name)]
+    names = {entry.name for entry in entries}
+    bare, is_run = names >= _BARE or names >= _BARE_ELSEWHERE, names >= _RUN
     special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
     return Directory(
         changed=found.st_ctime_ns,
@@ -169,7 +163,9 @@ def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]"
         if notable
         else _NONE,
         bare=bare,
-        quiet=not (bare or special or notable),
+        mixed=bare and not names <= _OF_REPOSITORIES,
+        is_run=is_run,
+        quiet=not (bare or is_run or special or notable),
     )
 
 
@@ -178,7 +174,7 @@ Identity = tuple[int, int]
 
 
 def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: Iterable[str]) -> set[Path]:
-    """Names of these secrets besides those that are known, in these directories; most have none, which costs little."""
+    """Return other names of these secrets in these directories; most have none, which costs little."""
     names: dict[Identity, int] = {}
     for path in known:
         if (identity := _identity(str(path))) is not None:
@@ -194,7 +190,7 @@ def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: It
 
 
 def _identity(path: str) -> tuple[Identity, int] | None:
-    """What the file is, and how many names it has."""
+    """Return what the file is, and how many names it has."""
     try:
         found = Path(path).lstat()
     except OSError:
@@ -202,17 +198,54 @@ def _identity(path: str) -> tuple[Identity, int] | None:
     return (found.st_dev, found.st_ino), found.st_nlink
 
 
-MAX_DIRECTORIES = 100_000
-MAX_SECONDS = 10.0
-"""What has been read by then is remembered, so that the next survey gets further."""
-MAX_NESTED = 16
-"""Nested repositories in which names that do not exist yet are kept free."""
-PLACEHOLDER_MODES = (stat.S_IFREG | 0o1444, stat.S_IFDIR | 0o1755)
-"""The modes of what only keeps a name free, which nobody gives to anything of their own."""
+_SECTION = re.compile(r"\s*\[\s*([\w.-]+)")
+_SETTING = re.compile(r"(?:\s*\[[^\]]*\])?\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
+_PATH_KEYS = frozenset({"hookspath", "fsmonitor", "attributesfile"})
+"""Settings whose whole value may be a path."""
+_ADDRESSES = frozenset({"remote", "branch", "submodule", "url"})
+"""Sections whose values name places that git reads data from, and runs nothing of."""
+_WORD = re.compile(r"[^\s'\";|&()<>=!`$]+")
 
-_START_UP = frozenset(START_UP)
-_CLOCK_EVERY = 512
-"""Directories between two looks at the clock."""
+
+def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[str]:
+    """Yield the paths that a configuration of git names: hooks, included files, programs; they may not exist.
+
+    Those of included files are absolute, others may be relative to the work tree. Values that are a path as a whole are
+    taken as one, and of commands every word that looks like one.
+    """
+    section = ""
+    for line in small_text(config).replace("\\\n", "").splitlines():
+        if header := _SECTION.match(line):
+            section = header[1].lower().partition(".")[0]
+        setting = _SETTING.fullmatch(line)
+        if setting is None or section in _ADDRESSES:
+            continue
+        key, value = setting[1].lower(), setting[2].replace('"', "").strip()
+        if section.startswith("include") and key == "path":
+            included = Path(os.path.normpath(config.parent / value))
+            yield str(included)
+            yield from paths_in_git_config(included, depth=depth - 1) if depth else ()
+        elif key != "worktree":
+            yield from [value] if key in _PATH_KEYS and value else ()
+            yield from (word for word in _WORD.findall(value) if "/" in word.rstrip("/"))  # no prefix of branches
+
+
+def small_text(path: Path) -> str:
+    """Return the text of a file, or of its beginning; nothing where there is none, or a link."""
+    return (_read_start(path, MAX_CONFIG_BYTES) or b"").decode(errors="surrogateescape").replace("\0", "")
+
+
+def _read_start(path: Path, limit: int) -> bytes | None:
+    try:
+        descriptor = open_regular(path)
+    except OSError:
+        return None
+    try:
+        return read_at_most(descriptor, limit)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,27 +254,26 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     read_only: tuple[Path, ...] = ()
     hidden_files: tuple[Path, ...] = ()
     hidden_directories: tuple[Path, ...] = ()
-    """Also those that nobody can look into now, for whoever owns one can open it again."""
-    placeholders: tuple[Path, ...] = ()
-    """What does not exist yet and must not come to be."""
-    placeholder_directories: tuple[Path, ...] = ()
-    """The same where others may need a directory meanwhile."""
+    """Also those that nobody can look into now, for their owner can open them again."""
     pinned: tuple[Path, ...] = ()
     """Directories that must keep their place, parents first, because something in them is protected."""
+    obeyed: tuple[Path, ...] = ()
+    """Everything that programs outside obey, protected or not: what is new of it after a command is set aside."""
     links: tuple[Path, ...] = ()
-    """Protected names that are links, which nothing can be fastened to."""
-    unseen: tuple[Path, ...] = ()
-    """Where the survey ended before it was through."""
+    """Obeyed names that are links: nothing can be mounted over them, so they are put back after a command."""
+    concealed: tuple[Path, ...] = ()
+    """Those of the hidden directories that were not scanned, or hold too many runs."""
+    too_deep: tuple[Path, ...] = ()
+    """Paths too long to scan or to cover."""
     complete: bool = True
-    """Every directory was looked into."""
-    kept_free: bool = True
-    """What does not exist yet is kept free in every repository."""
+    """Everything was scanned, or is concealed."""
 
 
-def survey(workspace: Path) -> Findings:
-    """What there is to protect now."""
+def survey(workspace: Path, protected: Iterable[Path] = ()) -> Findings:
+    """Return what there is to protect now; `protected` are paths that are read-only besides."""
     look = _Survey(workspace)
     look.walk()
+    look.note_paths(protected)
     return look.findings()
 
 
@@ -251,29 +283,39 @@ class _Survey:
         self._read_only: set[Path] = set()
         self._hidden_files: set[Path] = set()
         self._hidden_directories: set[Path] = set()
-        self._placeholders: set[Path] = set()
-        self._placeholder_directories: set[Path] = set()
-        self._held: set[Path] = set()
+        self._obeyed: set[Path] = set()
         self._links: set[Path] = set()
-        self._by_place: set[Path] = set()
-        """What is hidden because of where it is, and would not be found again if a directory above it were moved."""
-        self._unseen: list[Path] = []
-        self._nested = 0
+        self._by_path: set[Path] = set()
+        """Protected because of where it is: it would not be found again if a directory above it were moved."""
+        self._concealed: set[Path] = set()
+        self._too_deep: list[Path] = []
+        self._complete = True
         self._own = [str(workspace)]
-        """What people work in; looked through first."""
+        """What people work in; scanned first."""
         self._kept: list[str] = []
         """What is read-only as a whole, where only secrets matter."""
         self._foreign: list[str] = []
         """Others' code, where only secrets and repositories matter."""
 
+    @cached_property
+    def _named_globally(self) -> tuple[str, ...]:
+        """What the user's own configuration of git names for every repository."""
+        try:
+            home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+        except KeyError:
+            return ()
+        configs = (Path("/etc/gitconfig"), home / ".config/git/config", home / ".gitconfig")
+        return tuple(word for config in configs for word in paths_in_git_config(config))
+
     def walk(self) -> None:
         """Level by level, so that no heap of directories somewhere keeps what is near the top from being seen."""
         count, end = 0, time.monotonic() + MAX_SECONDS
-        for queue in (self._own, self._foreign, self._kept):  # an earlier one fills those that follow
+        queues = (self._own, self._foreign, self._kept)
+        for queue in queues:  # an earlier one fills those that follow
             for path in queue:  # which grows meanwhile
                 count += 1
                 if count > MAX_DIRECTORIES or (count % _CLOCK_EVERY == 0 and time.monotonic() > end):
-                    self._unseen.append(Path(path))
+                    self._conceal(map(Path, [*queue[queue.index(path) :], *self._after(queue)]))
                     return
                 directory = read_directory(path)
                 if isinstance(directory, Directory):
@@ -287,34 +329,65 @@ class _Survey:
             own = {path for path in self._hidden_files if not self._is_foreign(path)}
             self._hidden_files |= second_names(own, self._hidden_files, (*self._own, *self._foreign, *self._kept))
 
+    def _after(self, queue: list[str]) -> list[str]:
+        queues = (self._own, self._foreign, self._kept)
+        position = next(index for index, one in enumerate(queues) if one is queue)
+        return [path for later in queues[position + 1 :] for path in later]
+
+    def _conceal(self, unseen: Iterable[Path]) -> None:
+        """Hide what was not scanned, in as few directories as hold it, unless only the workspace itself does."""
+        concealed = few_directories(set(unseen), MAX_CONCEALED)
+        if self._workspace in concealed:
+            self._complete = False
+        else:
+            self._concealed |= concealed
+            self._hidden_directories |= concealed
+
+    def note_paths(self, paths: Iterable[Path]) -> None:
+        """Protect these as well, as far as they exist in the workspace."""
+        for path in paths:
+            if self._workspace in path.parents and os.path.lexists(path):
+                self._protect(path)
+                self._by_path.add(path)
+
     def findings(self) -> Findings:
-        """All of it, in an order that is always the same."""
-        for paths in (self._read_only, self._hidden_files, self._hidden_directories, self._held):
-            paths -= {path for path in paths if not self._hidden_directories.isdisjoint(self._between(path))}
+        """Return all of it, in an order that is always the same."""
+        self._join_runs()
+        hidden = self._hidden_directories
+        for paths in (self._read_only, self._hidden_files, self._hidden_directories):
+            paths -= {path for path in paths if not hidden.isdisjoint(self._between(path))}
         return Findings(
             read_only=tuple(sorted(self._read_only)),
             hidden_files=tuple(sorted(self._hidden_files)),
             hidden_directories=tuple(sorted(self._hidden_directories)),
-            placeholders=tuple(sorted(self._placeholders)),
-            placeholder_directories=tuple(sorted(self._placeholder_directories)),
             pinned=self._pinned(),
+            obeyed=tuple(sorted(self._obeyed)),
             links=tuple(sorted(self._links)),
-            unseen=tuple(self._unseen[:1]),
-            complete=not self._unseen,
-            kept_free=self._nested <= MAX_NESTED,
+            concealed=tuple(sorted(self._concealed)),
+            too_deep=tuple(self._too_deep[:1]),
+            complete=self._complete,
         )
 
+    def _join_runs(self) -> None:
+        """Hide the directory above where it holds more hidden ones than can be mounted one by one."""
+        by_parent: dict[Path, int] = {}
+        for path in self._hidden_directories:
+            by_parent[path.parent] = by_parent.get(path.parent, 0) + 1
+        many = {path for path, count in by_parent.items() if count > MAX_CONCEALED and path != self._workspace}
+        self._hidden_directories |= many
+        self._concealed |= many
+
     def _pinned(self) -> tuple[Path, ...]:
-        """Every directory between the workspace and something that is fastened in it, parents first."""
-        above = set(self._held)
-        for path in (*self._read_only, *self._placeholders, *self._by_place):
+        """Return every directory between the workspace and something that is protected in it, parents first."""
+        above: set[Path] = set()
+        for path in (*self._read_only, *self._by_path):
             parents = self._between(path)
             if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
                 above.update(parents)
         return tuple(sorted(above, key=lambda path: (len(path.parts), path)))
 
     def _between(self, path: Path) -> list[Path]:
-        """The directories above something in the workspace, as far as they are in it too."""
+        """Return the directories above something in the workspace, as far as they are in it too."""
         found: list[Path] = []
         above = path.parent
         while above != self._workspace and above != path:
@@ -323,136 +396,203 @@ class _Survey:
         return found
 
     def _look(self, path: str, directory: Directory, queue: list[str]) -> None:
-        if queue is self._own and path == self._own[0]:
-            self._note_top(Path(path), directory)
-        elif directory.bare and queue is not self._kept:
-            self._read_only.add(Path(path))
-            self._kept += directory.plain
-            self._kept += directory.special
-            self._note_names(Path(path), directory, kept=True)
+        place, is_top = Path(path), path == self._own[0]
+        if is_top:
+            self._note_top(place, directory)
+        elif directory.is_run:
+            self._hidden_directories.add(place)
             return
-        elif directory.names:
-            self._note_names(Path(path), directory, kept=queue is self._kept)
-            if queue is self._own and REPOSITORY in directory.names:
-                self._note_nested(Path(path), directory)
+        elif directory.bare and queue is not self._kept:
+            self._note_repository(place, above=place.parent)
+            self._obeyed.add(place / "HEAD" if directory.mixed else place)  # what else it holds is somebody's work
+            queue = self._kept
+        self._note_names(place, directory, kept=queue is self._kept)
         queue += directory.plain
         for inside in directory.special:
             self._descend(Path(inside), queue)
 
     def _descend(self, path: Path, queue: list[str]) -> None:
-        if path in self._hidden_directories or path == self._workspace / REPOSITORY:
-            return  # no command could ever put anything into the workspace's own repository
-        if path in self._read_only:
+        if path in self._hidden_directories:
+            return
+        if path in self._read_only or path.name == REPOSITORY:  # where another command may have put secrets
             queue = self._kept
         elif queue is self._own and path.name in SKIPPED:
             queue = self._foreign
         queue.append(str(path))
 
     def _close(self, path: Path, closed: Closed) -> None:
-        """What its owner can open again is covered; what nobody here can is closed to the command too."""
-        if closed.too_deep or path == self._workspace:
-            self._unseen.append(path)
+        """Hide what its owner can open again; what nobody here can open is closed to the command too."""
+        if closed.too_deep:
+            self._too_deep.append(path)
+        elif path == self._workspace:
+            self._complete = False
         elif os.access(path, os.X_OK) or _owner(path) in (None, os.geteuid()):
             self._hidden_directories.add(path)
 
     def _note_top(self, path: Path, directory: Directory) -> None:
-        is_home = _is_home(path, directory)
-        self._note_names(path, directory)
-        if is_home:
+        if is_home(path, directory):
             for name in HOME_SECRETS:
                 self._hide(path / name)
-        if not os.access(path, os.W_OK):
-            return  # what this user cannot make the command cannot either
-        self._keep_free(path, directory, KEPT_FREE_AT_HOME if is_home else KEPT_FREE)
-        self._note_own_repository(path, directory)
-        if RUNTIME_DIRECTORY not in directory.names:
-            self._placeholder_directories.add(path / RUNTIME_DIRECTORY)
-            self._hidden_directories.add(path / RUNTIME_DIRECTORY)
+            for name in (*LOGIN_PATHS, *START_UP):
+                self._note_path(path / name)
+        for name in NEXT_RUN:
+            self._note_path(path / name)
+        for run in linked_runs(path) if RUNTIME_DIRECTORY in directory.names else ():
+            self._hide(run)
+        if directory.bare:
+            self._note_repository(path, above=path)
+            self._obeyed.add(path / "HEAD")
 
-    def _note_nested(self, path: Path, directory: Directory) -> None:
-        if os.access(path, os.W_OK):
-            self._nested += 1
-            if self._nested <= MAX_NESTED:
-                self._keep_free(path, directory, CONFIGURATION)
+    def _note_path(self, path: Path) -> None:
+        """Protect what is obeyed because of where it is; where a link leads there, that is what is obeyed."""
+        if not os.path.lexists(path):
+            return
+        link = next((one for one in (*reversed(self._between(path)), path) if one.is_symlink()), None)
+        if link is not None:
+            self._links.add(link)
+        self._obeyed.add(link or path)
+        self._by_path.add(link or path)
+        self._protect(path)
 
-    def _keep_free(self, path: Path, directory: Directory, names: tuple[str, ...]) -> None:
-        missing = {path / name for name in names if name not in directory.names}
-        # As an empty directory git takes no notice of it, neither in the sandbox nor outside.
-        self._placeholder_directories |= {one for one in missing if one.name == REPOSITORY}
-        self._placeholders |= {one for one in missing if one.name != REPOSITORY}
-
-    def _note_own_repository(self, path: Path, directory: Directory) -> None:
-        """The workspace itself must neither become a repository without a work tree nor be changed as one."""
-        head, repository = path / "HEAD", path / REPOSITORY
-        if directory.bare and not _is_placeholder(head):
-            for name in GIT_CONTROL:
-                self._hold(path / name)
-        elif REPOSITORY not in directory.names or (repository.is_dir() and not os.path.lexists(repository / "HEAD")):
-            if head.is_dir() and not head.is_symlink():
-                self._held.add(head)
+    def _note_repository(self, directory: Path, *, above: Path) -> None:
+        """Protect what git obeys in the directory of a repository; the rest of it is there to be written."""
+        for name in GIT_CONTROL:
+            self._note_path(directory / name)
+        if directory != self._workspace:
+            self._by_path.add(directory / "config")  # so that the directory itself keeps its place
+        named = (*paths_in_git_config(directory / "config"), *paths_in_git_config(directory / "config.worktree"))
+        for text in {*named, *self._named_globally}:
+            for base in (above, directory):
+                path = Path(os.path.normpath(base / text))
+                if self._workspace in path.parents and not directory.is_relative_to(path):
+                    self._note_path(path)
+        for inner in _inner_repositories(directory):
+            if inner.is_symlink():
+                self._note_path(inner)
             else:
-                self._hold(head)
+                self._note_repository(inner, above=above)
 
-    def _hold(self, path: Path) -> None:
-        if path.is_symlink():
-            self._links.add(path)
-        elif not path.exists() or _is_placeholder(path):
-            self._placeholders.add(path)
-        else:
-            self._read_only.add(path)
+    def _protect(self, path: Path) -> None:
+        """Make it read-only; where links lead there, only what is in the workspace."""
+        real = Path(os.path.realpath(path))
+        if self._workspace in real.parents and real.exists():
+            self._read_only.add(real)
 
     def _hide(self, path: Path) -> None:
         real = Path(os.path.realpath(path))
         if self._workspace in real.parents and real.exists():
             (self._hidden_directories if real.is_dir() else self._hidden_files).add(real)
-            self._by_place.add(real)
+            self._by_path.add(real)
 
-    def _note_names(self, path: Path, directory: Directory, *, kept: bool = False) -> None:
-        top = path == self._workspace
+    def _note_names(self, path: Path, directory: Directory, *, kept: bool) -> None:
+        is_top = path == self._workspace
         for name in directory.names:
-            self._note_name(path / name, directory, top=top, kept=kept)
+            self._note_name(path / name, directory, is_top=is_top, kept=kept)
 
-    def _note_name(self, path: Path, directory: Directory, *, top: bool, kept: bool) -> None:
-        name, is_directory = path.name, path.name in directory.directories
-        hidden = name == RUNTIME_DIRECTORY or (top and name in CREDENTIALS)
-        if name in directory.links:
-            self._note_link(path, secret=hidden or name.startswith(SECRETS), top=top)
-        elif hidden:
-            if top and is_directory and _is_placeholder(path):
-                self._placeholder_directories.add(path)
+    def _note_name(self, path: Path, directory: Directory, *, is_top: bool, kept: bool) -> None:
+        name, is_directory, is_link = path.name, path.name in directory.directories, path.name in directory.links
+        is_own = not (kept or self._is_foreign(path))
+        if name == RUNTIME_DIRECTORY or name.startswith(SECRETS) or (is_top and name in CREDENTIALS):
+            self._note_secret(path, is_directory=is_directory, is_link=is_link, is_own=is_own)
+        elif name == REPOSITORY:
+            if not kept:
+                self._note_git(path, is_directory=is_directory, is_link=is_link)
+        elif is_obeyed_name(name) or name in START_UP:
+            if is_own:
+                self._note_obeyed(path, is_link=is_link)
+        elif is_own and not (is_directory or is_link) and _holds_key(path):
+            self._hidden_files.add(path)
+            self._by_path.add(path)  # in others' code it would not be found
+
+    def _note_secret(self, path: Path, *, is_directory: bool, is_link: bool, is_own: bool) -> None:
+        variables = path.name.startswith(SECRETS)
+        if path.name in SECRET_TEMPLATES or (variables and is_directory):  # where some people keep their Python
+            return
+        if is_link:
+            self._note_secret_link(path)
+        else:
             (self._hidden_directories if is_directory else self._hidden_files).add(path)
-        elif name.startswith(SECRETS):
-            if not is_directory:  # a directory of that name is where some people keep their Python
-                self._hidden_files.add(path)
-        elif name in READ_ONLY and not kept and (name == REPOSITORY or not self._is_foreign(path)):
-            self._note_read_only(path, is_directory=is_directory)
+        if is_own and path.name not in CREDENTIALS:
+            self._obeyed.add(path)
+            if is_link:
+                self._links.add(path)
+
+    def _note_obeyed(self, path: Path, *, is_link: bool) -> None:
+        if path.name not in START_UP:
+            self._obeyed.add(path)
+        if is_link:
+            self._links.add(path)
+        self._protect(path)
+
+    def _note_git(self, path: Path, *, is_directory: bool, is_link: bool) -> None:
+        self._obeyed.add(path)
+        if is_link:
+            self._links.add(path)
+            real = Path(os.path.realpath(path))
+            if self._workspace in real.parents and real.is_dir():
+                self._note_repository(real, above=path.parent)
+        elif is_directory:
+            self._note_repository(path, above=path.parent)
+        else:
+            self._read_only.add(path)
+
+    def _note_secret_link(self, path: Path) -> None:
+        target = Path(os.path.realpath(path))
+        if self._workspace in target.parents and target.is_file():
+            self._hidden_files.add(target)
+            self._by_path.add(target)
 
     def _is_foreign(self, path: Path) -> bool:
         return not SKIPPED.isdisjoint(path.relative_to(self._workspace).parts)
 
-    def _note_read_only(self, path: Path, *, is_directory: bool) -> None:
-        if not _is_placeholder(path):
-            self._read_only.add(path)
-        elif not is_directory:
-            self._placeholders.add(path)
-        elif path == self._workspace / REPOSITORY and not any(path.iterdir()):
-            self._placeholder_directories.add(path)
-        else:
-            self._read_only.add(path)
 
-    def _note_link(self, path: Path, *, secret: bool, top: bool) -> None:
-        if secret:
-            target = Path(os.path.realpath(path))
-            if self._workspace in target.parents and target.is_file():
-                self._hidden_files.add(target)
-                self._by_place.add(target)
-        elif top or path.name == REPOSITORY:
-            self._links.add(path)
+def few_directories(paths: set[Path], most: int) -> set[Path]:
+    """Return at most so many directories that hold all of these, the deepest given up first for the one above."""
+    found = topmost(paths)
+    while len(found) > most:
+        depth = max(len(path.parts) for path in found)
+        found = topmost(path.parent if len(path.parts) == depth else path for path in found)
+    return found
 
 
-def _is_home(path: Path, directory: Directory) -> bool:
-    """Whether somebody's shell starts here: it is their home, or holds what only a home does."""
-    if not directory.names.isdisjoint(_START_UP):
+def topmost(paths: Iterable[Path]) -> set[Path]:
+    """Return those that lie in none of the others."""
+    every = frozenset(paths)
+    return {path for path in every if every.isdisjoint(path.parents)}
+
+
+def _inner_repositories(directory: Path) -> Iterator[Path]:
+    """Yield the directories of submodules and of further work trees that a repository keeps, and links to such."""
+    pending = [directory / "modules", directory / "worktrees"]
+    while pending:
+        path = pending.pop()
+        if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL)):
+            yield path
+            continue
+        with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may have slashes
+            pending += [Path(entry.path) for entry in entries if entry.is_dir()]
+
+
+def linked_runs(workspace: Path) -> list[Path]:
+    """Return the real directories of the runs of this workspace that were put somewhere else."""
+    try:
+        with os.scandir(workspace / RUNTIME_DIRECTORY / "runs") as entries:
+            return [Path(os.path.realpath(entry.path)) for entry in entries if entry.is_symlink()]
+    except OSError:
+        return []
+
+
+def _holds_key(path: Path) -> bool:
+    """Whether a file whose name says so holds a key; a certificate is public, and so is a public key."""
+    if path.suffix.lower() != ".pem":
+        return True
+    data = _read_start(path, MAX_KEY_BYTES)
+    return data is None or b"PRIVATE" in data or b"-----BEGIN" not in data
+
+
+def is_home(path: Path, directory: Directory | None = None) -> bool:
+    """Whether a user's shell starts here: it is their home, or holds what only a home does."""
+    if directory is not None and not directory.names.isdisjoint(START_UP - {".gitmodules", ".ripgreprc"}):
         return True
     try:
         return path == Path(pwd.getpwuid(path.stat().st_uid).pw_dir)
@@ -467,28 +607,17 @@ def _owner(path: Path) -> int | None:
         return None
 
 
-def _is_placeholder(path: Path) -> bool:
-    """Whether another command, or one that was killed, has put it there to keep the name free."""
-    try:
-        return path.lstat().st_mode in PLACEHOLDER_MODES
-    except OSError:
-        return False
-
-
 def findings_for(policy: SandboxPolicy) -> Findings:
-    """Everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
-    found = survey(policy.workspace)
+    """Return everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
+    found = survey(policy.workspace, policy.protected)
     if not policy.opened:
         return found
     if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
-        missing = found.placeholder_directories
-        hidden = tuple(path for path in found.hidden_directories if path not in missing)
-        found = Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_extent(found))
+        found = _only_hidden(found)
     every = (found, *(_of_opened(path, policy) for path in policy.opened))
-    names = [name for name in Findings.__struct_fields__ if name not in ("complete", "kept_free")]
+    names = [name for name in Findings.__struct_fields__ if name != "complete"]
     joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
-    complete, kept_free = (all(getattr(part, name) for part in every) for name in ("complete", "kept_free"))
-    return Findings(**joined, complete=complete, kept_free=kept_free)
+    return Findings(**joined, complete=all(part.complete for part in every))
 
 
 def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
@@ -499,34 +628,33 @@ def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
     if not path.exists():
         raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
     found = survey(path)
-    if path in policy.writable:
-        return found
-    missing = found.placeholder_directories
-    hidden = tuple(one for one in found.hidden_directories if one not in missing)
-    return Findings(hidden_files=found.hidden_files, hidden_directories=hidden, **_extent(found))
+    return found if path in policy.writable else _only_hidden(found)
 
 
-def _extent(found: Findings) -> dict[str, Any]:
-    """How far the survey got."""
-    return {"unseen": found.unseen, "complete": found.complete}
+def _only_hidden(found: Findings) -> Findings:
+    return msgspec.structs.replace(found, read_only=(), pinned=(), obeyed=(), links=())
 
 
 def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
-    """What cannot be promised because the survey did not get through, or found too much to hold on to."""
+    """Return what cannot be promised because the workspace holds too much to scan."""
+    promises: tuple[Promise, ...] = ("secrets",)
+    if policy.access == "write" or policy.opened:
+        promises = ("protected_paths", "secrets")
+    fix = "name a smaller directory as the workspace, or remove what is not needed"
     gaps: list[Gap] = []
     if not findings.complete:
-        where = f" from `{findings.unseen[0]}` on" if findings.unseen else ""
         most = f"{MAX_DIRECTORIES:,} directories or {MAX_SECONDS:.0f} s are the most"
-        text = f"the workspace was not looked through{where}, for {most}"
-        fix = (
-            "name a smaller directory as the workspace, or remove what nobody needs; after a first look that took too "
-            "long, try again, for what was seen is remembered; `sandbox exec --accept-gap` does without the promise"
-        )
-        promises: tuple[Promise, ...] = ("secrets",)
-        if policy.access == "write" or policy.opened:
-            promises = ("protected_paths", "secrets")
-        gaps += [Gap(promise=promise, text=text, fix=fix) for promise in promises]
-    if not findings.kept_free:
-        text = f"configuration of agents and editors can be made in more than {MAX_NESTED} repositories"
+        text = f"the workspace was not scanned, for {most}"
+        more = "; after a scan that took too long, try again, for what was seen is remembered"
+        gaps += [Gap(promise=promise, text=text, fix=fix + more) for promise in promises]
+    if findings.concealed:
+        first = findings.concealed[0]
+        text = f"{len(findings.concealed)} directories such as `{first}` hold too much to scan and are hidden"
+        gaps.append(Gap(promise="secrets", text=text, fix=fix, partial=True))
+    if findings.too_deep:
+        text = f"`{str(findings.too_deep[0])[:200]}…` is too long a path to scan or to protect"
+        gaps += [Gap(promise=promise, text=text, fix=fix, partial=True) for promise in promises]
+    if findings.links and "protected_paths" in promises:
+        text = f"`{findings.links[0]}` is a link, which is put back after a command that changes it"
         gaps.append(Gap(promise="protected_paths", text=text, partial=True))
     return tuple(gaps)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from skills_runtime.protected_names import REPOSITORY
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy
-from skills_runtime.sandbox.protected_paths import Findings
+from skills_runtime.sandbox.protected_paths import Findings, few_directories, topmost
 
 MAX_MOUNTS = 200
 """Mounts over single names."""
@@ -29,8 +30,6 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
     pinned: tuple[Path, ...] = ()
     """Writable, but not to be moved."""
     read_only: tuple[Path, ...] = ()
-    placeholders: tuple[Path, ...] = ()
-    """Read-only as well, where somebody could make them."""
     hidden_files: tuple[Path, ...] = ()
     hidden_directories: tuple[Path, ...] = ()
     concealed: tuple[Path, ...] = ()
@@ -40,17 +39,13 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
 def protection_for(policy: SandboxPolicy, findings: Findings) -> Protection:
     """Everything to mount for these findings, in a bounded number of mounts."""
     writes = policy.access == "write" or bool(policy.opened)
-    # Where nothing can be written there is no placeholder either, and nothing to hide.
-    missing = findings.placeholder_directories if policy.access == "read" else ()
-    empty = (path for path in findings.placeholder_directories if path not in findings.hidden_directories)
     every = Protection(
         pinned=findings.pinned if writes else (),
         read_only=findings.read_only if writes else (),
-        placeholders=(*findings.placeholders, *empty) if writes else (),
         hidden_files=findings.hidden_files,
-        hidden_directories=tuple(path for path in findings.hidden_directories if path not in missing),
+        hidden_directories=findings.hidden_directories,
     )
-    count = sum(map(len, (every.pinned, every.read_only, every.placeholders, every.hidden_files)))
+    count = sum(map(len, (every.pinned, every.read_only, every.hidden_files)))
     return every if count <= MAX_MOUNTS else _bounded(every, (policy.workspace, *policy.opened))
 
 
@@ -79,14 +74,16 @@ def _named(paths: tuple[Path, ...]) -> str:
 def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
     """Protect the directories used last name by name, and close what holds the others."""
     names: dict[Path, int] = {}
-    for path in (*every.read_only, *every.hidden_files):
-        names[path.parent] = names.get(path.parent, 0) + 1
+    in_repositories = (path for path in every.pinned if REPOSITORY in path.parts)
+    for path in (*every.read_only, *every.hidden_files, *in_repositories):
+        place = _project(path)
+        names[place] = names.get(place, 0) + 1
     kept = _affordable(names, every, roots)
     beyond = names.keys() - kept
-    with_secrets = {path.parent for path in every.hidden_files}
-    obeyed = {path.parent for path in every.read_only}
+    with_secrets = {_project(path) for path in every.hidden_files}
+    obeyed = {_project(path) for path in every.read_only}
     closed = frozenset(_closed(beyond & obeyed, roots))
-    concealed = frozenset(_topmost(beyond & with_secrets))
+    concealed = frozenset(topmost(beyond & with_secrets))
     # What lies in a closed directory and holds something closed itself must not become writable again.
     around = {above for path in beyond for above in path.parents}
     open_again = {path for path in (kept & obeyed) - around if _is_below(path, closed) and path not in closed}
@@ -104,8 +101,7 @@ def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
         closed=tuple(sorted(closed)),
         pinned=needed(every.pinned),
         read_only=needed(every.read_only),
-        placeholders=needed(every.placeholders),
-        hidden_files=tuple(path for path in every.hidden_files if path.parent in kept),
+        hidden_files=tuple(path for path in every.hidden_files if _project(path) in kept),
         hidden_directories=every.hidden_directories,
         concealed=tuple(sorted(concealed)),
     )
@@ -126,9 +122,17 @@ def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path,
     return kept
 
 
+def _project(path: Path) -> Path:
+    """Return the directory that something protected belongs to: what is in a repository belongs to its work tree."""
+    for place in reversed(path.parents):
+        if place.name == REPOSITORY:
+            return place.parent
+    return path.parent
+
+
 def _last_used(path: Path) -> int:
     """When git was last used there, or when the directory itself changed."""
-    for place in (path / ".git", path):
+    for place in (path / REPOSITORY, path):
         try:
             return place.lstat().st_mtime_ns
         except OSError:
@@ -137,17 +141,9 @@ def _last_used(path: Path) -> int:
 
 
 def _closed(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
-    """As few directories as hold all of these, the deepest given up first for the one above."""
-    found = _topmost(paths)
-    while len(found) > MAX_CLOSED and (lower := found.difference(roots)):
-        depth = max(len(path.parts) for path in lower)
-        found = _topmost(path.parent if len(path.parts) == depth and path in lower else path for path in found)
-    return found
-
-
-def _topmost(paths: Iterable[Path]) -> set[Path]:
-    every = frozenset(paths)
-    return {path for path in every if every.isdisjoint(path.parents)}
+    """Return as few directories as hold all of these; a root that would be one of them holds the others."""
+    found = few_directories(paths, MAX_CLOSED)
+    return {next((root for root in roots if root.is_relative_to(path)), path) for path in found}
 
 
 def _is_below(path: Path, places: frozenset[Path]) -> bool:

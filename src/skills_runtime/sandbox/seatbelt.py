@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.protected_names import CREDENTIALS, GIT_CONTROL, REPOSITORY, SECRETS
 from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, hidden_in, opened_by, protected_in
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import NO_OWN_NETWORK, Gap, SandboxPolicy
-from skills_runtime.sandbox.protected_paths import CREDENTIALS, READ_ONLY, RUNTIME_DIRECTORY, SECRETS, Findings
+from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY, Findings
 
 PROGRAM = "/usr/bin/sandbox-exec"
 
@@ -87,6 +88,7 @@ def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
     named = {"WORKSPACE": policy.workspace}
     named |= {f"READABLE_{number}": path for number, path in enumerate(policy.readable)}
     named |= {f"WRITABLE_{number}": path for number, path in enumerate(policy.writable)}
+    named |= {f"PROTECTED_{number}": path for number, path in enumerate(policy.protected)}
     return {name: str(path) for name, path in named.items()}
 
 
@@ -107,8 +109,12 @@ def _lines(policy: SandboxPolicy) -> Iterator[str]:
         yield f'(allow file-read* (subpath (param "READABLE_{number}")))'
     if policy.access == "write":
         yield '(allow file-write* (subpath (param "WORKSPACE")))'
-        for name in sorted(READ_ONLY):
+        for name in sorted(READ_ONLY - {REPOSITORY}):
             yield f"(deny file-write* {_anywhere(name)})"
+        for name in GIT_CONTROL:
+            yield f"(deny file-write* {_anywhere(f'{REPOSITORY}/{name}')})"
+        for number in range(len(policy.protected)):
+            yield f'(deny file-write* (subpath (param "PROTECTED_{number}")))'
     yield f"(deny file-read* file-write* {_anywhere(SECRETS, open_end=True)})"
     for name in sorted((*CREDENTIALS, RUNTIME_DIRECTORY)):
         yield f"(deny file-read* file-write* {_anywhere(name)})"

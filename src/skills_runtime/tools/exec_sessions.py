@@ -19,7 +19,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
 from skills_runtime.processes import PtySession, Reading, Sessions, beginning
 from skills_runtime.tools.invoke import LIMIT, REDACTED, spilled
-from skills_runtime.tools.processes import CommandNetwork, left_out, outcome, process_facts, tell
+from skills_runtime.tools.processes import CommandNetwork, left_out, outcome, process_facts, tell, tell_quarantined
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import EgressRecord
@@ -159,7 +159,8 @@ async def answer_of(
     if max_tokens is not None:
         shown = spilled(result, context.keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
     state = {"session_id": number if status.running else None, "running": status.running}
-    return msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
+    shown = msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
+    return tell_quarantined(shown, status.quarantined, context.run_id)
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import asyncio
 import errno
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -21,6 +21,7 @@ from skills_runtime.ports import (
     Intent,
     LimitName,
     ProcessRequest,
+    Quarantined,
     RaisedLimit,
     SandboxPermissions,
     SandboxPlan,
@@ -342,7 +343,25 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     asked = RequestedCommand(
         argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant
     )
-    return await asyncio.to_thread(explain_denials, result, finished, asked, context.sandbox)
+    result = await asyncio.to_thread(explain_denials, result, finished, asked, context.sandbox)
+    return tell_quarantined(result, finished.quarantined, context.run_id)
+
+
+def tell_quarantined(result: ToolResult, found: Sequence[Quarantined], run_id: str) -> ToolResult:
+    """Return the result with what was moved aside after the command, for the model and for the user."""
+    if not found:
+        return result
+    from skills_runtime.sandbox import quarantine_report
+
+    report, data = quarantine_report(found), dict(result.data or {})
+    evidence = data.get("sandbox", {})
+    data["sandbox"] = {**evidence, "quarantined": [*evidence.get("quarantined", ()), *report]}
+    names = ", ".join(f"`{one['path']}`" for one in report)
+    note = (
+        f"[the sandbox: new files that programs outside obey were moved aside: {names}."
+        f" They are gone from the workspace unless the user accepts them with `skills-runtime runs accept {run_id}`.]"
+    )
+    return msgspec.structs.replace(result, stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(), data=data)
 
 
 def plan_for(work: Work, context: ToolContext) -> SandboxPlan:

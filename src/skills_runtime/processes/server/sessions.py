@@ -18,6 +18,7 @@ from skills_runtime.processes.command import MEBIBYTE
 from skills_runtime.processes.execute import beginning
 from skills_runtime.processes.server.registry import MARKER, Registry
 from skills_runtime.processes.terminals import PtySession, Reading, SessionStatus, Size
+from skills_runtime.sandbox import quarantine_report
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import Account, Doorman
@@ -127,7 +128,9 @@ class Session:
             stdout=b64encode(piece).decode() if encoding == "base64" else self._decoder.decode(piece, over),
             truncated=bool(left_out),
             left_out=left_out,
-            sandbox=self.evidence,
+            sandbox={**self.evidence, "quarantined": quarantine_report(status.quarantined)}
+            if status.quarantined and over
+            else self.evidence,
             **(_ending(status) if over else {}),
         )
 

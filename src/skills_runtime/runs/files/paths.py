@@ -6,7 +6,7 @@ are followed. What the operating system refuses becomes an error of ours here to
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +22,14 @@ from skills_runtime.errors import (
     ValidationFailed,
     WriteRefused,
 )
+from skills_runtime.protected_names import (
+    GIT_CONTROL,
+    REPOSITORY,
+    SECRETS,
+    START_UP,
+    is_obeyed_name,
+    is_secret_file,
+)
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths, runs_root
 from skills_runtime.text import escape_controls, fold_name
 
@@ -34,6 +42,8 @@ OF_THE_RUNTIME = (
     "artifact-manifest.json", "transcript.md", "archive", "executions",
 )  # fmt: skip
 """What of a run directory no tool of the run reads: its log, its state and its settings."""
+RUN_FILES = ("events.jsonl", "run.json")
+"""What every run directory has."""
 SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755
 
@@ -41,17 +51,9 @@ MAX_NAME_BYTES = 255
 MAX_RECORDED_CHARS = 4096
 _MAX_SHOWN_CHARS = 200
 
-PROTECTED_NAMES = frozenset(
-    {
-        STATE_DIRECTORY, ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea",
-        ".mcp.json", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv",
-    }
-)  # fmt: skip
-"""Names that other programs obey; nothing with one of them in its path is ever written."""
-PROTECTED_IN_GIT = frozenset({"hooks", "config", "config.worktree", "commondir", "gitdir"})
-"""What makes git run commands, or look for them somewhere else."""
-SECRET_NAME = ".env"
-SECRET_TEMPLATES = frozenset({".env.example", ".env.sample"})
+PROTECTED_NAMES = frozenset({STATE_DIRECTORY, *START_UP} - {".gitmodules", ".ripgreprc"})
+"""Besides those that programs obey anywhere; nothing with one of them in its path is ever written."""
+_IN_GIT = frozenset({"attributes"} | {name for name in GIT_CONTROL if "/" not in name})
 
 _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
     errno.ENOENT: (NotFound, "does not exist", "list the directory to see what is there"),
@@ -85,6 +87,8 @@ class PathPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Other spellings of the directories above, for absolute paths, to their real ones."""
     private: tuple[str, ...] = ()
     """The places below `base` that may not even be read."""
+    read_only: tuple[str, ...] = ()
+    """The places below `base` that may be read, but not written."""
     private_names: frozenset[str] = frozenset()
     """Names that make everything below them private, at any depth."""
     delete: DeleteRule = "disabled"
@@ -113,8 +117,8 @@ def isolated_policy(run_root: Path) -> PathPolicy:
     )
 
 
-def shared_policy(workspace_root: Path, run_root: Path) -> PathPolicy:
-    """The user's own tree is the world, and `deliverables/` means the run's."""
+def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path] = ()) -> PathPolicy:
+    """The user's own tree is the world, and `deliverables/` means the run's; `read_only` is never written."""
     base, run = _real(workspace_root), _real(run_root)
     if run == base:
         raise ValidationFailed(
@@ -129,6 +133,7 @@ def shared_policy(workspace_root: Path, run_root: Path) -> PathPolicy:
         mounts={DELIVERABLES: paths.deliverables},
         aliases=_alias(workspace_root, base) | _alias(run_root, run),
         private=tuple(one.relative_to(base).as_posix() for one in runs if one.is_relative_to(base)),
+        read_only=tuple(one.relative_to(base).as_posix() for one in read_only if one.is_relative_to(base)),
         private_names=frozenset({STATE_DIRECTORY}),
         hard_links="allow",
         file_mode=SHARED_FILE_MODE,
@@ -201,7 +206,7 @@ def check_read(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be read."""
     if _is_private(policy, location):
         raise PolicyDenied(f"`{escape_path(str(location))}` is private to the runtime", hint="read something else")
-    if _is_secret(location) and fold_name(location.parts[-1]) not in SECRET_TEMPLATES:
+    if location.parts and is_secret_file(fold_name(location.parts[-1])):
         raise PolicyDenied(
             f"`{escape_path(str(location))}` holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
@@ -211,8 +216,10 @@ def check_read(policy: PathPolicy, location: Location) -> None:
 def check_write(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be written."""
     name = escape_path(str(location))
-    if _is_protected(location) or _is_secret(location):
+    if _is_protected(location) or _holds_variables(location):
         raise WriteRefused(f"`{name}` is protected and never written by tools", hint="leave it to the user")
+    if not location.mount and _is_below(location, policy.read_only):
+        raise WriteRefused(f"`{name}` is code that the runtime itself runs", hint="leave it to the user")
     if _is_private(policy, location) or not _is_below_a_write_root(policy, location):
         root = policy.write_roots[0] if policy.write_roots else "."
         hint = "write somewhere else"
@@ -263,26 +270,41 @@ def _starts_with(parts: Sequence[str], prefix: Sequence[str]) -> bool:
 
 
 def _is_private(policy: PathPolicy, location: Location) -> bool:
-    names = [fold_name(part) for part in location.parts]
-    if not policy.private_names.isdisjoint(names):
+    if not policy.private_names.isdisjoint(fold_name(part) for part in location.parts):
         return True
-    places = () if location.mount else policy.private
+    return not location.mount and (_is_below(location, policy.private) or _is_in_a_run(policy, location))
+
+
+def _is_in_a_run(policy: PathPolicy, location: Location) -> bool:
+    """Whether it lies in the directory of a run, wherever in a shared workspace that is."""
+    if not policy.private_names:
+        return False
+    above = policy.base
+    for part in location.parts:
+        above = above / part
+        if all(os.path.lexists(above / name) for name in RUN_FILES):
+            return True
+    return False
+
+
+def _is_below(location: Location, places: tuple[str, ...]) -> bool:
+    names = [fold_name(part) for part in location.parts]
     return any(_starts_with(names, [fold_name(part) for part in place.split("/")]) for place in places)
 
 
-def _is_secret(location: Location) -> bool:
+def _holds_variables(location: Location) -> bool:
     name = fold_name(location.parts[-1]) if location.parts else ""
-    return name == SECRET_NAME or name.startswith(SECRET_NAME + ".")
+    return name == SECRETS or name.startswith(SECRETS + ".")
 
 
 def _is_protected(location: Location) -> bool:
     names = [fold_name(part) for part in location.parts]
-    if not PROTECTED_NAMES.isdisjoint(names):
+    if any(name in PROTECTED_NAMES or (is_obeyed_name(name) and name != REPOSITORY) for name in names):
         return True
-    if ".git" not in names:
+    if REPOSITORY not in names:
         return False
-    inside = names[names.index(".git") + 1 :]
-    return not inside or inside[-1] == ".git" or not PROTECTED_IN_GIT.isdisjoint(inside)
+    inside = names[names.index(REPOSITORY) + 1 :]
+    return not inside or inside[-1] == REPOSITORY or not _IN_GIT.isdisjoint(inside)
 
 
 def _is_below_a_write_root(policy: PathPolicy, location: Location) -> bool:

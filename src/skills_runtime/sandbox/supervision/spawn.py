@@ -79,8 +79,8 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
                     if request["terminal"] and not request["takes_terminal"]
                     else [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(standard)]
                 ),
+                *limiting.handed_over(),  # first: many inputs take the numbers that these have here
                 *[(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + place) for place, descriptor in enumerate(inputs)],
-                *limiting.handed_over(),
             ],
             setsid=True,
             setsigdef=IGNORED_BY_PYTHON,

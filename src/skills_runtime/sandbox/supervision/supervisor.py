@@ -17,9 +17,8 @@ from typing import Any
 
 from . import process_tree
 from .control_groups import Groups
-from .placeholders import Placeholders
 from .resource_usage import INTERVAL, Watching
-from .spawn import SpawnFailed, raw, spawn
+from .spawn import SpawnFailed, spawn
 
 MAX_DESCRIPTORS = 3 + 8
 """Standard input, output and error, and what else a command may be handed over."""
@@ -57,11 +56,9 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = hearing.first()
     if request is None:
         return False
-    placeholders = Placeholders()
     try:
-        started = _start(request, streams, placeholders, groups)
+        started = _start(request, streams, groups)
     except SpawnFailed as error:
-        placeholders.release()
         tell(control, {"failed": error.step, "errno": error.number})
         return True
     finally:
@@ -69,16 +66,11 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
             os.close(stream)
     tell(control, {"started": started})
     survivors = _Supervision(control, hearing, started=started, request=request).run(woken)
-    placeholders.release()
     tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
     return not survivors
 
 
-def _start(request: "Mapping[str, Any]", streams: "list[int]", placeholders: Placeholders, groups: Groups) -> int:
-    try:
-        placeholders.hold(_paths(request["placeholders"]), _paths(request["placeholder_directories"]))
-    except OSError as error:
-        raise SpawnFailed("placeholder", error) from error
+def _start(request: "Mapping[str, Any]", streams: "list[int]", groups: Groups) -> int:
     try:
         groups.enter(request["groups"])
     except OSError as error:
@@ -263,10 +255,6 @@ def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
         control.sendall(json.dumps(message).encode() + b"\n")
     except (BrokenPipeError, ConnectionResetError):
         return
-
-
-def _paths(texts: "list[str]") -> "list[str]":
-    return [os.fsdecode(raw(text)) for text in texts]
 
 
 def wake_on_child_exit() -> int:

@@ -1,0 +1,299 @@
+"""Move aside what a command has made and programs outside would obey: repositories, hooks, configuration of editors.
+
+Nothing of ours stands in the user's tree while a command runs. When nothing of it is left, a scan is compared with the
+one from before its start; what is new is moved to a directory of the run, from where the user can accept it. A command
+under way is recorded in the runtime's own state: what a killed runtime could not compare is compared before the next
+command in the same workspace.
+"""
+
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from skills_runtime.clock import SystemClock
+from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
+from skills_runtime.ports import Quarantine, Quarantined
+from skills_runtime.protected_names import LOGIN_PATHS, START_UP
+from skills_runtime.sandbox.policy import SandboxPolicy
+from skills_runtime.sandbox.protected_paths import Findings, survey
+from skills_runtime.storage import (
+    PRIVATE_DIRECTORY,
+    PRIVATE_FILE,
+    make_directories,
+    open_root,
+    release_lock,
+    try_lock,
+    write_all,
+    write_new,
+)
+
+MAX_SHOWN = 50
+DESCRIPTION = "items.json"
+"""Says where the files beside it were, whose names are their numbers in it."""
+_RECORDING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was set aside."""
+
+    path: str
+    """Where it was."""
+    at: str
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What was set aside after one command."""
+
+    items: tuple[Item, ...]
+
+
+class Recorded(NamedTuple):
+    """A command that is recorded as under way; the lock on the record says that its runtime lives."""
+
+    path: Path
+    lock: int
+
+
+def quarantine_for(policy: SandboxPolicy, findings: Findings, directory: Path, records: Path) -> Quarantine | None:
+    """Return what to compare after a command with this policy; nothing where it can write nothing."""
+    roots = [*([policy.workspace] if policy.access == "write" else []), *policy.writable]
+    if not roots:
+        return None
+    # What is obeyed only in a home may make a home of the workspace, and is no less the user's then.
+    at_home = (root / name for root in roots for name in (*LOGIN_PATHS, *START_UP))
+    paths = {
+        *findings.obeyed,
+        *findings.links,
+        *findings.read_only,
+        *findings.concealed,
+        *filter(os.path.lexists, at_home),
+    }
+    for other in _running(records):
+        paths = {path for path in paths if not _may_have_made(other, path)}
+    return Quarantine(
+        roots=tuple(map(str, roots)),
+        directory=str(directory),
+        records=str(records),
+        known=frozenset(map(str, paths)),
+        identities=frozenset(filter(None, map(_identity, paths))),
+        links=tuple((str(path), target) for path in findings.links if path in paths and (target := _target(path))),
+    )
+
+
+def _running(records: Path) -> Iterator[Quarantine]:
+    """Yield what is known of the commands under way in the same workspace."""
+    for path in records.glob("*.json") if records.is_dir() else ():
+        with suppress(OSError, ValueError, msgspec.MsgspecError):
+            yield _decode(path.read_bytes(), Quarantine)
+
+
+def _may_have_made(command: Quarantine, path: Path) -> bool:
+    """Whether something is to be judged yet when this command ends, and so is not known to another one either."""
+    return any(path.is_relative_to(root) for root in command.roots) and not _is_known(path, command)
+
+
+def _is_known(path: Path, quarantine: Quarantine) -> bool:
+    same = (path, path / "HEAD", *([path.parent] if path.name == "HEAD" else []))  # a repository, or what makes it one
+    return any(str(one) in quarantine.known for one in same) or _identity(path) in quarantine.identities
+
+
+def quarantine_report(found: Sequence[Quarantined]) -> list[dict[str, str]]:
+    """Return what was moved aside as plain data, for results; a long list is cut."""
+    shown = [
+        {name: _readable(value) for name, value in msgspec.to_builtins(one).items() if value}
+        for one in found[:MAX_SHOWN]
+    ]
+    more = len(found) - len(shown)
+    return [*shown, *([{"path": f"… and {more} more"}] if more else [])]
+
+
+def _readable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def record(quarantine: Quarantine) -> Recorded:
+    """Write down that a command is about to start."""
+    directory = Path(quarantine.records)
+    make_directories(directory)
+    path = directory / f"{os.urandom(8).hex()}.json"
+    lock = os.open(path, _RECORDING, PRIVATE_FILE)
+    try_lock(lock)
+    write_all(lock, _encode(quarantine))
+    return Recorded(path, lock)
+
+
+def settle(quarantine: Quarantine, recorded: Recorded) -> tuple[Quarantined, ...]:
+    """Move aside what is new after a command of which nothing is left, and end its record."""
+    try:
+        found = set_aside(quarantine)
+        recorded.path.unlink(missing_ok=True)
+        return found
+    finally:
+        release_lock(recorded.lock)
+
+
+def recover(records: Path) -> tuple[Quarantined, ...]:
+    """Do the same for the commands of runtimes that were killed."""
+    found: list[Quarantined] = []
+    for path in sorted(records.glob("*.json")) if records.is_dir() else ():
+        with suppress(OSError, ValueError, msgspec.MsgspecError):
+            lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            if not try_lock(lock):  # its runtime lives
+                os.close(lock)
+                continue
+            try:
+                quarantine = _decode(path.read_bytes(), Quarantine)
+            except (ValueError, msgspec.MsgspecError):  # the runtime was killed before it started the command
+                release_lock(lock)
+                raise
+            found += settle(quarantine, Recorded(path, lock))
+    return tuple(found)
+
+
+def set_aside(quarantine: Quarantine) -> tuple[Quarantined, ...]:
+    """Move what is new, and put back the links that are gone."""
+    gone = [(Path(text), target) for text, target in quarantine.links if _target(Path(text)) != target]
+    in_the_way = [path for path, _ in gone if os.path.lexists(path)]
+    found = [(Path(root), survey(Path(root))) for root in quarantine.roots]
+    done = _move_all([*_new_paths(quarantine, found), *in_the_way], Path(quarantine.directory))
+    for path, target in gone:
+        with suppress(OSError):
+            path.symlink_to(target)
+    return (*done, *_unchecked(quarantine, found))
+
+
+def _new_paths(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Path]:
+    for _, findings in found:
+        moved: set[Path] = set()
+        for path in findings.obeyed:  # sorted, so a directory comes before what is in it
+            if not _is_known(path, quarantine) and moved.isdisjoint(path.parents):
+                moved.add(path)
+                yield path
+
+
+def _unchecked(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Quarantined]:
+    for root, findings in found:
+        new = (path for path in findings.concealed if not _is_known(path, quarantine))
+        for path in (*new, *(() if findings.complete else (root,))):
+            yield Quarantined(path=str(path), problem="it holds too much to check")
+
+
+def _move_all(paths: Sequence[Path], directory: Path) -> tuple[Quarantined, ...]:
+    """Move them into one new directory, which says where each was."""
+    if not paths:
+        return ()
+    batch, at = directory / os.urandom(6).hex(), SystemClock().now()
+    try:
+        batch.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
+        described = Batch(items=tuple(Item(path=str(path), at=at) for path in paths))
+        write_new(batch / DESCRIPTION, _encode(described))
+    except OSError as error:
+        return tuple(Quarantined(path=str(path), problem=error.strerror or str(error)) for path in paths)
+    moved = (_move(path, batch / str(number)) for number, path in enumerate(paths))
+    return tuple(one for one in moved if one is not None)
+
+
+def _move(path: Path, target: Path) -> Quarantined | None:
+    """Move by names in open directories: another command may exchange a directory for a link meanwhile."""
+    try:
+        parent = open_root(path.parent)
+        try:
+            _rename(parent, path, target)
+        finally:
+            os.close(parent)
+    except FileNotFoundError:  # another command has ended meanwhile, and it was moved then
+        return None
+    except OSError as error:
+        return Quarantined(path=str(path), problem=error.strerror or str(error))
+    return Quarantined(path=str(path), moved_to=str(target))
+
+
+def _rename(parent: int, path: Path, target: Path) -> None:
+    try:
+        os.rename(path.name, target, src_dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            shutil.move(f"/proc/self/fd/{parent}/{path.name}", target)
+            return
+        if error.errno not in (errno.EACCES, errno.EPERM):
+            raise
+        # The command may have taken the rights away that moving needs.
+        Path(f"/proc/self/fd/{parent}").chmod(stat.S_IMODE(os.fstat(parent).st_mode) | stat.S_IRWXU)
+        itself = os.open(path.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            if stat.S_ISDIR(os.fstat(itself).st_mode):
+                Path(f"/proc/self/fd/{itself}").chmod(0o755)
+        finally:
+            os.close(itself)
+        os.rename(path.name, target, src_dir_fd=parent)
+
+
+def items(directory: Path) -> list[tuple[Path, Item]]:
+    """Return what is set aside, oldest first, each with the place where it is."""
+    found: list[tuple[Path, Item]] = []
+    for description in directory.glob(f"*/{DESCRIPTION}"):
+        with suppress(OSError, ValueError, msgspec.MsgspecError):
+            batch = _decode(description.read_bytes(), Batch)
+            places = ((description.with_name(str(number)), item) for number, item in enumerate(batch.items))
+            found += [(place, item) for place, item in places if os.path.lexists(place)]
+    return sorted(found, key=lambda one: (one[1].at, one[1].path))
+
+
+def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
+    """Put back what the user accepts, everything by default; returns where it is now."""
+    waiting = items(directory)
+    unknown = sorted(set(paths) - {item.path for _, item in waiting})
+    if unknown or not waiting:
+        what = f"`{unknown[0]}` is not" if unknown else "nothing is"
+        raise NotFound(f"{what} set aside", hint="`--list` shows what is")
+    accepted: list[str] = []
+    for place, item in waiting:
+        if paths and item.path not in paths:
+            continue
+        if os.path.lexists(item.path):
+            raise ValidationFailed(f"`{item.path}` exists again", hint="remove or rename it first")
+        if not Path(item.path).parent.is_dir():
+            raise NotFound(f"the directory of `{item.path}` is gone", hint="create it first")
+        try:
+            shutil.move(place, item.path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise SandboxError(f"`{item.path}` could not be put back: {reason}", hint="move it by hand") from error
+        accepted.append(item.path)
+    return accepted
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def _encode(value: msgspec.Struct) -> bytes:
+    """Return it as JSON; not every path is UTF-8, which only the standard library's encoder takes."""
+    return json.dumps(msgspec.to_builtins(value)).encode()
+
+
+def _decode(data: bytes, kind: type[T]) -> T:
+    return msgspec.convert(json.loads(data), kind)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what says that something was only moved; nothing for a link, which is no longer there when it was."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return None if stat.S_ISLNK(found.st_mode) else (found.st_dev, found.st_ino)
+
+
+def _target(path: Path) -> str | None:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - the text must stay as it is
+    except OSError:
+        return None
