@@ -250,9 +250,9 @@ class Bindings:
 
 def _is_text(values: "list[Node]") -> bool:
     """Whether one of these values may be anything but a number or a name."""
-    return any(
-        value.type not in ("number", "word", "arithmetic_expansion", "brace_expression")
-        or (value.type == "word" and not re.fullmatch(rb"\w+", value.text or b""))
+    return not all(
+        value.type in ("number", "arithmetic_expansion", "brace_expression")
+        or re.fullmatch(r"\w+", without_counts((value.text or b"").decode(errors="replace")))
         for value in values
     )
 

@@ -122,6 +122,8 @@ class WalkState:
     def hand_on(self, node: "Node") -> None:
         """Visit later what was found inside of a word."""
         if node.type in ("expansion", "simple_expansion"):
+            if substring := _SUBSTRING.search(self.text(node)):
+                check_sum(self, substring[1], node)
             self.push(node.named_children, node)
         else:
             self.stack.append((node, self.scene))
@@ -148,6 +150,9 @@ class WalkState:
         """A word as it is written, and where."""
         return self.script.written(word.start, word.end), self.script.span(word.start, word.end)
 
+
+_SUBSTRING = re.compile(r"^\$\{[\w@*]+(?:\[[^\]]*\])?:([^-=+?].*)\}", re.DOTALL)
+"""An expansion that takes a part of a value; where that begins is calculated."""
 
 _TRANSPARENT = names(
     """
@@ -345,7 +350,7 @@ def assignment(ground: WalkState, node: "Node") -> Word | None:
     """Judge a variable that is set, and give back its value."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is not None and name.type == "subscript":
-        ground.push(name.named_children, name)
+        ground.stack.append((name, ground.scene))
     word: Word | None = plain_word("", node.end_byte, node.end_byte) if value is None else None
     if value is not None and value.type == "array":
         ground.push(value.named_children, value)
@@ -375,7 +380,7 @@ def test(ground: WalkState, node: "Node") -> None:
         if word := evaluated_word(_words_between(ground, node)):
             ground.found.puzzle("a test may evaluate what is only known when it runs", *ground.place_of(word))
     elif _CALCULATES.search(ground.text(node)):
-        _check_sum(ground, node)
+        check_sum(ground, ground.text(node).removeprefix("[["), node)
     ground.push(node.children, node, msgspec.structs.replace(ground.scene, tested=True))
 
 
@@ -396,16 +401,21 @@ def _words_between(ground: WalkState, node: "Node") -> list[Word]:
 
 
 def arithmetic(ground: WalkState, node: "Node") -> None:
-    """`$(( … ))` and `(( … ))`: a subscript in the value of a variable is carried out."""
-    if node.type != "compound_statement" or node.children[0].type == "((":
-        _check_sum(ground, node)
+    """`$(( … ))`, `(( … ))` and subscripts: code in the value of a variable is carried out."""
+    if node.type == "subscript":
+        index = node.child_by_field_name("index")
+        if index and ground.text(index) not in ("@", "*"):
+            check_sum(ground, ground.text(index), node)
+    elif node.type != "compound_statement" or node.children[0].type == "((":
+        body = node.child_by_field_name("body")
+        text = ground.script.written(node.start_byte, body.start_byte if body else node.end_byte)
+        check_sum(ground, text.removeprefix("$(("), node)
     ground.push(node.children, node)
 
 
-def _check_sum(ground: WalkState, node: "Node") -> None:
-    body = node.child_by_field_name("body")
-    text = ground.script.written(node.start_byte, body.start_byte if body else node.end_byte)
-    if not ground.bindings.calculates(without_counts(re.sub(r"^(?:\$\(\(|\[\[)", "", text))):
+def check_sum(ground: WalkState, text: str, node: "Node") -> None:
+    """Judge a text that the shell calculates."""
+    if not ground.bindings.calculates(without_counts(text)):
         ground.puzzle("calculates with a text that may hold code", node)
 
 
@@ -436,6 +446,7 @@ VISITS: Mapping[str, Callable[[WalkState, "Node"], None]] = {
     "variable_assignment": lone_assignment,
     "test_command": test,
     "arithmetic_expansion": arithmetic,
+    "subscript": arithmetic,
     "compound_statement": arithmetic,
     "c_style_for_statement": arithmetic,
     "for_statement": loop,

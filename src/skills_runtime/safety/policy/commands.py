@@ -239,9 +239,7 @@ def needs_no_rule(command: SimpleCommand, facts: Facts) -> bool:
         return False
     if command.words[0] != "cd":
         return command.settled
-    return len(command.words) == 2 and all(
-        not place.startswith(("/", "~", "..")) for place in (facts.directory, *places_of(facts))
-    )
+    return len(command.words) == 2 and stays_inside(command.words[1]) and stays_inside(facts.directory or ".")
 
 
 def plain_pattern(pattern: Sequence[str]) -> Sequence[str]:

@@ -98,3 +98,76 @@ def test_there_are_65_of_them() -> None:
 @pytest.mark.parametrize("rules", [BY_NAME, BY_RISK], ids=["by name", "by risk"])
 def test_at_most_three_ordinary_commands_are_asked_about(rules: Rules) -> None:
     assert len(asked(rules)) <= 3, asked(rules)
+
+
+def decided(line: str, *allowlist: str, rules: str = "") -> str:
+    given = Rules(
+        allowlist=allowlist,
+        rules=load_rules(rules, origin="test") if rules else (),
+        root="/workspace",
+        home="/home/user",
+    )
+    return type(decide(assess(SHELL, Intent(line=line)), given)).__name__
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("git diff", "git diff --output=out"),
+        ("git log", "git log -p --output out"),
+        ("git", "git archive -o out HEAD"),
+        ("sort", "sort -o out a"),
+        ("uniq", "uniq a out"),
+        ("find", "find . -fprint out"),
+        ("tree", "tree -o out"),
+        ("sed", "sed -i s/a/b/ a"),
+        ("curl", "curl -o out https://example.com"),
+        ("pytest", "pytest --basetemp=out"),
+    ],
+)
+def test_what_an_option_writes_needs_a_rule_with_a_path(entry: str, line: str) -> None:
+    program = entry.split()[0]
+    rules = f"rules: [{{name: a, effect: allow, command: {program}}}, {{name: b, effect: allow, path: [out, a]}}]"
+    assert decided(line, entry) == "Ask"
+    assert decided(line, rules=rules) == "Allow"
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("sort", "sort *"),
+        ("sort", "sort $X"),
+        ("cat", "cat $X"),
+        ("git log", "git log $X"),
+        ("git", "git $X"),
+        ("git status", "git -C ../other status"),
+        ("git status", "git -C /srv/other status"),
+        ("git status", "git -C $X status"),
+        ("git status", "git -c core.fsmonitor=x status"),
+        ("git status", "git --git-dir=x status"),
+        ("ls", "cd .. && ls"),
+        ("ls", "cd /srv && ls"),
+        ("ls", "cd && ls"),
+        ("ls", "cd - && ls"),
+        ("ls", "cd $X && ls"),
+        ("make", "cd src && make"),
+        ("ls", "ls && echo $(touch x)"),
+        ("ls", "ls; for f in *; do sort $f; done"),
+        ("ls", "echo hi"),
+        ("ls", "cd src"),
+    ],
+)
+def test_what_could_be_more_than_the_entry_says_is_asked_about(entry: str, line: str) -> None:
+    assert decided(line, entry) == "Ask"
+
+
+def test_a_rule_for_a_whole_command_does_not_follow_it_elsewhere() -> None:
+    rules = "rules: [{name: one, effect: allow, command: pytest $}]"
+    assert decided("pytest", rules=rules) == "Allow"
+    assert decided("cd src && pytest", rules=rules) == "Ask"
+    assert decided("env -C src pytest", "env", rules=rules) == "Ask"
+
+
+def test_a_denied_command_is_denied_behind_a_change_of_directory() -> None:
+    given = Rules(allowlist=("git status", "git"), denylist=("git push",), root="/workspace")
+    assert type(decide(assess(SHELL, Intent(line="cd src && git --no-pager push")), given)).__name__ == "Deny"
