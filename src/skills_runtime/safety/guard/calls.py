@@ -8,10 +8,13 @@ import msgspec
 from skills_runtime.safety.guard.facts import Findings, Level, Span
 from skills_runtime.safety.guard.paths import HARMLESS_SINKS, Judgement, normal, writing
 from skills_runtime.safety.guard.syntax import Script
-from skills_runtime.safety.guard.words import Word
+from skills_runtime.safety.guard.words import Word, names
 
 NETWORK = ("/dev/tcp/", "/dev/udp/")
 """Where a shell connects when a redirection names a file there."""
+
+_DASH_IS_OUTPUT = names("curl wget iconv uniq xxd gpg openssl")
+"""Programs to which `-` is the standard output; to others it is the name of a file."""
 
 
 def note_write(found: Findings, target: Word, part: str, span: Span | None) -> None:
@@ -108,8 +111,8 @@ class Call:
             self.worsen(judgement[0], judgement[1], word)
 
     def write(self, word: Word) -> None:
-        """Take note of a file that an option or an operand has this program write; `-` is its standard output."""
-        if word.shape != "-":
+        """Take note of a file that an option or an operand has this program write."""
+        if word.shape != "-" or self.name not in _DASH_IS_OUTPUT:
             start, end = self._place(word)
             note_write(self.opener.found, word, self.script.written(start, end), self.script.span(start, end))
 

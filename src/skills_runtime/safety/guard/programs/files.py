@@ -67,7 +67,7 @@ def second_operand(call: Call) -> None:
             operands.append(word)
         elif not word.shape.startswith("--"):
             index += word.shape[-1] in _VALUED[call.name] and len(word.shape) == 2
-        ended = ended or word.shape == "--"
+        ended = ended or word.shape == "--" or (call.name == "xxd" and not word.option)
         index += 1
     for word in operands[1:]:
         call.write(word)
