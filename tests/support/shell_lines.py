@@ -301,6 +301,13 @@ x={2} {0}
 x={2}; echo $((x))
 x={2}; [[ $x -eq 1 ]]
 x={2}; [ $x ]
+x={2}; y=x; echo $((y))
+x={2}; eval 'echo $((x))'
+export x={2}; bash -c '{0} $x'
+export x={2}; bash -c 'echo $((x))'
+a=({2}); echo $((a))
+echo {2}; echo $((_))
+echo ${{y:={2}}}; echo $((y))
 x=$({0}); {1} "$x"
 echo $({0})
 echo "$({0})"

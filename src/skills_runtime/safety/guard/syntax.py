@@ -39,13 +39,27 @@ _NEGATED_GROUP = re.compile(
 )
 
 
+_SETS = re.compile(r"[\w\]]\+?=|\b(?:read|for|select|mapfile|readarray|getopts|printf)\b")
+"""What may set a variable."""
+
+
 class Script:
     """One text of shell: the outermost line, or code that was found inside of it."""
 
-    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "text")
+    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "surrounded", "text")
 
-    def __init__(self, text: str, *, level: int = 0, offset: int | None = 0, fixed: Span | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        level: int = 0,
+        offset: int | None = 0,
+        fixed: Span | None = None,
+        surrounded: bool = False,
+    ) -> None:
         self.text = text
+        self.surrounded = surrounded
+        """Whether a script around it may set the variables that it does not set itself."""
         self.source = text.encode()
         self.level = level
         self.offset = offset
@@ -90,10 +104,11 @@ class Script:
         """Code that a word of this script holds."""
         written = self.written(start, end)
         at = written.find(text) if text else -1
+        span, level = self.span(start, end), self.level + 1
+        surrounded = self.surrounded or _SETS.search(self.text) is not None
         if self.offset is None or at < 0:
-            return Script(text, level=self.level + 1, offset=None, fixed=self.span(start, end))
-        span = self.span(start, end)
-        return Script(text, level=self.level + 1, offset=(span[0] if span else 0) + at)
+            return Script(text, level=level, offset=None, fixed=span, surrounded=surrounded)
+        return Script(text, level=level, offset=(span[0] if span else 0) + at, surrounded=surrounded)
 
 
 Binding = tuple[Literal["constant"], str] | tuple[Literal["plain", "below", "tame", "wild"], None]
@@ -107,7 +122,7 @@ _SETTERS = re.compile(
 )
 """Programs that set variables in ways that are not followed here."""
 _TEXT_SETTERS = re.compile(
-    r"\b(?:read|mapfile|readarray|getopts|declare|typeset|local|eval|source)\b|\bprintf\s+-v|\bset\s+--"
+    r"\b(?:read|mapfile|readarray|getopts|select|declare|typeset|local|eval|source)\b|\bprintf\s+-v|\bset\s+--|\$\{\w+:?="
 )
 """Those that may set them to any text."""
 _BARE = re.compile(r"[\w./:=,@%+*?-]+")
@@ -160,12 +175,14 @@ def _binding_of(values: list[str | None]) -> Binding:
 class Bindings:
     """Looks values up; the tree is searched only when somebody asks."""
 
-    __slots__ = ("_found", "_given", "_script", "_unfollowed")
+    __slots__ = ("_found", "_given", "_numbers", "_script", "_texts", "_unfollowed")
 
     def __init__(self, script: Script, given: Mapping[str, str]) -> None:
         self._script = script
         self._given = given
         self._found: dict[str, Binding] | None = None
+        self._numbers: frozenset[str] | None = None
+        self._texts = frozenset[str]()
         self._unfollowed = False
 
     def lookup(self, name: str) -> Binding | None:
@@ -177,7 +194,8 @@ class Bindings:
             return binding
         if name in self._given:
             return ("constant", self._given[name])
-        return WILD if self._unfollowed else None
+        surrounded = self._script.surrounded and name not in ("HOME", "PWD")
+        return WILD if self._unfollowed or surrounded else None
 
     def _collect(self) -> dict[str, Binding]:
         text = self._script.text
@@ -196,11 +214,22 @@ class Bindings:
 
     def calculates(self, text: str) -> bool:
         """Whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
-        named = set(re.findall(r"[A-Za-z_]\w*", text))
         if re.search(r"[`\[]|\$[({\d@*]", text):
             return False
+        named = re.findall(r"[A-Za-z_]\w*", text)
         if not named:
             return True
+        if self._numbers is None:
+            self._numbers, self._texts = self._calculable()
+        if _TEXT_SETTERS.search(self._script.text):
+            return False
+        return self._numbers.issuperset(named) if self._script.surrounded else self._texts.isdisjoint(named)
+
+    def _calculable(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The variables that the script sets to numbers, and those that it or its environment sets to anything else."""
+        numbers: set[str] = set()
+        found = {name for name, value in self._given.items() if not value.isdecimal()}
+        found |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
         stack = [self._script.root]
         while stack:
             node = stack.pop()
@@ -208,9 +237,10 @@ class Bindings:
             name = node.child_by_field_name("name") if node.type == "variable_assignment" else None
             if node.type == "for_statement":
                 name = node.child_by_field_name("variable")
-            if name and self._text(name) in named and _is_text(node.children_by_field_name("value")):
-                return False
-        return not _TEXT_SETTERS.search(self._script.text)
+            if name:
+                texts = found if _is_text(node.children_by_field_name("value")) else numbers
+                texts.add(self._text(name).partition("[")[0])
+        return frozenset(numbers - found), frozenset(found)
 
     def _assignments(self) -> Iterator[tuple[str, list[str | None]]]:
         stack = [self._script.root]
@@ -249,10 +279,10 @@ class Bindings:
 
 
 def _is_text(values: "list[Node]") -> bool:
-    """Whether one of these values may be anything but a number or a name."""
+    """Whether one of these values may be anything but a number."""
     return not all(
         value.type in ("number", "arithmetic_expansion", "brace_expression")
-        or re.fullmatch(r"\w+", without_counts((value.text or b"").decode(errors="replace")))
+        or re.fullmatch(r"\d+", without_counts((value.text or b"").decode(errors="replace")))
         for value in values
     )
 

@@ -188,6 +188,13 @@ def test_a_word_that_cannot_do_harm_is_low(line: str) -> None:
         'test "$(cat a)" b',
         "x=$(cat a); echo ${y:x}",
         "i=$(cat a); b[i]=1",
+        "x=$(cat a); y=x; echo $((y))",
+        "x=($(cat a)); echo $((x))",
+        "echo $(cat a); echo $((_))",
+        "echo ${x:=$(cat a)}; echo $((x))",
+        "x=$(cat a); eval 'echo $((x))'",
+        "export x=\"$(cat a)\"; bash -c 'echo $((x))'",
+        "export x=\"$(cat a)\"; bash -c 'cat $x'",
     ],
 )
 def test_a_text_that_the_shell_evaluates_is_not_understood(line: str) -> None:
