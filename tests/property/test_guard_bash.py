@@ -1,4 +1,4 @@
-"""The shell itself is asked: a program that bash would run is one the guard has found, or the line is unclear."""
+"""The shell itself is asked: what bash runs the guard has found, and what the guard calls harmless changes nothing."""
 
 import contextlib
 import shutil
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.safety.guard import read_line
 from tests.support.examples import examples
+from tests.support.shell_lines import CanaryTree, shell_lines
 from tests.unit.safety.guard.corpus import ROWS
 
 BASH = shutil.which("bash")
@@ -107,3 +108,48 @@ def test_what_bash_runs_the_guard_has_seen(canary: Path, line: str) -> None:
 def test_the_mark_is_left_when_the_program_runs(canary: Path, line: str) -> None:
     assert runs(canary, line)
     assert is_seen(line)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> CanaryTree:
+    return CanaryTree(tmp_path_factory.mktemp("tree"))
+
+
+def is_harmless(line: str) -> bool:
+    """Whether the guard says that a line only looks."""
+    reading = read_line(line)
+    return reading.risk.level == "low" and not reading.unclear and not reading.writes
+
+
+@settings(max_examples=examples(1200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=shell_lines())
+def test_what_the_guard_calls_harmless_changes_nothing_and_runs_nothing(tree: CanaryTree, line: str) -> None:
+    if is_harmless(line):
+        assert not tree.is_harmed_by(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sort -o out a.txt",
+        "sort *.txt",
+        "git diff *.md",
+        "sed p *.c",
+        "find *e",
+        "uniq ?.txt",
+        "canary",
+        "x=$(cat code.txt); echo $((x))",
+        "[ $(cat options.txt) ]",
+        "for f in *.txt; do sort $f; done",
+        "for PATH in src; do ls; done",
+    ],
+)
+def test_what_harms_the_tree_is_not_called_harmless(tree: CanaryTree, line: str) -> None:
+    assert tree.is_harmed_by(line)
+    assert not is_harmless(line)
+
+
+@pytest.mark.parametrize("line", ["ls *", "cat *.txt | head", "git diff", 'for f in *; do wc -l "$f"; done'])
+def test_a_line_that_only_looks_is_called_harmless(tree: CanaryTree, line: str) -> None:
+    assert is_harmless(line)
+    assert not tree.is_harmed_by(line)

@@ -5,10 +5,35 @@ from typing import Protocol
 
 import msgspec
 
-from skills_runtime.safety.guard.facts import Findings, Level
-from skills_runtime.safety.guard.paths import Judgement
+from skills_runtime.safety.guard.facts import Findings, Level, Span
+from skills_runtime.safety.guard.paths import HARMLESS_SINKS, Judgement, normal, writing
 from skills_runtime.safety.guard.syntax import Script
-from skills_runtime.safety.guard.words import Word
+from skills_runtime.safety.guard.words import Word, names
+
+NETWORK = ("/dev/tcp/", "/dev/udp/")
+"""Where a shell connects when a redirection names a file there."""
+
+_DASH_IS_OUTPUT = names("curl wget iconv uniq xxd gpg openssl")
+"""Programs to which `-` is the standard output; to others it is the name of a file."""
+
+
+def note_write(found: Findings, target: Word, part: str, span: Span | None) -> None:
+    """Take note of a file that is written: by a redirection, or by what an option or an operand names."""
+    path = normal(target.shape)
+    if target.process or (target.value is not None and (path in HARMLESS_SINKS or path.startswith("/dev/fd/"))):
+        return
+    found.writes.append(target.value)
+    if target.value is None:
+        found.puzzle("writes a file whose name is only known when it runs", part, span)
+    if path.startswith(NETWORK):
+        note_host(found, path)
+    found.worsen(*writing(target.shape), part, span)
+
+
+def note_host(found: Findings, path: str) -> None:
+    """Take note of the host in a path that stands for a connection."""
+    if path.count("/") > 3:
+        found.hosts[path.split("/")[3]] = None
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -85,6 +110,12 @@ class Call:
         if judgement is not None:
             self.worsen(judgement[0], judgement[1], word)
 
+    def write(self, word: Word) -> None:
+        """Take note of a file that an option or an operand has this program write."""
+        if word.shape != "-" or self.name not in _DASH_IS_OUTPUT:
+            start, end = self._place(word)
+            note_write(self.opener.found, word, self.script.written(start, end), self.script.span(start, end))
+
     def puzzle(self, reason: str, word: Word | None = None, level: Level = "medium") -> None:
         """Say that something is not understood."""
         start, end = self._place(word)
@@ -126,13 +157,17 @@ class Call:
 
     def long(self, name: str) -> Iterator[Word]:
         """The values of a long option, also when its name is cut short; of `--name` alone the next word."""
+        return (value for _, value in self.long_options(name))
+
+    def long_options(self, name: str) -> Iterator[tuple[str, Word]]:
+        """The same, with the option as it is written."""
         for index, word in enumerate(self.args):
             given = word.option
             if len(given) > 2 and given.startswith("--") and name.startswith(given[2:]):
                 if "=" in word.shape:
-                    yield word.after(len(given) + 1)
+                    yield given, word.after(len(given) + 1)
                 else:
-                    yield self.args[index + 1] if index + 1 < len(self.args) else word
+                    yield given, self.args[index + 1] if index + 1 < len(self.args) else word
 
     def has(self, *names: str) -> bool:
         """Whether one of these long options is given."""

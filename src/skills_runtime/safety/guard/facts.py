@@ -36,6 +36,8 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     span: tuple[int, int] | None = None
     depth: int = 0
     """How many wrappers, such as `env` or `bash -c`, stand around it."""
+    settled: bool = False
+    """Whether words that only the running shell knows can do no more than name what it looks at."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,21 @@ SYSTEM_DIRECTORIES = names("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/lo
 
 INERT = names(
     """
-    echo printf true false : test [ [[ exit return break continue shift wait sleep seq expr basename dirname date
-    pwd kill
+    echo printf true false : test [ [[ exit return break continue shift wait sleep seq expr basename dirname pwd kill
     """
 )
 """What their arguments say does no harm by itself, whatever it is."""
+
+PLAIN = names(
+    """
+    : [ [[ arch b2sum b3sum base32 base64 basename basenc break cat cd cksum cmp col colrm column comm continue
+    cut df diff dirname dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head
+    hexdump id join kill logname look ls lsblk lscpu md5 md5sum nl nproc numfmt od paste pathchk pgrep pr ps pwd readelf
+    readlink realpath return rev seq sha1sum sha224sum sha256sum sha384sum sha512sum shasum shift sleep stat strings
+    sum tac tail test tr true tsort tty type uname unexpand uptime users w wc whereis which who whoami yes
+    """
+)
+"""They only look, whatever their arguments are: no option of theirs writes, runs, loads or connects."""
 
 DECLARE = names("declare typeset export readonly local unset")
 

@@ -10,8 +10,9 @@ from skills_runtime.safety.guard.known_programs import hosts_of, program_name
 from skills_runtime.safety.guard.paths import matching, may_matter, reading
 from skills_runtime.safety.guard.programs import judge_for
 from skills_runtime.safety.guard.programs.options import OPTIONS, plain_hosts
+from skills_runtime.safety.guard.programs.settled import is_settled
 from skills_runtime.safety.guard.programs.table import busy, unknown
-from skills_runtime.safety.guard.programs.wrappers import is_assignment
+from skills_runtime.safety.guard.programs.wrappers import is_assignment, is_wrapper
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.walk import read_script
 from skills_runtime.safety.guard.words import HOLE, Word, flaw_of, names, plain_word, values
@@ -57,8 +58,10 @@ class Reader:
         if scene.depth > MAX_DEPTH or not self.found.spend(len(words)):
             self._give_up("commands are wrapped too deep", text, span)
             return
-        self.found.commands.append(SimpleCommand(words=values(words), text=text, span=span, depth=scene.depth))
         call = Call(self, script, words, scene, program_name(first.value or "").rpartition("/")[2])
+        self.found.commands.append(
+            SimpleCommand(words=values(words), text=text, span=span, depth=scene.depth, settled=is_settled(call))
+        )
         if first.value is None or not _PROGRAM.fullmatch(first.value):
             call.puzzle("which program runs is only known when it runs", first, "high" if scene.listed else "medium")
         elif first.value in _RESERVED or is_assignment(first):
@@ -95,9 +98,13 @@ class Reader:
         if inert and not call.scene.heard:
             self.hosts(call)
             return
+        plain = call.name in programs.PLAIN
+        names_only = inert or (plain and call.name in programs.LISTERS)
         for word in call.args:
-            if word.built and not inert:
+            if word.built and not names_only:
                 call.puzzle("an argument is only known when it runs", word)
+            elif word.loose and not plain and not is_wrapper(call.name):
+                call.worsen("medium", "an argument may turn out to be an option", word)
             if (word.glob or HOLE in word.shape) and not inert and call.name not in programs.LISTERS:
                 call.judged(matching(word.shape), word)
         text = "\n".join([word.shape for word in call.args])

@@ -39,13 +39,27 @@ _NEGATED_GROUP = re.compile(
 )
 
 
+_SETS = re.compile(r"[\w\]]\+?=|\b(?:read|for|select|mapfile|readarray|getopts|printf)\b")
+"""What may set a variable."""
+
+
 class Script:
     """One text of shell: the outermost line, or code that was found inside of it."""
 
-    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "text")
+    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "surrounded", "text")
 
-    def __init__(self, text: str, *, level: int = 0, offset: int | None = 0, fixed: Span | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        level: int = 0,
+        offset: int | None = 0,
+        fixed: Span | None = None,
+        surrounded: bool = False,
+    ) -> None:
         self.text = text
+        self.surrounded = surrounded
+        """Whether a script around it may set the variables that it does not set itself."""
         self.source = text.encode()
         self.level = level
         self.offset = offset
@@ -90,34 +104,85 @@ class Script:
         """Code that a word of this script holds."""
         written = self.written(start, end)
         at = written.find(text) if text else -1
+        span, level = self.span(start, end), self.level + 1
+        surrounded = self.surrounded or _SETS.search(self.text) is not None
         if self.offset is None or at < 0:
-            return Script(text, level=self.level + 1, offset=None, fixed=self.span(start, end))
-        span = self.span(start, end)
-        return Script(text, level=self.level + 1, offset=(span[0] if span else 0) + at)
+            return Script(text, level=level, offset=None, fixed=span, surrounded=surrounded)
+        return Script(text, level=level, offset=(span[0] if span else 0) + at, surrounded=surrounded)
 
 
-Binding = tuple[Literal["constant"], str] | tuple[Literal["tame", "wild"], None]
-"""A value that is known; names of files below the working directory; anything."""
+Binding = tuple[Literal["constant"], str] | tuple[Literal["plain", "below", "tame", "wild"], None]
+"""A value that is known; one of several names that are written; what a pattern finds in a directory that is written;
+any names of files below the working directory; anything."""
 
 WILD: Binding = ("wild", None)
-TAME: Binding = ("tame", None)
 
 _SETTERS = re.compile(
     r"\b(?:read|mapfile|readarray|getopts|let|declare|typeset|local|printf\s+-v|eval|source)\b|\$\(\(|\(\("
 )
 """Programs that set variables in ways that are not followed here."""
+_TEXT_SETTERS = re.compile(
+    r"\b(?:read|mapfile|readarray|getopts|select|declare|typeset|local|eval|source)\b|\bprintf\s+-v|\bset\s+--|\$\{\w+:?="
+)
+"""Those that may set them to any text."""
 _BARE = re.compile(r"[\w./:=,@%+*?-]+")
+_RANGE = re.compile(r"\{\d{1,9}\.\.\d{1,9}\}")
+
+_ARGUMENTS = r"(?:[ \t]+(?:'[^']*'|\"[^\"$`\\]*\"|[\w.:=,@%+*?/^~-]+))*"
+_LISTS = re.compile(
+    r"(?:find|fd|fdfind|ls|nproc|seq(?=(?: +\d+)+$)|git ls-files|git (?:diff|show|grep)(?=.* (?:--name-only|-l)\b)"
+    rf"|rg (?:-l|--files)|grep -\w*l\w*){_ARGUMENTS}"
+)
+"""Commands that write names of files or numbers: found, not made up."""
+_FILTERS = re.compile(
+    r"(?:head|tail|sort|uniq|wc)(?: +(?:-\w+|[+-]?\d+))*|e?grep(?: +-\w+)* +(?:'[^']*'|\"[^\"$`\\]*\"|[\w.^-]+)"
+)
+"""Commands that write what they are fed, or less of it."""
+_STAGE = re.compile(rf"[\w./-]+{_ARGUMENTS}")
+_COUNTS = re.compile(r"wc -[clmw]")
+_MADE_UP = re.compile(r"(?:^|[\s'\"=])(?:[/~]|-\w*printf|--(?:format|pretty|time-style|replace))|\.\.|-exec|-ok")
+
+
+def lists_names(written: str) -> bool:
+    """Whether the commands of a substitution write nothing but names that they find below the working directory."""
+    first, *others = stages = written.removeprefix("$(").removesuffix(")").strip().split(" | ")
+    return counts(stages) or (
+        _LISTS.fullmatch(first) is not None
+        and _MADE_UP.search(written) is None
+        and all(_FILTERS.fullmatch(other) for other in others)
+    )
+
+
+def counts(stages: list[str]) -> bool:
+    """Whether a pipeline writes nothing but a number."""
+    return all(map(_STAGE.fullmatch, stages)) and len(stages) > 1 and _COUNTS.fullmatch(stages[-1]) is not None
+
+
+def without_counts(text: str) -> str:
+    """A text with a number in the place of each substitution that writes one."""
+    return re.sub(r"\$\(([^()`]*)\)", lambda match: "1" if counts(match[1].split(" | ")) else match[0], text)
+
+
+def _binding_of(values: list[str | None]) -> Binding:
+    texts = [value for value in values if value is not None and is_tame(value)]
+    if len(texts) < len(values):
+        return WILD
+    if not any(re.search(r"[*?\[]", text) for text in texts):
+        return ("plain", None)
+    return ("tame" if any(text[0] in "*?" for text in texts) else "below", None)
 
 
 class Bindings:
     """Looks values up; the tree is searched only when somebody asks."""
 
-    __slots__ = ("_found", "_given", "_script", "_unfollowed")
+    __slots__ = ("_found", "_given", "_numbers", "_script", "_texts", "_unfollowed")
 
     def __init__(self, script: Script, given: Mapping[str, str]) -> None:
         self._script = script
         self._given = given
         self._found: dict[str, Binding] | None = None
+        self._numbers: frozenset[str] | None = None
+        self._texts = frozenset[str]()
         self._unfollowed = False
 
     def lookup(self, name: str) -> Binding | None:
@@ -129,7 +194,8 @@ class Bindings:
             return binding
         if name in self._given:
             return ("constant", self._given[name])
-        return WILD if self._unfollowed else None
+        surrounded = self._script.surrounded and name not in ("HOME", "PWD")
+        return WILD if self._unfollowed or surrounded else None
 
     def _collect(self) -> dict[str, Binding]:
         text = self._script.text
@@ -143,8 +209,38 @@ class Bindings:
             elif len(values) == 1 and values[0] is not None and not re.search(r"[*?\[]", values[0]):
                 found[name] = ("constant", values[0])
             else:
-                found[name] = TAME if all(value is not None and is_tame(value) for value in values) else WILD
+                found[name] = _binding_of(values)
         return found
+
+    def calculates(self, text: str) -> bool:
+        """Whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
+        if re.search(r"[`\[]|\$[({\d@*]", text):
+            return False
+        named = re.findall(r"[A-Za-z_]\w*", text)
+        if not named:
+            return True
+        if self._numbers is None:
+            self._numbers, self._texts = self._calculable()
+        if _TEXT_SETTERS.search(self._script.text):
+            return False
+        return self._numbers.issuperset(named) if self._script.surrounded else self._texts.isdisjoint(named)
+
+    def _calculable(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The variables that the script sets to numbers, and those that it or its environment sets to anything else."""
+        numbers: set[str] = set()
+        found = {name for name, value in self._given.items() if not value.isdecimal()}
+        found |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
+        stack = [self._script.root]
+        while stack:
+            node = stack.pop()
+            stack.extend(node.named_children)
+            name = node.child_by_field_name("name") if node.type == "variable_assignment" else None
+            if node.type == "for_statement":
+                name = node.child_by_field_name("variable")
+            if name:
+                texts = found if _is_text(node.children_by_field_name("value")) else numbers
+                texts.add(self._text(name).partition("[")[0])
+        return frozenset(numbers - found), frozenset(found)
 
     def _assignments(self) -> Iterator[tuple[str, list[str | None]]]:
         stack = [self._script.root]
@@ -154,7 +250,8 @@ class Bindings:
                 yield self._assignment(node)
             elif node.type == "for_statement":
                 name = node.child_by_field_name("variable")
-                listed = [self._literal(value) for value in node.children_by_field_name("value")]
+                values = node.children_by_field_name("value")
+                listed = ["1" if _RANGE.fullmatch(self._text(value)) else self._literal(value) for value in values]
                 # One more, so that a loop over a single value is not taken for a constant.
                 yield (self._text(name) if name else ""), [*listed, "x" if listed else None]
             stack.extend(node.named_children)
@@ -167,6 +264,8 @@ class Bindings:
 
     def _literal(self, node: "Node") -> str | None:
         text = self._text(node)
+        if node.type == "command_substitution" and lists_names(text):
+            return "*"
         if node.type in ("word", "number", "concatenation"):
             return text if _BARE.fullmatch(text) else None
         if node.type == "raw_string":
@@ -177,6 +276,15 @@ class Bindings:
 
     def _text(self, node: "Node") -> str:
         return self._script.written(node.start_byte, node.end_byte)
+
+
+def _is_text(values: "list[Node]") -> bool:
+    """Whether one of these values may be anything but a number."""
+    return not all(
+        value.type in ("number", "arithmetic_expansion", "brace_expression")
+        or re.fullmatch(r"\d+", without_counts((value.text or b"").decode(errors="replace")))
+        for value in values
+    )
 
 
 _SIMPLE = re.compile(rb"[\w./:,@%+=-]+")
@@ -240,13 +348,14 @@ class Evaluator:
         match node.type:
             case "command_substitution":
                 self._hand_on(node)
-                return Part(HOLE, unknown=True, built=True, several=True)
+                found = lists_names(text)
+                return Part(HOLE, unknown=True, built=not found, alone=found, several=True)
             case "process_substitution":
                 self._hand_on(node)
                 return Part(HOLE, unknown=True, process=True)
             case "arithmetic_expansion":
                 self._hand_on(node)
-                return Part(HOLE, unknown=True)
+                return Part(HOLE, unknown=True, named=True)
             case "brace_expression":
                 return Part(HOLE, unknown=True, several=True)
             case "regex" | "extglob_pattern" | "test_operator" | "variable_name" | "==" | "=~":
@@ -298,7 +407,9 @@ class Evaluator:
         if child.type in ("simple_expansion", "expansion"):
             return self._variable(child, quoted=True)
         self._hand_on(child)
-        return Part(HOLE, unknown=True, quoted=True, built=child.type != "arithmetic_expansion")
+        number = child.type == "arithmetic_expansion"
+        found = not number and lists_names(self._script.written(child.start_byte, child.end_byte))
+        return Part(HOLE, unknown=True, quoted=True, built=not (number or found), alone=found, named=number)
 
     def _quoted(self, node: "Node", start: int, end: int) -> list[Part]:
         text = self._script.written(start, end)
@@ -316,17 +427,20 @@ class Evaluator:
                 self._puzzle("a value is put through a transformation", node)
             return Part(HOLE, unknown=True, built=True, several=not quoted)
         if name in _NUMERIC:
-            return Part(HOLE, unknown=True)
+            return Part(HOLE, unknown=True, named=True)
         if not name[0].isalpha() and (name[0] != "_" or name == "_"):
             return Part(HOLE, unknown=True, built=True, several=not quoted or name == "@")
         binding = self._bindings.lookup(name)
         if binding is None:
             known = {"HOME": "~", "PWD": "."}.get(name)
-            return Part(known or HOLE, unknown=True, several=not quoted and known is None)
+            several = not quoted and known is None
+            return Part(known or HOLE, unknown=True, several=several, named=known is not None, given=known is None)
         kind, value = binding
         if kind == "constant" and value is not None and (quoted or not re.search(r"[\s*?\[]", value)):
             return Part(value, quoted=True)
-        return Part(HOLE, unknown=True, built=kind != "tame", alone=True, several=not quoted)
+        known = kind in ("plain", "below", "tame")
+        several = not quoted and kind != "plain"
+        return Part(HOLE, unknown=True, built=not known, alone=True, several=several, named=kind in ("plain", "below"))
 
     def _name(self, node: "Node") -> str | None:
         """The name, when nothing but the variable's value is asked for."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from skills_runtime.safety.guard.calls import CommandContext, Feed, Opener
+from skills_runtime.safety.guard.calls import NETWORK, CommandContext, Feed, Opener, note_host, note_write
 from skills_runtime.safety.guard.facts import Findings, Span
 from skills_runtime.safety.guard.known_programs import is_known, program_name, risk_of_variable
-from skills_runtime.safety.guard.paths import HARMLESS_SINKS, matching, normal, reading, writing
+from skills_runtime.safety.guard.paths import matching, normal, reading
 from skills_runtime.safety.guard.programs import judge_for
-from skills_runtime.safety.guard.syntax import OPENED, Bindings, Evaluator, Script
+from skills_runtime.safety.guard.programs.shells import evaluated_word
+from skills_runtime.safety.guard.syntax import OPENED, Bindings, Evaluator, Script, without_counts
 from skills_runtime.safety.guard.words import HOLE, Word, names, plain_word, unknown_word
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class WalkState:
     def hand_on(self, node: "Node") -> None:
         """Visit later what was found inside of a word."""
         if node.type in ("expansion", "simple_expansion"):
+            if substring := _SUBSTRING.search(self.text(node)):
+                check_sum(self, substring[1], node)
             self.push(node.named_children, node)
         else:
             self.stack.append((node, self.scene))
@@ -147,6 +150,9 @@ class WalkState:
         """A word as it is written, and where."""
         return self.script.written(word.start, word.end), self.script.span(word.start, word.end)
 
+
+_SUBSTRING = re.compile(r"^\$\{[\w@*]+(?:\[[^\]]*\])?:([^-=+?].*)\}", re.DOTALL)
+"""An expansion that takes a part of a value; where that begins is calculated."""
 
 _TRANSPARENT = names(
     """
@@ -344,7 +350,7 @@ def assignment(ground: WalkState, node: "Node") -> Word | None:
     """Judge a variable that is set, and give back its value."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is not None and name.type == "subscript":
-        ground.push(name.named_children, name)
+        ground.stack.append((name, ground.scene))
     word: Word | None = plain_word("", node.end_byte, node.end_byte) if value is None else None
     if value is not None and value.type == "array":
         ground.push(value.named_children, value)
@@ -363,12 +369,62 @@ def lone_assignment(ground: WalkState, node: "Node") -> None:
     assignment(ground, node)
 
 
+_CALCULATES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\s-[vR]\s")
+
+
 def test(ground: WalkState, node: "Node") -> None:
-    """`[ … ]` and `[[ … ]]`; only the first is a program."""
+    """`[ … ]` and `[[ … ]]`; only the first is a program, and only the second calculates."""
     if node.children[0].type == "[":
         bracket = plain_word("[", node.start_byte, node.start_byte + 1)
         ground.opener.command(ground.script, [bracket], ground.scene)
+        if word := evaluated_word(_words_between(ground, node)):
+            ground.found.puzzle("a test may evaluate what is only known when it runs", *ground.place_of(word))
+    elif _CALCULATES.search(ground.text(node)):
+        check_sum(ground, ground.text(node).removeprefix("[["), node)
     ground.push(node.children, node, msgspec.structs.replace(ground.scene, tested=True))
+
+
+def _words_between(ground: WalkState, node: "Node") -> list[Word]:
+    """The words of a test in their order; commands inside of them are read elsewhere."""
+    evaluator = Evaluator(ground.script, ground.bindings, Findings(), lambda _: None)
+    words: list[Word] = []
+    stack = list(reversed(node.children[1:-1]))
+    while stack:
+        inner = stack.pop()
+        if inner.type in WORDS or inner.type in OPENED:
+            words.extend(evaluator.words(inner))
+        elif inner.children:
+            stack.extend(reversed(inner.children))
+        else:
+            words.append(plain_word(ground.text(inner), inner.start_byte, inner.end_byte))
+    return words
+
+
+def arithmetic(ground: WalkState, node: "Node") -> None:
+    """`$(( … ))`, `(( … ))` and subscripts: code in the value of a variable is carried out."""
+    if node.type == "subscript":
+        index = node.child_by_field_name("index")
+        if index and ground.text(index) not in ("@", "*"):
+            check_sum(ground, ground.text(index), node)
+    elif node.type != "compound_statement" or node.children[0].type == "((":
+        body = node.child_by_field_name("body")
+        text = ground.script.written(node.start_byte, body.start_byte if body else node.end_byte)
+        check_sum(ground, text.removeprefix("$(("), node)
+    ground.push(node.children, node)
+
+
+def check_sum(ground: WalkState, text: str, node: "Node") -> None:
+    """Judge a text that the shell calculates."""
+    if not ground.bindings.calculates(without_counts(text)):
+        ground.puzzle("calculates with a text that may hold code", node)
+
+
+def loop(ground: WalkState, node: "Node") -> None:
+    """`for` and `select`: the variable is set like by an assignment."""
+    name = node.child_by_field_name("variable")
+    if name and (risk := risk_of_variable(ground.text(name), None)):
+        ground.found.worsen(*risk, ground.text(name), ground.span(name))
+    ground.push(node.children, node)
 
 
 def comment(ground: WalkState, node: "Node") -> None:
@@ -389,6 +445,11 @@ VISITS: Mapping[str, Callable[[WalkState, "Node"], None]] = {
     "unset_command": declaration,
     "variable_assignment": lone_assignment,
     "test_command": test,
+    "arithmetic_expansion": arithmetic,
+    "subscript": arithmetic,
+    "compound_statement": arithmetic,
+    "c_style_for_statement": arithmetic,
+    "for_statement": loop,
     "comment": comment,
     "file_redirect": lone_redirect,
     "herestring_redirect": lone_redirect,
@@ -396,7 +457,6 @@ VISITS: Mapping[str, Callable[[WalkState, "Node"], None]] = {
 
 
 _READS = frozenset({"<", "<&", "<&-", ">&-"})
-_NETWORK = ("/dev/tcp/", "/dev/udp/")
 
 
 def redirect(ground: WalkState, node: "Node", scene: CommandContext) -> tuple[CommandContext, list[Word]]:
@@ -419,7 +479,7 @@ def redirect(ground: WalkState, node: "Node", scene: CommandContext) -> tuple[Co
     if operator in _READS:
         return _read(ground, operator, target, scene), more
     if operator != ">&" or not (target.shape.isdigit() or target.shape == "-"):
-        _write(ground, target)
+        note_write(ground.found, target, *ground.place_of(target))
     return scene, more
 
 
@@ -436,30 +496,13 @@ def _read(ground: WalkState, operator: str, target: Word, scene: CommandContext)
         ground.found.reads.append(target.value)
         if target.value is None and target.shape != HOLE:
             ground.found.reads.append(target.shape.replace(HOLE, "*"))
-    if normal(target.shape).startswith(_NETWORK):
-        _note_host(ground, normal(target.shape))
+    if normal(target.shape).startswith(NETWORK):
+        note_host(ground.found, normal(target.shape))
         ground.found.worsen("high", "connects over the network", *ground.place_of(target))
     if target.built:
         ground.found.puzzle("reads a file that is only known when it runs", *ground.place_of(target))
     known = target.value is not None and not target.process
     return fed(scene, Feed(None, ("cat",) if known else (None,), (target.start, target.end)))
-
-
-def _note_host(ground: WalkState, path: str) -> None:
-    if path.count("/") > 3:
-        ground.found.hosts[path.split("/")[3]] = None
-
-
-def _write(ground: WalkState, target: Word) -> None:
-    path = normal(target.shape)
-    if target.process or (target.value is not None and (path in HARMLESS_SINKS or path.startswith("/dev/fd/"))):
-        return
-    ground.found.writes.append(target.value)
-    if target.value is None:
-        ground.found.puzzle("writes a file whose name is only known when it runs", *ground.place_of(target))
-    if path.startswith(_NETWORK):
-        _note_host(ground, path)
-    ground.found.worsen(*writing(target.shape), *ground.place_of(target))
 
 
 def heredoc(ground: WalkState, node: "Node", body: "Node | None", scene: CommandContext) -> CommandContext:

@@ -29,6 +29,10 @@ class Word(msgspec.Struct, frozen=True):
     """Whether it is a pattern for names of files."""
     process: bool = False
     """Whether it is the output or the input of another command, as a file."""
+    loose: bool = False
+    """Whether it, or a part of it, may turn out to be an option that is not written here."""
+    given: bool = False
+    """Whether its value comes from the environment."""
 
     @property
     def option(self) -> str:
@@ -54,6 +58,10 @@ class Part(msgspec.Struct, frozen=True):
     process: bool = False
     alone: bool = False
     """Whether the unknown text is harmless as a word of its own, but not as a piece of one."""
+    named: bool = False
+    """Whether the unknown text surely does not begin with a dash."""
+    given: bool = False
+    """Whether the environment has the value."""
 
 
 def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
@@ -63,7 +71,7 @@ def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
 
 def unknown_word(*, start: int = 0, end: int = 0, built: bool = True, several: bool = False) -> Word:
     """A word of which nothing is known."""
-    return Word(None, HOLE, start, end, built, several)
+    return Word(None, HOLE, start, end, built, several, loose=True)
 
 
 def join(parts: list[Part], start: int, end: int) -> list[Word]:
@@ -84,15 +92,30 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
             any(part.several for part in parts) or glob,
             glob,
             any(part.process for part in parts),
+            (unknown or glob) and _may_be_option(parts, shape, bare),
+            any(part.given for part in parts),
         )
     ]
+
+
+def _may_be_option(parts: list[Part], shape: str, bare: str) -> bool:
+    """Whether a word that is not known may begin with a dash, or be split into words that do."""
+    if any(part.unknown and part.several for part in parts):
+        return True
+    first = next((part for part in parts if part.text), None)
+    if first is not None and first.unknown:
+        return not (first.named or first.process)
+    if shape.startswith("-"):
+        name = shape.split("=", 1)[0]
+        return not name.startswith("--") or HOLE in name or bool(_GLOB.search(name))
+    return bool(_GLOB.match(bare))
 
 
 def _braced(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:
     """Take apart one pair of braces with commas; anything more is left unknown."""
     simple = len(_BRACES.findall(bare)) == 1 and bare.count("{") == 1 and ".." not in bare
     if not simple or any(part.unknown for part in parts):
-        return [Word(None, HOLE, start, end, built=True, several=True)]
+        return [Word(None, HOLE, start, end, built=True, several=True, loose=True)]
     opening, closing = bare.index("{"), bare.index("}")
     inside, choices, begun = bare[opening + 1 : closing], list[str](), opening + 1
     for position, character in enumerate(inside, opening + 1):
@@ -101,10 +124,12 @@ def _braced(parts: list[Part], shape: str, bare: str, start: int, end: int) -> l
             begun = position + 1
     choices.append(shape[begun:closing])
     if len(choices) > _MAX_BRACED:
-        return [Word(None, HOLE, start, end, built=True, several=True)]
+        return [Word(None, HOLE, start, end, built=True, several=True, loose=True)]
     glob = bool(_GLOB.search(bare))
     texts = [shape[:opening] + choice + shape[closing + 1 :] for choice in choices]
-    return [Word(None if glob else text, text, start, end, glob=glob, several=glob) for text in texts if text]
+    return [
+        Word(None if glob else text, text, start, end, glob=glob, several=glob, loose=glob) for text in texts if text
+    ]
 
 
 def values(words: Iterable[Word]) -> tuple[str | None, ...]:

@@ -180,24 +180,66 @@ def is_elsewhere(facts: Facts) -> bool:
     return facts.directory not in (".", "./", "") or any(map(moves, facts.commands))
 
 
-def entry_covers(entry: str, words: Words) -> bool:
+def entry_covers(entry: str, words: Words, *, settled: bool = False) -> bool:
     """Whether an entry of the allowlist is the beginning of a command."""
     wanted = words_of(entry)
     if wanted and wanted[-1] == ANY_WORDS:
         return _begins(wanted[:-1], words, open_end=True)
-    return _begins(wanted, words)
+    return any(_begins(wanted, form, open_end=settled) for form in _forms(words))
 
 
-def pattern_covers(pattern: Sequence[str], words: Words) -> bool:
+def pattern_covers(pattern: Sequence[str], words: Words, *, settled: bool = False) -> bool:
     """Whether a command surely fits a pattern.
 
-    A word that nobody knows may be any option of the program, so it fits only a pattern that ends in `**`.
+    A word that nobody knows may be any option of the program, so it fits only a pattern that ends in `**`, unless the
+    command is settled: then it only names what the command looks at.
     """
     if pattern and pattern[-1] == ANY_WORDS:
         return _begins(pattern[:-1], words, wild=True, open_end=True)
     if pattern and pattern[-1] == END:
         return len(words) == len(pattern) - 1 and _begins(pattern[:-1], words, wild=True)
-    return _begins(plain_pattern(pattern), words, wild=True)
+    wanted = plain_pattern(pattern)
+    return any(_begins(wanted, form, wild=True, open_end=settled) for form in _forms(words))
+
+
+_SHOWING = frozenset({"--no-pager", "-P", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs"})
+
+
+def _forms(words: Words) -> Iterator[Words]:
+    """A command as it is, and without options before its verb that change nothing but how or where it looks."""
+    yield words
+    if not words or words[0] is None or program_name(words[0]) != "git":
+        return
+    index = 1
+    while index < len(words):
+        if words[index] in _SHOWING:
+            index += 1
+        elif words[index] == "-C" and index + 1 < len(words) and stays_inside(words[index + 1]):
+            index += 2
+        else:
+            break
+    if index > 1:
+        yield (words[0], *words[index:])
+
+
+def stays_inside(path: str | None) -> bool:
+    """Whether a path is one below where it is seen from, by its name."""
+    return bool(path) and not path.startswith(("/", "~", "-")) and ".." not in path.split("/")
+
+
+_BUILT_IN = frozenset({"cd", "echo", "printf", "true", "false", ":", "test", "[", "pwd", "break", "continue", "exit"})
+
+
+def needs_no_rule(command: SimpleCommand, facts: Facts) -> bool:
+    """Whether a command of the shell itself does nothing but help those around it to look at something.
+
+    It prints, tests, or goes to a directory below; in a line that could do any harm it is a part like all others.
+    """
+    if facts.risk.level != "low" or not command.words or command.words[0] not in _BUILT_IN:
+        return False
+    if command.words[0] != "cd":
+        return command.settled
+    return len(command.words) == 2 and stays_inside(command.words[1]) and stays_inside(facts.directory or ".")
 
 
 def plain_pattern(pattern: Sequence[str]) -> Sequence[str]:

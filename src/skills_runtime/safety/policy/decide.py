@@ -15,6 +15,8 @@ from skills_runtime.safety.policy.commands import (
     entry_covers,
     entry_may_match,
     is_elsewhere,
+    moves,
+    needs_no_rule,
     pattern_covers,
     pattern_may_match,
     places_of,
@@ -128,9 +130,12 @@ def covers_host(rule: Rule, host: str, facts: Facts, base: Anchor) -> bool:
 
 def _is_command(rule: Rule, command: SimpleCommand, facts: Facts) -> bool:
     """Whether a command fits; a pattern that says how it ends means the command as it is, from the top of the tree."""
-    changed = bool(facts.variables) or facts.directory not in ("", ".", "./")
+    elsewhere = facts.directory not in ("", ".", "./") or any(
+        moves(one) for one in facts.commands if one is not command
+    )
+    changed = bool(facts.variables) or elsewhere
     patterns = (pattern for pattern in rule.command if not (changed and pattern[-1:] == (END,)))
-    return any(pattern_covers(pattern, command.words) for pattern in patterns)
+    return any(pattern_covers(pattern, command.words, settled=command.settled) for pattern in patterns)
 
 
 def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
@@ -281,9 +286,13 @@ def _parts(facts: Facts, rules: Rules, allowlist: Iterable[str], given: Iterable
 
     seen = False
     for command in facts.commands:
-        entry = next((entry for entry in entries if entry_covers(entry, command.words)), None)
+        covered = (one for one in entries if entry_covers(one, command.words, settled=command.settled))
+        entry = next(covered, None)
         listed = "" if entry is None else f"safety.allowlist: {entry}"
-        yield part("command", command.text, lambda rule, one=command: covers_command(rule, one, facts, base), listed)
+        found = part("command", command.text, lambda rule, one=command: covers_command(rule, one, facts, base), listed)
+        if not found.allowed_by and needs_no_rule(command, facts):
+            found = Part(kind="command", text=command.text, allowed_by=BUILT_IN)
+        yield found
         seen = True
     for path in facts.writes:
         nowhere = BUILT_IN if path in NOWHERE else ""

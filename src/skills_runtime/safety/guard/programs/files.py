@@ -44,7 +44,7 @@ def writers(call: Call) -> None:
 
 
 def judge_written(call: Call, word: Word) -> None:
-    """Judge one path that is written by a program."""
+    """Judge one path that is written by a program which is there to write."""
     if word.shape in ("-", "/dev/null", "/dev/stdout", "/dev/stderr"):
         return
     if word.built:
@@ -53,10 +53,26 @@ def judge_written(call: Call, word: Word) -> None:
     call.worsen(level, reason, word)
 
 
+_VALUED = {"uniq": "fsw", "xxd": "cgloRns"}
+"""Short options that have a value."""
+
+
 def second_operand(call: Call) -> None:
     """Programs that read their first operand and write their second."""
-    for word in call.operands()[1:2]:
-        judge_written(call, word)
+    operands: list[Word] = []
+    index, ended = 0, False
+    while index < len(call.args):
+        word = call.args[index]
+        if ended or not word.option:
+            operands.append(word)
+        elif not word.shape.startswith("--"):
+            index += word.shape[-1] in _VALUED[call.name] and len(word.shape) == 2
+        ended = ended or word.shape == "--" or (call.name == "xxd" and not word.option)
+        index += 1
+    for word in operands[1:]:
+        call.write(word)
+    if operands and operands[0].several:
+        call.worsen("medium", "may write a file that it is to read", operands[0])
 
 
 def dd(call: Call) -> None:
@@ -68,7 +84,7 @@ def dd(call: Call) -> None:
             if target.shape.startswith("/dev/") and target.shape != "/dev/null":
                 call.worsen("high", "destroys a disk or a file system", word)
             else:
-                judge_written(call, target)
+                call.write(target)
         elif word.shape.startswith("if=/dev/") and not re.match(r"if=/dev/(?:u?random|zero|null)$", word.shape):
             call.worsen("high", "reads a disk or a file system", word)
         elif HOLE in word.shape:

@@ -1,11 +1,12 @@
 """`git`: mostly harmless, with many doors to other programs."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.paths import reading
 from skills_runtime.safety.guard.programs.files import deleting
+from skills_runtime.safety.guard.programs.options import values_of
 from skills_runtime.safety.guard.words import Word, names
 
 _READS = names(
@@ -33,6 +34,7 @@ _HARMLESS_KEYS = re.compile(
     r"|fetch\.prune|gc\.auto|column\.\w+|format\.pretty|versionsort\.\w+|blame\.\w+",
     re.IGNORECASE,
 )
+_CONNECTS = names("ls-remote")
 _PLACES = names("clone init worktree archive bundle format-patch mv checkout-index submodule bugreport diagnose rm")
 """Their operands are places that are written."""
 _EXEC_OPTIONS = names(
@@ -50,22 +52,17 @@ _VALUED = names(
 
 def git(call: Call) -> None:
     """Judge one use of git."""
-    index, args = 0, call.args
-    while index < len(args) and args[index].option:
-        word = args[index]
-        attached = "=" in word.shape or (word.shape[:2] in ("-C", "-c") and len(word.shape) > 2)
-        _global(call, word, args[index + 1] if not attached and index + 1 < len(args) else word)
-        index += 1 if attached or word.option not in _VALUED else 2
+    args = call.args
+    for word, value in _globals(args):
+        _global(call, word, value)
+    index = _verb_index(args)
     if index >= len(args):
         return
     verb, rest = args[index], args[index + 1 :]
     if verb.value is None:
         call.puzzle("what git is to do is only known when it runs", verb)
         return
-    if verb.value in _CHANGES and not _only_lists(verb.value, rest):
-        call.worsen("medium", "changes a repository", verb)
-    elif verb.value not in _READS and verb.value not in _CHANGES:
-        call.puzzle("git may know this word by an alias", verb)
+    _judge_verb(call, verb, verb.value, rest)
     _options(call, verb.value, rest)
     for word in rest:
         if re.match(r"(?:ext|fd)::", word.shape) or "::" in word.shape.split("/", 1)[0]:
@@ -76,21 +73,77 @@ def git(call: Call) -> None:
         judge(call, rest)
 
 
+def _judge_verb(call: Call, verb: Word, name: str, rest: list[Word]) -> None:
+    if (name in _CHANGES and not _only_lists(name, rest)) or _changes_after_all(name, rest):
+        call.worsen("medium", "changes a repository", verb)
+    elif name in _CONNECTS:
+        call.worsen("medium", "fetches from or sends to the network", verb)
+    elif name not in _READS and name not in _CHANGES:
+        call.puzzle("git may know this word by an alias", verb)
+
+
+def _globals(args: list[Word]) -> Iterator[tuple[Word, Word]]:
+    """The options before the word that says what git is to do, with their values."""
+    index = 0
+    while index < len(args) and args[index].option:
+        word = args[index]
+        attached = "=" in word.shape or (word.shape[:2] in ("-C", "-c") and len(word.shape) > 2)
+        yield word, args[index + 1] if not attached and index + 1 < len(args) else word
+        index += 1 if attached or word.option not in _VALUED else 2
+
+
+def _verb_index(args: list[Word]) -> int:
+    """Where the word stands that says what git is to do."""
+    before = list(_globals(args))
+    return sum(1 if value is word or word.option not in _VALUED else 2 for word, value in before)
+
+
+def read_verb(call: Call) -> Word | None:
+    """The word that says what git is to do, where that only reads, whatever names and revisions follow."""
+    index = _verb_index(call.args)
+    verb = call.args[index] if index < len(call.args) else None
+    rest = call.args[index + 1 :]
+    if verb is None or verb.value not in _READS - _CONNECTS or _changes_after_all(verb.value or "", rest):
+        return None
+    return verb if verb.value not in ("reflog", "interpret-trailers", "help") else None
+
+
+def _changes_after_all(verb: str, rest: list[Word]) -> bool:
+    """Whether a word that mostly looks at something is used to change it."""
+    shapes = [word.shape for word in rest]
+    if verb == "reflog":
+        return bool(shapes) and shapes[0] in ("expire", "delete", "drop", "write")
+    if verb == "fsck":
+        return any(shape.startswith("--lo") for shape in shapes)
+    if verb == "interpret-trailers":
+        return any(shape.startswith("--in") for shape in shapes)
+    return verb == "help" and any(re.match(r"-[wim]|--(?:web|info|man)", shape) for shape in shapes)
+
+
+_LISTING_OPTION = re.compile(
+    r"-[avrlin]+\d*|--(?:list|all|remotes|show-current|verbose|ignore-case|column|no-column|color|no-color|abbrev)(?:=\S*)?"
+    r"|--(?:sort|format|contains|no-contains|merged|no-merged|points-at)(?:=\S+)?"
+)
+_LISTING_MODE = re.compile(r"-[avr]*l[avr]*|--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=\S+)?")
+
+
 def _only_lists(verb: str, rest: list[Word]) -> bool:
     """Whether a word that mostly changes something is used to look at it."""
     given = " ".join(word.shape for word in rest)
     if verb in ("branch", "tag"):
-        return bool(
-            re.fullmatch(
-                r"(?:(?:-[avrl]+|--(?:list|all|remotes|show-current|verbose|merged|no-merged|sort=\S+))(?: |$))*", given
-            )
-        )
+        options = [word.shape for word in rest if word.option]
+        if any(word.loose for word in rest) or not all(map(_LISTING_OPTION.fullmatch, options)):
+            return False
+        return len(options) == len(rest) or any(map(_LISTING_MODE.fullmatch, options))
     if verb == "remote":
-        return bool(re.fullmatch(r"(?:-v|--verbose|show \S+|get-url \S+)?", given))
+        return bool(re.fullmatch(r"(?:-v|--verbose|get-url \S+)?", given))
     if verb in ("stash", "worktree", "notes"):
         return bool(re.match(r"(?:list|show)\b", given))
     if verb == "config":
-        return bool(re.match(r"(?:--(?:global|local) )?(?:--get\S*|--list|-l|get|list)\b", given))
+        reads = re.match(
+            r"(?:--(?:global|local|system|show-origin|show-scope) )*(?:--get\S*|--list|-l|get|list)\b", given
+        )
+        return reads is not None and not re.search(r"(?:^| )(?:-e\b|--(?:e|uns|add|rep|ren|rem))", given)
     return verb in ("submodule", "bisect", "lfs") and bool(re.match(r"(?:status|log|ls-files)\b", given))
 
 
@@ -121,8 +174,19 @@ def _options(call: Call, verb: str, rest: list[Word]) -> None:
     if verb in _PLACES:
         for word in rest:
             call.judged(deleting(word.shape.rpartition("=")[2]), word)
-    for value in (*call.long("output"), *call.long("output-directory")):
-        call.worsen(*writing(value.shape), value)
+    for option in _WRITES.get(verb, ("--output",)):
+        for value in values_of(Call(call.opener, call.script, [call.words[0], *rest], call.scene, call.name), option):
+            call.write(value)
+
+
+_WRITES = {
+    "archive": ("-o", "--output"),
+    "bugreport": ("-o", "--output-directory"),
+    "diagnose": ("-o", "--output-directory"),
+    "fast-export": ("--export-marks",),
+    "format-patch": ("-o", "--output-directory", "--output"),
+}
+"""Options that name a file to write, of commands that have others than all those which show differences."""
 
 
 def _push(call: Call, rest: list[Word]) -> None:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.paths import reading, writing
+from skills_runtime.safety.guard.paths import reading
 from skills_runtime.safety.guard.programs.shells import fed, script_file
 from skills_runtime.safety.guard.words import Word, plain_word
 
@@ -121,26 +121,39 @@ def module(call: Call, word: Word | None, rest: list[Word]) -> None:
         call.worsen("medium", "runs a module", word)
 
 
-_AWK_RUNS = re.compile(r"system|getline|\||@load|@include|close\(|fflush\(|-f\b")
+_AWK_RUNS = re.compile(r"system|getline|\||@|close\(|fflush\(|-f\b")
+_AWK_FLAG = re.compile(r"-[bcnrkPSt]+|--(?:posix|re-interval|csv|sandbox|version|characters-as-bytes|traditional|lint)")
+_AWK_VALUE = re.compile(r"-[Fv]|--(?:field-separator|assign)(?:=|$)")
+_AWK_CODE = re.compile(r"-e|--source(?:=|$)")
 
 
 def awk(call: Call) -> None:
     """`awk`: a language of its own, harmless as long as it only prints."""
-    index, args, program = 0, call.args, None
-    while index < len(args) and args[index].option:
-        option = args[index].shape
-        if re.match(r"-[flDEiop]|--(?:file|load|exec|include|inplace|debug|profile|dump)", option):
-            call.puzzle("runs a file of code", args[index])
-        index += 2 if option in ("-F", "-v", "-f", "-i", "-l", "-e", "-E") else 1
-        if option in ("-e", "--source"):
-            program = args[index - 1] if index - 1 < len(args) else None
-    program = program or (args[index] if index < len(args) else None)
-    if program is None or program.value is None:
-        call.puzzle("runs code that is only known when it runs", program, "high")
-    elif _AWK_RUNS.search(program.value.replace("||", "")):
-        call.puzzle("runs other programs from its code", program, "high")
-    elif 0 <= program.value.find("print") < program.value.rfind(">"):
-        call.puzzle("writes files from its code", program)
+    index, args = 0, call.args
+    codes: list[Word | None] = []
+    while index < len(args) and args[index].option and args[index].shape != "--":
+        word = args[index]
+        if (known := _AWK_CODE.match(word.shape) or _AWK_VALUE.match(word.shape)) is not None:
+            attached = len(word.shape) > known.end() or known[0].endswith("=")
+            value = word.after(known.end()) if attached else next(iter(args[index + 1 : index + 2]), None)
+            if _AWK_CODE.match(word.shape):
+                codes.append(value)
+            index += 1 if attached else 2
+            continue
+        if not _AWK_FLAG.fullmatch(word.shape):
+            call.puzzle("runs a file of code", word)
+            index += word.shape in ("-f", "-i", "-l", "-E", "-W")
+        index += 1
+    if not codes:
+        index += index < len(args) and args[index].shape == "--"
+        codes.append(args[index] if index < len(args) else None)
+    for program in codes:
+        if program is None or program.value is None:
+            call.puzzle("runs code that is only known when it runs", program, "high")
+        elif _AWK_RUNS.search(program.value.replace("||", "")):
+            call.puzzle("runs other programs from its code", program, "high")
+        elif 0 <= program.value.find("print") < program.value.rfind(">"):
+            call.puzzle("writes files from its code", program)
 
 
 _SED_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/I?)"
@@ -155,28 +168,48 @@ _SED_STEP = re.compile(
 """One step of a script that neither runs nor writes anything."""
 
 
+_SED_SHORT = re.compile(r"-[nErsuzb]*(?:([eil])(.*))?", re.DOTALL)
+_SED_LONG = re.compile(
+    r"--(?:quiet|silent|debug|regexp-extended|separate|unbuffered|null-data|posix|sandbox|binary|follow-symlinks|help"
+    r"|version|in-\w*(?:=.*)?|line-length=\d+|)"
+)
+
+
 def sed(call: Call) -> None:
     """`sed`: editing text, in place or not; its language can also run programs and write files."""
-    scripts: list[Word] = []
-    operands: list[Word] = []
-    expecting = False
-    for word in call.args:
-        if expecting:
-            scripts.append(word)
-        elif word.shape.startswith("--expression="):
-            scripts.append(word.after(len("--expression=")))
-        elif re.match(r"-[nErsuz]*f|--(?:file|expression)", word.shape):
-            call.puzzle("runs a file of code", word)
-        elif not word.option:
-            operands.append(word)
-        expecting = not expecting and bool(re.fullmatch(r"-[nErsuz]*e", word.shape))
-    if not scripts:
-        scripts, operands = operands[:1], operands[1:]
+    scripts, operands, in_place = _sed_words(call)
     for script in scripts:
         _sed_script(call, script)
-    in_place = call.has("in-place") or any(re.match(r"-[nErsuz]*i", word.shape) for word in call.args)
+    for word in operands if in_place else ():
+        call.write(word)
     for word in operands:
-        call.judged(writing(word.shape) if in_place else reading(word.shape), word)
+        call.judged(reading(word.shape), word)
+    if in_place:
+        call.worsen("medium", "changes files")
+
+
+def _sed_words(call: Call) -> tuple[list[Word], list[Word], bool]:
+    """The scripts, the files, and whether these are changed."""
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    index, in_place = 0, call.has("in-place")
+    while index < len(call.args):
+        word = call.args[index]
+        index += 1
+        short = _SED_SHORT.fullmatch(word.shape)
+        if word.shape == "--expression" or (short and short[1] in ("e", "l") and not short[2]):
+            scripts += [] if short and short[1] == "l" else call.args[index : index + 1]
+            index += 1
+        elif word.shape.startswith("--expression="):
+            scripts.append(word.after(len("--expression=")))
+        elif short and short[1] == "e":
+            scripts.append(word.after(short.start(2)))
+        elif not word.option:
+            operands.append(word)
+        elif not short and not _SED_LONG.fullmatch(word.shape):
+            call.puzzle("runs a file of code", word)
+        in_place = in_place or bool(short and short[1] == "i")
+    return (scripts, operands, in_place) if scripts else (operands[:1], operands[1:], in_place)
 
 
 def _sed_script(call: Call, word: Word) -> None:

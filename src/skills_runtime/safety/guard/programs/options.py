@@ -7,6 +7,7 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
+from skills_runtime.safety.guard.known_programs import MEDIUM
 from skills_runtime.safety.guard.paths import writing
 from skills_runtime.safety.guard.words import Word, names
 
@@ -25,8 +26,20 @@ _RISKY: tuple[tuple[str, str, Level, str], ...] = (
     ("ag", "--pager", "high", _RUNS),
     ("ack", "--pager", "high", _RUNS),
     ("ack", "--ackrc", "high", _CONFIG),
-    ("bat", "--pager", "high", _RUNS),
+    ("ack", "--output", "high", _CODE),
+    ("bat", "--pager --lessopen", "high", _RUNS),
+    ("bat", "--generate-config-file --build --clear", "medium", "changes files"),
+    ("cloc", "--extract-with", "high", _RUNS),
+    ("cloc", "--config --strip-comments --strip-str-comments --unicode", "medium", _CONFIG),
+    ("diff3", "--diff-program", "high", _RUNS),
+    ("getconf", "-v", "high", _RUNS),
+    ("nm", "--plugin", "high", _CODE),
+    ("objdump", "--plugin", "high", _CODE),
+    ("size", "--plugin", "high", _CODE),
     ("sort", "--compress-program", "high", _RUNS),
+    ("tree", "-R", "medium", _FILE),
+    ("ptx", "-G --traditional", "medium", _FILE),
+    ("file", "-C --compile", "medium", _FILE),
     ("split", "--filter", "high", _RUNS),
     ("tar", "--checkpoint-action --to-command --use-compress-program --info-script --new-volume-script", "high", _RUNS),
     ("tar", "--rsh-command --rmt-command -I -F", "high", _RUNS),
@@ -46,16 +59,40 @@ _RISKY: tuple[tuple[str, str, Level, str], ...] = (
     ("man", "-P --pager -H --html", "high", _RUNS),
     ("man", "-C", "high", _CONFIG),
     ("pytest", "-p", "medium", _CODE),
-    ("pytest", "-c --rootdir --confcutdir", "medium", _CONFIG),
+    ("pytest", "-c --config-file --rootdir --confcutdir -o --override-ini --cov-config", "medium", _CONFIG),
     ("pytest", "--pastebin", "high", _SENDS),
     ("pytest", "--pdbcls", "high", _CODE),
     ("pytest", "--debug-wrapper", "high", _RUNS),
+    ("pytest", "--cov-report --debug", "medium", _FILE),
+    ("pytest", "--snapshot-update --inline-snapshot --store-durations --cache-clear", "medium", "changes files"),
     ("pylint", "--init-hook --load-plugins", "high", _CODE),
     ("pylint", "--rcfile", "medium", _CONFIG),
     ("flake8", "--config --append-config", "medium", _CONFIG),
     ("mypy", "--python-executable", "high", _RUNS),
-    ("mypy", "--config-file", "medium", _CONFIG),
+    ("mypy", "--config-file --shadow-file --custom-typeshed-dir", "medium", _CONFIG),
     ("mypy", "--install-types", "medium", "installs software, which may run code"),
+    ("pyright", "-p --project --pythonpath --venvpath --venv-path --typeshedpath --typeshed-path", "medium", _CONFIG),
+    ("pyright", "--createstub --writebaseline", "medium", "changes files"),
+    ("cargo", "--config -Z", "medium", _CODE),
+    ("cargo", "--manifest-path", "medium", _CONFIG),
+    ("go", "-vettool -toolexec -exec -overlay -modfile", "medium", _CODE),
+    ("eslint", "--rulesdir --plugin --parser --resolve-plugins-relative-to -f --format", "medium", _CODE),
+    ("eslint", "-c --config", "medium", _CONFIG),
+    ("prettier", "--plugin --plugin-search-dir", "medium", _CODE),
+    ("prettier", "--config", "medium", _CONFIG),
+    (
+        "npm",
+        "--script-shell --node-options --globalconfig --userconfig --shell --editor --git --prefix",
+        "medium",
+        _CODE,
+    ),
+    ("ruff", "--config", "medium", _CONFIG),
+    ("tsc", "-p --project -b --build --plugins", "medium", _CONFIG),
+    ("make", "-f --file --makefile -I --include-dir", "medium", _CONFIG),
+    ("jest", "-c --config --setupFilesAfterEach --globalSetup --testRunner --transform", "medium", _CODE),
+    ("vitest", "-c --config --reporter", "medium", _CODE),
+    ("coverage", "--rcfile", "medium", _CONFIG),
+    ("black", "--config", "medium", _CONFIG),
     ("curl", "-T --upload-file", "high", _SENDS),
     ("curl", "-K --config", "high", _CONFIG),
     ("curl", "--engine", "high", _CODE),
@@ -77,26 +114,38 @@ _RISKY: tuple[tuple[str, str, Level, str], ...] = (
     ("enable", "-n", "medium", _NAMES),
     ("nmap", "--script", "high", _CODE),
     ("nmap", "-iL", "medium", _CONFIG),
-    ("history", "-c -d -w", "high", _WIPES),
+    ("history", "-c -d -w -a", "high", _WIPES),
     ("history", "-r", "medium", _CONFIG),
     ("mapfile", "-C", "high", _RUNS),
     ("readarray", "-C", "high", _RUNS),
     ("complete", "-C", "high", _RUNS),
     ("complete", "-F", "medium", _RUNS),
-    ("compgen", "-C -F", "high", _RUNS),
+    ("compgen", "-C -F -W", "high", _RUNS),
     ("less", "-k --lesskey", "high", _CONFIG),
     ("less", "-o -O", "medium", _FILE),
-    ("yq", "-i --inplace", "medium", "changes files"),
+    ("yq", "-i --inplace -s --split-exp --split-exp-file", "medium", "changes files"),
+    ("lsof", "-D", "medium", _FILE),
 )
 """A program, its options, and what they mean."""
 
 _WRITES: dict[str, str] = {
-    "sort": "-o --output",
+    "sort": "-o --output -T --temporary-directory",
     "tree": "-o",
     "iconv": "-o --output",
     "curl": "-o --output --output-dir -D --dump-header -c --cookie-jar --trace --stderr",
     "wget": "-O --output-document -P --directory-prefix -o --output-file -a --append-output",
-    "pytest": "--junitxml --junit-xml --log-file --basetemp --resultlog --report-log --cov-report",
+    "pytest": "--junitxml --junit-xml --log-file --basetemp --resultlog --report-log --html --csv",
+    "mypy": "--cache-dir --junit-xml --any-exprs-report --cobertura-xml-report --html-report --linecount-report "
+    "--linecoverage-report --lineprecision-report --txt-report --xml-report --xslt-html-report --xslt-txt-report",
+    "pylint": "--output",
+    "flake8": "--output-file",
+    "cloc": "--out --report-file --write-lang-def --found --ignored --counted --sql",
+    "eslint": "-o --output-file --cache-location --cache-file",
+    "ruff": "-o --output-file --cache-dir",
+    "cargo": "--target-dir --out-dir --artifact-dir",
+    "go": "-o -coverprofile -cpuprofile -memprofile -trace -outputdir",
+    "tsc": "--outFile --outDir --declarationDir --tsBuildInfoFile --generateTrace --generateCpuProfile",
+    "coverage": "-o --data-file",
     "tar": "-C --directory -f --file",
     "unzip": "-d",
     "gcc": "-o",
@@ -117,6 +166,20 @@ _WRITES: dict[str, str] = {
 """Options whose value is a file that is written."""
 
 
+_SAME = {
+    "py.test": "pytest",
+    "basedpyright": "pyright",
+    "ripgrep": "rg",
+    "gmake": "make",
+    "g++": "gcc",
+    "clang++": "gcc",
+}
+"""Other names of programs with the same options."""
+_HARMLESS = {"pytest": names("--pdb --cov"), "py.test": names("--pdb --cov")}
+"""Whole options that are the beginning of others."""
+_SINGLE = names("go openssl")
+"""Programs whose long options begin with one dash."""
+
 OPTIONS: dict[str, list[tuple[str, Level | None, str]]] = {}
 """What each option of a program means; without a level it names a file that is written."""
 for _program, _options, _level, _reason in (
@@ -124,14 +187,22 @@ for _program, _options, _level, _reason in (
     *((program, named, None, "") for program, named in _WRITES.items()),
 ):
     OPTIONS.setdefault(_program, []).extend((option, _level, _reason) for option in _options.split())
+OPTIONS.update({_program: OPTIONS[_other] for _program, _other in _SAME.items()})
 
 
 def judge_options(call: Call) -> None:
-    """Look for options that run something, load something, send something or write somewhere."""
+    """Look for options that run something, load something, send something or write somewhere.
+
+    What an option writes is a write, like that of a redirection. A program that is there to change files is allowed to
+    by its name, and only where it does so matters.
+    """
+    changes = MEDIUM.get(call.name) == "changes files" and call.name not in ("ruff", "black")
     for option, level, reason in OPTIONS.get(call.name, ()):
         for value in values_of(call, option):
             if level is not None:
                 call.worsen(level, reason, value)
+            elif not changes:
+                call.write(value)
             elif value.shape not in ("-", "/dev/null", "/dev/stdout"):
                 call.worsen(*writing(value.shape), value)
 
@@ -139,12 +210,20 @@ def judge_options(call: Call) -> None:
 def values_of(call: Call, option: str) -> list[Word]:
     """The values given to an option, in any spelling; the option itself when it stands alone."""
     if option.startswith("--"):
-        return list(call.long(option[2:]))
-    if len(option) > 2 or not option.startswith("-"):
-        return [word.after(len(option)) for word in call.args if word.shape.startswith(option)]
+        harmless = _HARMLESS.get(call.name, frozenset[str]())
+        return [value for given, value in call.long_options(option[2:]) if given not in harmless]
     found: list[Word] = []
+    whole = len(option) > 2 or not option.startswith("-") or call.name in _SINGLE
     for index, word in enumerate(call.args):
         shape = word.shape
+        if whole:
+            if shape == option and not option.endswith("="):
+                found.append(call.args[index + 1] if index + 1 < len(call.args) else word)
+            elif shape.startswith(f"{option}="):
+                found.append(word.after(len(option) + 1))
+            elif shape.startswith(option) and call.name not in _SINGLE:
+                found.append(word.after(len(option)))
+            continue
         if not word.option or shape.startswith("--") or option[1] not in shape:
             continue
         position = shape.index(option[1])

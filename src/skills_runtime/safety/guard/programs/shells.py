@@ -7,6 +7,7 @@ import msgspec
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.known_programs import risk_of_variable
 from skills_runtime.safety.guard.paths import writing
+from skills_runtime.safety.guard.programs.options import judge_options, values_of
 from skills_runtime.safety.guard.programs.wrappers import is_assignment
 from skills_runtime.safety.guard.words import Word, names, plain_word
 
@@ -141,6 +142,49 @@ def declare(call: Call) -> None:
             call.puzzle("hands a function on to other programs", word)
         elif word.value is None and word.built:
             call.puzzle("an argument is only known when it runs", word)
+
+
+_NAMED_BY = {"printf": "v", "wait": "p"}
+"""Builtins that set the variable which this option names; of the others the operands are variables."""
+
+
+def setter(call: Call) -> None:
+    """`read`, `printf -v` and their like: variables that get a value nobody has seen."""
+    judge_options(call)
+    option = _NAMED_BY.get(call.name)
+    if option is None:
+        for word in call.operands():
+            call.judged(risk_of_variable(word.shape, None), word)
+        return
+    first = call.args[0] if call.args else None
+    if first is None or (not first.option and not (first.loose and call.name == "printf")):
+        return
+    for word in values_of(call, f"-{option}"):
+        call.judged(risk_of_variable(word.shape, None), word)
+        if word.value is None:
+            call.puzzle("sets a variable whose name is only known when it runs", word)
+    if first.loose:
+        call.puzzle("an argument may turn out to be an option", first)
+
+
+_TEST_BINARY = re.compile(r"==?|!=|=~|[<>]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)")
+
+
+def test(call: Call) -> None:
+    """`test`: a word in it may be evaluated."""
+    if word := evaluated_word(call.args):
+        call.puzzle("a test may evaluate what is only known when it runs", word)
+
+
+def evaluated_word(words: list[Word]) -> Word | None:
+    """The unknown word of a test that stands, or may come to stand, behind `-v`: what is there is evaluated."""
+    for index, word in enumerate(words):
+        before = words[index - 1].shape if index else ""
+        after = words[index + 1].shape if index + 1 < len(words) else ""
+        leads = word.loose and not before and bool(after) and not _TEST_BINARY.fullmatch(after)
+        if word.built and (before in ("-v", "-R") or word.several or leads):
+            return word
+    return None
 
 
 def unset(call: Call) -> None:

@@ -67,6 +67,7 @@ def unknown(call: Call) -> None:
 
 def installer(call: Call) -> None:
     """Package managers: installing is running somebody's code."""
+    judge_options(call)
     shapes = [word.shape for word in call.args if not word.option]
     verb = shapes[0] if shapes else ""
     if verb in (
@@ -129,6 +130,8 @@ _ROWS: tuple[tuple[str, Judge], ...] = (
     ("alias", shells.alias),
     ("declare typeset export readonly local", shells.declare),
     ("unset", shells.unset),
+    ("read mapfile readarray getopts wait printf", shells.setter),
+    ("test", shells.test),
     ("shopt", shells.shopt),
     ("umask ulimit", shells.umask),
     ("cd pushd", shells.cd),

@@ -6,8 +6,7 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import risk_of_variable
-from skills_runtime.safety.guard.paths import writing
+from skills_runtime.safety.guard.known_programs import PLAIN, risk_of_variable
 from skills_runtime.safety.guard.programs.options import judge_options
 from skills_runtime.safety.guard.words import HOLE, Word, names, unknown_word
 
@@ -187,6 +186,11 @@ WRAPPERS: dict[str, Wrapper] = {
 }
 
 
+def is_wrapper(name: str) -> bool:
+    """Whether a program runs the command in its words, which is judged by itself."""
+    return name in WRAPPERS or name in ("env", "genv", "xargs", "gxargs")
+
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
@@ -226,7 +230,7 @@ def unwrap(wrapper: Wrapper, args: list[Word]) -> Unwrapped:
         elif wrapper.assigns and "=" in word.shape:
             assignments.append(word)
             index += 1
-        elif word.several or operands == 0:
+        elif word.several or word.loose or operands == 0:
             break
         else:
             operands -= 1
@@ -298,8 +302,9 @@ def wrapper(call: Call) -> None:
     grammar = WRAPPERS[call.name]
     if grammar.level != "low":
         call.worsen(grammar.level, grammar.reason)
-    judge_options(call)
     opened = unwrap(grammar, call.args)
+    own = len(call.words) - len(opened.rest)
+    judge_options(Call(call.opener, call.script, call.words[:own], call.scene, call.name))
     assignments(call, opened.assignments)
     if not opened.understood:
         call.puzzle("the options of a wrapper are not understood", opened.rest[0])
@@ -364,7 +369,8 @@ def xargs(call: Call) -> None:
         return
     if opened.nothing_runs:
         return
-    call.worsen("medium", "runs a command for whatever it is fed")
+    if not _only_looks(opened.rest):
+        call.worsen("medium", "runs a command for whatever it is fed")
     feed = call.scene.feed() if call.scene.feed else None
     found = feed is not None and bool(feed.programs) and all(name in _LISTING for name in feed.programs)
     replaced = _replacement(call)
@@ -372,6 +378,11 @@ def xargs(call: Call) -> None:
     if not replaced and words:
         words.append(unknown_word(start=words[-1].start, end=words[-1].end, built=not found, several=True))
     call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
+
+
+def _only_looks(words: list[Word]) -> bool:
+    """Whether a command only looks, whatever arguments are added to it."""
+    return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
 
 
 def _replacement(call: Call) -> str:
@@ -388,7 +399,8 @@ def _filled(word: Word, replaced: str, *, built: bool) -> Word:
     if not replaced or replaced not in word.shape:
         return word
     shape = word.shape.replace(replaced, HOLE)
-    return msgspec.structs.replace(word, value=None, shape=shape, built=built or shape != HOLE)
+    loose = built or not shape.startswith(("/", "."))
+    return msgspec.structs.replace(word, value=None, shape=shape, built=built or shape != HOLE, loose=loose)
 
 
 def find(call: Call) -> None:
@@ -402,7 +414,7 @@ def find(call: Call) -> None:
         elif name == "-delete":
             call.worsen("high", "deletes everything it finds", word)
         elif name in ("-fprint", "-fprint0", "-fprintf", "-fls") and index + 1 < len(args):
-            call.worsen(*writing(args[index + 1].shape), args[index + 1])
+            call.write(args[index + 1])
         elif name == "-files0-from":
             call.worsen("medium", "takes its options from a file", word)
         elif name in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -420,7 +432,8 @@ def _found(call: Call, start: int) -> int:
     if end == len(call.args):
         call.puzzle("a command has no end", call.args[start - 1])
     words = [_filled(word, "{}", built=False) for word in call.args[start:end]]
-    call.worsen("medium", "runs a command for everything it finds", call.args[start - 1])
+    if not _only_looks(words):
+        call.worsen("medium", "runs a command for everything it finds", call.args[start - 1])
     call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
     return end
 
@@ -429,8 +442,9 @@ def fd(call: Call) -> None:
     """`fd`: like `find`, with other options."""
     for index, word in enumerate(call.args):
         if word.shape in ("-x", "-X", "--exec", "--exec-batch"):
-            call.worsen("medium", "runs a command for everything it finds", word)
             words = [_filled(part, "{}", built=False) for part in call.args[index + 1 :]]
+            if not _only_looks(words):
+                call.worsen("medium", "runs a command for everything it finds", word)
             call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
             return
         if re.match(r"-[a-zA-Z]*[xX]|--exec", word.shape):

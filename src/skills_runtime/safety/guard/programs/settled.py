@@ -1,0 +1,51 @@
+"""Whether the words that only the running shell knows can change what a command does."""
+
+from skills_runtime.safety.guard.calls import Call
+from skills_runtime.safety.guard.known_programs import INERT, LISTERS, LOW, PLAIN, program_name
+from skills_runtime.safety.guard.programs.git import read_verb
+from skills_runtime.safety.guard.programs.wrappers import WRAPPERS, unwrap
+from skills_runtime.safety.guard.words import Word, names
+
+_WRITTEN_OPERANDS = names("uniq xxd ptx")
+"""What stands behind their first operand is written, or may be."""
+_SETTING = names("read mapfile readarray getopts let declare typeset export readonly local unset set printf compgen")
+"""Their operands are code, or change what follows."""
+
+
+def is_settled(call: Call) -> bool:
+    """Whether all unknown words of a command can do nothing but name what it looks at."""
+    unknown = [word for word in call.args if word.value is None]
+    if not unknown:
+        return True
+    first = call.words[0].value
+    if first is None or "/" in program_name(first):
+        return False
+    if call.name in WRAPPERS:
+        return _wraps(call, unknown)
+    if call.name == "cd":
+        return False
+    if call.name in PLAIN:
+        if call.name in INERT or call.name in LISTERS:
+            return True
+        return not any(word.built or word.given for word in unknown)
+    reads = call.name in LOW and call.name not in _WRITTEN_OPERANDS | _SETTING
+    return (reads or call.name == "find" or _is_after_verb(call, unknown)) and all(map(_is_name, unknown))
+
+
+def _is_name(word: Word) -> bool:
+    return not (word.loose or word.built or word.given or word.process)
+
+
+def _is_after_verb(call: Call, unknown: list[Word]) -> bool:
+    """Whether git reads something, and the words that are not known stand behind what it is to do."""
+    if call.name != "git":
+        return False
+    verb = read_verb(call)
+    return verb is not None and all(word.start > verb.start for word in unknown)
+
+
+def _wraps(call: Call, unknown: list[Word]) -> bool:
+    """Whether all unknown words belong to the command that is wrapped, which is looked at by itself."""
+    opened = unwrap(WRAPPERS[call.name], call.args)
+    inside = [word for word in opened.rest[1:] if word.value is None]
+    return opened.understood and opened.code is None and len(inside) == len(unknown)
