@@ -51,6 +51,7 @@ def run_command(
                 "exceeded": finished.exceeded,
                 "duration_ms": finished.duration_ms,
                 "counted": dict(finished.counted),
+                **({"removed": finished.removed} if finished.removed is not None else {}),
             }
             file.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     return _exit_code(finished, limits.wall_seconds)

@@ -126,6 +126,7 @@ class _Execution:
             survivors=self._supervised.survivors,
             exceeded=self._supervised.exceeded,
             counted=self._supervised.counted,
+            removed=self._supervised.removed,
         )
 
     def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:

@@ -91,6 +91,7 @@ class Supervised:
         self.survivors: tuple[int, ...] = ()
         self.exceeded: str | None = None
         self.counted: dict[str, int] = {}
+        self.removed: dict[str, Any] | None = None
         self.gone = False
         self._control = control
         self._writer = Writer(control.fileno())
@@ -178,9 +179,9 @@ class Supervised:
                 self._exit = code
             case {"exceeded": limit}:
                 self.exceeded = limit
-            case {"gone": survivors, "counted": counted}:
+            case {"gone": survivors, "counted": counted, "removed": removed}:
                 self.survivors = tuple(survivors)
-                self.counted = counted
+                self.counted, self.removed = counted, removed
                 self.gone = True
             case {"failed": step, "errno": number}:
                 command = self._start.command

@@ -47,6 +47,54 @@ for number in range(12):
     os.posix_fallocate(files[-1], 0, 8 << 20); time.sleep(0.06)
 time.sleep(0.5); reached()
 """
+RESERVED = """
+import fcntl
+path = 'file.txt' if existing else 'reserved'
+file = os.open(path, os.O_RDWR | os.O_CREAT)
+ways = [lambda: libc.fallocate(file, 1, ctypes.c_long(0), ctypes.c_long(64 << 20))]
+for request in (0x40305828, 0x4030582A, 0x40305839):
+    ways.append(lambda: fcntl.ioctl(file, request, struct.pack('=hh4xqqiI16x', 0, 0, 0, 64 << 20, 0, 0)))
+for way in ways:
+    try:
+        if way() == 0: reached()
+        elif ctypes.get_errno() != errno.EOPNOTSUPP: print('REFUSED OTHERWISE', ctypes.get_errno())
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP: print('REFUSED OTHERWISE', error)
+if os.fstat(file).st_blocks > 1000: reached('blocks')
+"""
+FLOOD = """
+os.mkdir('made')
+for number in range(4000):
+    with open(f'made/{number}', 'wb') as file: file.write(bytes(1 << 20))
+"""
+LARGE = "with open('large', 'wb', buffering=0) as file:\n  while True: file.write(bytes(1 << 20))"
+MANY = "for number in range(100_000): open(f'{number}', 'w').close()"
+REPLACED = """
+data = bytes(8 << 20)
+with open('draft', 'wb') as file: file.write(data)
+os.rename('draft', 'file.txt')
+while True:
+    with open('draft', 'ab') as file: file.write(data)
+"""
+PROGRAMS = """
+def check(line): subprocess.run(['/bin/sh', '-ec', line], check=True, stdout=subprocess.DEVNULL)
+file = os.open('allocated', os.O_RDWR | os.O_CREAT)
+os.posix_fallocate(file, 0, 3 << 20)
+if os.fstat(file).st_size != 3 << 20: sys.exit(1)
+check('fallocate --posix -l 1M posix')
+check('dd if=/dev/zero of=zeros bs=64k count=16')
+check('cp --sparse=always zeros copy; tar cf all.tar zeros copy')
+check('mkdir project; cd project; git init -q . || true')
+import sqlite3
+for mode in ('wal', 'delete'):
+    database = sqlite3.connect(f'{mode}.db')
+    database.execute(f'pragma journal_mode={mode}')
+    database.execute('create table t(a)'); database.execute('insert into t values (zeroblob(100000))')
+    database.commit(); database.execute('vacuum'); database.close()
+import mmap
+memory = mmap.mmap(file, 3 << 20); memory[0] = 1; memory.close()
+reached()
+"""
 CLOSED = """
 os.mkdir('closed')
 files = [os.open(f'closed/{number}', os.O_RDWR | os.O_CREAT) for number in range(12)]
@@ -93,6 +141,69 @@ def test_files_without_a_name_count(arena: Arena) -> None:
 def test_files_in_a_closed_directory_count(unprivileged: Unprivileged) -> None:
     outcome = _ordinary(unprivileged, CLOSED)
     assert outcome.finished.exceeded == "disk", outcome
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_no_call_reserves_room_on_the_disk(existing: bool, arena: Arena) -> None:
+    outcome = arena.run(f"existing = {existing}\n{RESERVED}", limits=SMALL)
+    assert "REACHED" not in outcome.stdout
+    assert "REFUSED OTHERWISE" not in outcome.stdout
+    assert outcome.finished.exit_code == 0, outcome.stderr
+
+
+def test_no_call_of_an_ordinary_user_reserves_room_on_the_disk(unprivileged: Unprivileged) -> None:
+    outcome = _ordinary(unprivileged, f"existing = False\n{RESERVED}")
+    assert "REACHED" not in outcome.stdout
+    assert outcome.finished.exit_code == 0, outcome.stderr
+
+
+def test_programs_that_reserve_room_write_instead(arena: Arena) -> None:
+    outcome = arena.run(PROGRAMS)
+    assert outcome.reached, outcome.stderr
+
+
+def test_programs_of_an_ordinary_user_that_reserve_room_write_instead(unprivileged: Unprivileged) -> None:
+    outcome = unprivileged(lambda: new_arena(unprivileged.path).run(PROGRAMS))
+    assert outcome.reached, outcome.stderr
+
+
+def _size(place: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in place.rglob("*"))
+
+
+@pytest.mark.parametrize("code", [FLOOD, LARGE])
+def test_what_is_written_beyond_the_limit_is_removed(code: str, arena: Arena) -> None:
+    before = _size(arena.workspace)
+    finished = arena.run(code, limits=SMALL).finished
+    assert finished.exceeded == "disk"
+    assert finished.removed is not None
+    assert finished.removed["files"] >= 1
+    assert finished.removed["left_bytes"] == 0
+    assert _size(arena.workspace) - before <= 16 * MEBIBYTE
+    assert (arena.workspace / "file.txt").read_text() == "as it was\n"
+
+
+def test_what_an_ordinary_user_writes_beyond_the_limit_is_removed(unprivileged: Unprivileged) -> None:
+    def run() -> tuple[str | None, int]:
+        arena = new_arena(unprivileged.path)
+        before = _size(arena.workspace)
+        exceeded = arena.run(FLOOD, limits=SMALL).finished.exceeded
+        return exceeded, _size(arena.workspace) - before
+
+    exceeded, size = unprivileged(run)
+    assert exceeded == "disk"
+    assert size <= 16 * MEBIBYTE
+
+
+def test_files_beyond_their_number_are_removed(arena: Arena) -> None:
+    before = len(list(arena.workspace.rglob("*")))
+    assert arena.run(MANY, limits=SMALL).finished.exceeded == "disk"
+    assert len(list(arena.workspace.rglob("*"))) - before <= SMALL.disk_files
+
+
+def test_a_file_that_replaced_one_of_before_is_not_removed(arena: Arena) -> None:
+    assert arena.run(REPLACED, limits=SMALL).finished.exceeded == "disk"
+    assert (arena.workspace / "file.txt").stat().st_size == 8 * MEBIBYTE
 
 
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from . import process_tree
 from .control_groups import Groups
 from .placeholders import Placeholders
-from .resource_usage import INTERVAL, Watching
+from .resource_usage import Watching
 from .spawn import SpawnFailed, raw, spawn
 
 MAX_DESCRIPTORS = 3 + 8
@@ -58,6 +58,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     if request is None:
         return False
     placeholders = Placeholders()
+    watching = Watching(request["watch"])  # before anything can be written
     try:
         started = _start(request, streams, placeholders, groups)
     except SpawnFailed as error:
@@ -68,9 +69,10 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
         for stream in streams:
             os.close(stream)
     tell(control, {"started": started})
-    survivors = _Supervision(control, hearing, started=started, request=request).run(woken)
+    survivors = _Supervision(control, hearing, watching, started=started, request=request).run(woken)
     placeholders.release()
-    tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
+    removed = None if survivors else watching.remove_excess()
+    tell(control, {"gone": sorted(survivors), "counted": groups.counted(), "removed": removed})
     return not survivors
 
 
@@ -94,14 +96,20 @@ class _Supervision:
     """One command under way."""
 
     def __init__(
-        self, control: socket.socket, hearing: "Hearing", *, started: int, request: "Mapping[str, Any]"
+        self,
+        control: socket.socket,
+        hearing: "Hearing",
+        watching: Watching,
+        *,
+        started: int,
+        request: "Mapping[str, Any]",
     ) -> None:
         self._control = control
         self._hearing = hearing
         self._main = started
         self._grace: float = request["grace"]
         self._layers: int = request["layers"]
-        self._watching = Watching(request["watch"])
+        self._watching = watching
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
@@ -199,7 +207,7 @@ class _Supervision:
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return INTERVAL * 1000 if self._watching.active else None
+            return self._watching.wait_ms()
         left = self._kill_at - time.monotonic()
         if left > 0:
             return left * 1000 + 1
