@@ -1,8 +1,8 @@
 """Limits that the kernel does not keep: memory and disk are looked at now and then, so that too much is short-lived.
 
-Of memory each page is counted once, however it is
-shared: the cheap numbers come first, which can only be too large; what is exact costs the kernel a walk through every
-page. Pages of ordinary files do not count, for the kernel can drop them.
+Of memory each page is counted once, however it is shared: the cheap numbers come first, which can only be too large;
+what is exact costs the kernel a walk through every page. Pages of ordinary files do not count, for the kernel can drop
+them; buffers of sockets do.
 """
 
 import os
@@ -12,6 +12,7 @@ from math import inf
 from typing import Any
 
 from .disk_usage import BLOCK, DiskUsage, Processes, nameless_files
+from .socket_usage import sockets_use, sockets_use_at_most
 
 IN_MEMORY = "/memfd:"
 
@@ -35,7 +36,11 @@ def uses_more_than(limit: int, processes: "Sequence[int]") -> bool:
     """Whether the processes use more than this together."""
     files = {key: blocks * BLOCK for key, blocks in in_memory(processes).items()}
     held = sum(files.values())
-    if sum(_resident(process) for process in processes) + held <= limit:
+    at_most = sum(_resident(process) for process in processes) + held
+    if at_most + sockets_use_at_most(processes) <= limit:
+        return False
+    limit -= sockets_use(processes)
+    if at_most <= limit:
         return False
     used = sum(map(_used, processes))
     if used > limit or used + held <= limit:
