@@ -149,7 +149,7 @@ class Bubblewrap:
                 placeholders=tuple(map(str, findings.placeholders)) if writes else (),
                 placeholder_directories=tuple(map(str, findings.placeholder_directories)) if writes else (),
                 control_groups=groups_for(policy.limits, machine),
-                watch=watch_for(policy, machine),
+                watch=watch_for(policy, machine, (*protected_in(policy, findings), *hidden_in(policy, findings))),
                 limits=limits,
                 mounts=tuple(expected_mounts(wrapped.workspace, policy, findings.placeholder_directories)),
                 withheld=FILTER,

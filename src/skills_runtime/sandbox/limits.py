@@ -1,5 +1,8 @@
 """Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ControlGroup, KernelLimits, Watch
 from skills_runtime.sandbox.machine import Machine
@@ -56,8 +59,8 @@ def scope_variables(machine: Machine) -> dict[str, str]:
     return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if used else {}
 
 
-def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
-    """What has to be looked at while the command runs."""
+def watch_for(policy: SandboxPolicy, machine: Machine, protected: Iterable[Path] = ()) -> Watch | None:
+    """Return what has to be looked at while the command runs; it cannot write what is `protected`."""
     limits = policy.limits
     memory = None if limits_memory(machine) else limits.memory_bytes
     disk = policy.access == "write" and limits.disk_bytes is not None and limits.disk_files is not None
@@ -68,6 +71,7 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
         disk_path=str(policy.workspace) if disk else None,
         disk_bytes=limits.disk_bytes if disk else None,
         disk_files=limits.disk_files if disk else None,
+        disk_excluded=tuple(map(str, protected)) if disk else (),
     )
 
 

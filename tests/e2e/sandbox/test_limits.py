@@ -13,10 +13,12 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError, ToolError
-from skills_runtime.sandbox import CAREFUL
+from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.policy import MEBIBYTE
 from skills_runtime.sandbox.supervision.spawn import Limiting
+from skills_runtime.tools.builtin import ShellCommand
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
+from tests.support.tools import Workshop, data_of
 from tests.support.users import Unprivileged
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
@@ -256,6 +258,17 @@ def test_files_beyond_their_number_are_removed(arena: Arena) -> None:
 def test_a_file_that_replaced_one_of_before_is_not_removed(arena: Arena) -> None:
     assert arena.run(REPLACED, limits=SMALL).finished.exceeded == "disk"
     assert (arena.workspace / "file.txt").stat().st_size == 8 * MEBIBYTE
+
+
+async def test_a_result_tells_what_was_removed(arena: Arena) -> None:
+    fence = Fence(policy_for("workspace-write", arena.workspace, SMALL), adapters_named("bubblewrap"), {})
+    result = await Workshop(arena.workspace, sandbox=fence).call(
+        ShellCommand(), command="dd if=/dev/zero of=large bs=1M count=40"
+    )
+    removed = data_of(result)["sandbox"]["removed"]
+    assert (removed["files"], removed["paths"], removed["left_bytes"]) == (1, ["project/large"], 0)
+    assert (result.ok, result.error_kind) == (False, "sandbox_denied")
+    assert "what it wrote beyond its limit was removed: 1 files" in result.stderr
 
 
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:

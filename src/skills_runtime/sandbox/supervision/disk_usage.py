@@ -10,7 +10,7 @@ import os
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -74,6 +74,7 @@ class DiskUsage:
         self._path: str = wanted["disk_path"]
         self._bytes: int = wanted["disk_bytes"]
         self._files: int = wanted["disk_files"]
+        self._excluded = frozenset[str](wanted["disk_excluded"])
         self._room = (0, 0)
         self._free_bytes, self._free_files = self._first_bytes, self._first_files = self._free()
         self._last = self._room
@@ -107,17 +108,15 @@ class DiskUsage:
             return None
         size, count = self._used(list, free)
         # A file that was only touched counts as used, too: no more is beyond the limit than is new or gone.
-        new_bytes, new_files, _ = _changed(self._path, self._began - TICK_NS, born=self._began)
+        new_bytes, new_files, _ = _changed(self._path, self._began - TICK_NS, self._excluded, born=self._began)
         size, count = min(size, max(gone_bytes, new_bytes)), min(count, max(gone_files, new_files))
         if size <= self._bytes and count <= self._files:
             return None
-        removal = _Removal(self._began, self._kept_until - TICK_NS, size - self._bytes, count - self._files)
-        with suppress(OSError):
-            removal.run(self._path)
-        return removal.report()
+        removal = _Removal(self._path, self._excluded, began=self._began, since=self._kept_until - TICK_NS)
+        return removal.run(size - self._bytes, count - self._files)
 
     def _used(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
-        size, count, unseen = _changed(self._path, self._began - TICK_NS)
+        size, count, unseen = _changed(self._path, self._began - TICK_NS, self._excluded)
         if unseen:  # what a command hides is taken to be all that is gone
             size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
         if size <= self._bytes and count <= self._files:
@@ -132,7 +131,7 @@ class DiskUsage:
         return self._room
 
 
-def _changed(path: str, since: int, *, born: int = 0) -> "tuple[int, int, bool]":
+def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":
     """Return bytes and number of what was changed below a directory since a time, and whether some of it is hidden.
 
     With `born`, count only what was made since then.
@@ -145,6 +144,8 @@ def _changed(path: str, since: int, *, born: int = 0) -> "tuple[int, int, bool]"
         try:
             with os.scandir(place) as entries:
                 for entry in entries:
+                    if entry.path in excluded:
+                        continue
                     try:
                         found = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:  # removed meanwhile
@@ -167,24 +168,24 @@ def _changed(path: str, since: int, *, born: int = 0) -> "tuple[int, int, bool]"
 class _Removal:
     """One removal, without following a link: other commands may be at work in the same directory."""
 
-    def __init__(self, began: int, since: int, size: int, count: int) -> None:
+    def __init__(self, path: str, excluded: "Container[str]", *, began: int, since: int) -> None:
+        self._path = path
+        self._excluded = excluded
         self._began = began
         self._since = since
-        self._size = size
-        self._count = count
+        self._size = self._count = 0
         self._bytes = self._files = 0
         self._paths: list[str] = []
 
-    def run(self, path: str) -> None:
-        """Go through a directory until enough is removed."""
-        root = os.open(path, DIRECTORY)
-        try:
-            self._go_through(root, "", os.fstat(root).st_dev, new=False, depth=0)
-        finally:
-            os.close(root)
-
-    def report(self) -> "dict[str, Any]":
-        """Return what was removed, and what had to be left beyond the limits."""
+    def run(self, size: int, count: int) -> "dict[str, Any]":
+        """Remove so many bytes and files; return what was removed, and what had to be left."""
+        self._size, self._count = size, count
+        with suppress(OSError):
+            root = os.open(self._path, DIRECTORY)
+            try:
+                self._go_through(root, "", os.fstat(root).st_dev, new=False, depth=0)
+            finally:
+                os.close(root)
         left = {"left_bytes": max(0, self._size), "left_files": max(0, self._count)}
         return {"files": self._files, "bytes": self._bytes, "paths": self._paths, **left}
 
@@ -192,6 +193,8 @@ class _Removal:
         for name in os.listdir(directory):
             if self._size <= 0 and self._count <= 0:
                 return
+            if f"{self._path}/{place}{name}" in self._excluded:
+                continue
             with suppress(OSError):
                 found = os.stat(name, dir_fd=directory, follow_symlinks=False)
                 if not stat.S_ISDIR(found.st_mode):
