@@ -23,6 +23,8 @@ IDLE_INTERVAL = 0.05
 BLOCK = 512
 TICK_NS = 20_000_000
 """How far the times of files may lag behind the clock."""
+WALKS = 16
+"""Into how many parts of a limit the writing of other programs is divided, after each of which to look closer."""
 MAX_DEPTH = 100
 """Directories below one another in which files are removed; each needs a descriptor."""
 MAX_NAMED = 20
@@ -76,28 +78,34 @@ class DiskUsage:
         self._files: int = wanted["disk_files"]
         self._excluded = frozenset[str](wanted["disk_excluded"])
         self._room = (0, 0)
-        self._free_bytes, self._free_files = self._first_bytes, self._first_files = self._free()
-        self._last = self._room
+        self._first_bytes, self._first_files = self._last = self._free()
+        self._certain = self._next_walk = (self._first_bytes - self._bytes, self._first_files - self._files)
+        """The room on the disk down to which no limit can be exceeded, and below which to look closer."""
         self._began = self._kept_until = time.clock_gettime_ns(time.CLOCK_REALTIME)
         self._over = False
         self.interval = INTERVAL
         """Seconds until it should be looked at again."""
 
-    def exceeded(self, processes: Processes) -> bool:
-        """Return whether the command uses more than its limit now."""
+    def exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
+        """Return whether the command uses more than its limit now; `at_last` is exact whatever it costs."""
         looked = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        free_bytes, free_files = free = self._free()
-        grows = free_bytes < self._last[0] or free_files < self._last[1]
-        self.interval = INTERVAL if grows else min(2 * self.interval, IDLE_INTERVAL)
+        free = self._free()
+        self.interval = INTERVAL if _is_less(free, self._last) else min(2 * self.interval, IDLE_INTERVAL)
         self._last = free
-        if self._free_bytes - free_bytes > self._bytes or self._free_files - free_files > self._files:
+        if _is_less(free, self._certain if at_last else self._next_walk):
             size, count = self._used(processes, free)
             if size > self._bytes or count > self._files:
                 self._over = True
                 return True
-            # Something else has written: look again when a good part more is gone.
-            self._free_bytes, self._free_files = free_bytes + self._bytes // 2, free_files + self._files // 2
-        self._kept_until = looked
+            # Something else has written, too: look again when the command could exceed its limit, but not all the time.
+            left_bytes, left_files = self._bytes - size, self._files - count
+            self._certain = (free[0] - left_bytes, free[1] - left_files)
+            self._next_walk = (
+                free[0] - max(left_bytes, self._bytes // WALKS),
+                free[1] - max(left_files, self._files // WALKS),
+            )
+        if not _is_less(free, self._certain):
+            self._kept_until = looked
         return False
 
     def remove_excess(self) -> "dict[str, Any] | None":
@@ -129,6 +137,10 @@ class DiskUsage:
             found = os.statvfs(self._path)
             self._room = (found.f_bfree * found.f_frsize, found.f_ffree)
         return self._room
+
+
+def _is_less(free: "tuple[int, int]", than: "tuple[int, int]") -> bool:
+    return free[0] < than[0] or free[1] < than[1]
 
 
 def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":

@@ -127,7 +127,7 @@ class Watching:
 
     def exceeded_at_last(self) -> "str | None":
         """Return the limit that was exceeded unseen, once nothing is left that could use more."""
-        return "disk" if self._disk is not None and self._disk.exceeded(list) else None
+        return "disk" if self._disk is not None and self._disk.exceeded(list, at_last=True) else None
 
     def remove_excess(self) -> "dict[str, Any] | None":
         """Remove what a command that has ended wrote beyond its limit; nothing when it kept to it."""

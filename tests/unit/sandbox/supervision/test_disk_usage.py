@@ -152,6 +152,18 @@ def test_what_was_written_within_the_limit_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "early").exists()
 
 
+def test_what_other_programs_write_moves_no_limit(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    usage = _usage(place, size=SIZE)
+    _write(place / "early", SIZE - MEBIBYTE)
+    _write(tmp_path / "of another program", SIZE)
+    assert not usage.exceeded(list)
+    _write(place / "late", 2 * MEBIBYTE)
+    assert usage.exceeded(list, at_last=True)
+    assert _removed(usage)["left_bytes"] == 0
+
+
 BEFORE: dict[str, Callable[[Path], object]] = {
     "grown": lambda place: _write(place / "old", SIZE),
     "renamed": lambda place: (_write(place / "old", SIZE), (place / "old").rename(place / "new")),
