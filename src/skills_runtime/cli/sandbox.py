@@ -363,7 +363,7 @@ def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -
             sys.stdout.write(f"  problem: {readable_line(one.problem)}\n  fix: {readable_line(one.fix)}\n")
     if not any(one.works for one in capabilities):
         return
-    broken = {gap.promise for gap in gaps if not gap.partial}
+    broken = {gap.promise for gap in gaps}
     _write_list("promises", [f"{name}: {text}" for name, text in PROMISES.items() if name not in broken])
     _write_list("gaps", [f"{gap}{f' (fix: {gap.fix})' if gap.fix else ''}" for gap in gaps])
 

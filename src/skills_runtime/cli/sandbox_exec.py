@@ -55,6 +55,7 @@ def run_command(
                 "duration_ms": finished.duration_ms,
                 "counted": dict(finished.counted),
                 "quarantined": quarantine_report(finished.quarantined),
+                **({"removed": finished.removed} if finished.removed is not None else {}),
             }
             file.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     if finished.quarantined:

@@ -80,6 +80,8 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     disk_path: str | None = None
     disk_bytes: int | None = None
     disk_files: int | None = None
+    disk_excluded: tuple[str, ...] = ()
+    """What a command cannot write below the path: what is new there is not its own."""
 
 
 class KernelLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -74,6 +74,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """What it made that programs outside would obey, and that was moved aside."""
     counted: Mapping[str, int] = {}
     """What the kernel counted for it, where there are control groups: peaks, and limits that were met."""
+    removed: Mapping[str, Any] | None = None
+    """What it wrote beyond its limit of disk and was removed: `files`, `bytes`, the first `paths`, and what is left."""
 
 
 def shell_command(text: str) -> tuple[str, ...]:

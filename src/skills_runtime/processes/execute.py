@@ -127,6 +127,7 @@ class _Execution:
             exceeded=self._supervised.exceeded,
             counted=self._supervised.counted,
             quarantined=self._supervised.quarantined,
+            removed=self._supervised.removed,
         )
 
     def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:

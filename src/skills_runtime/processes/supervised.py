@@ -103,6 +103,7 @@ class Supervised:
         self.exceeded: str | None = None
         self.counted: dict[str, int] = {}
         self.quarantined: tuple[Quarantined, ...] = ()
+        self.removed: dict[str, Any] | None = None
         self.gone = False
         """Nothing of it is left, and what it made that programs outside would obey is moved aside."""
         self._control = control
@@ -194,9 +195,9 @@ class Supervised:
                 self._exit = code
             case {"exceeded": limit}:
                 self.exceeded = limit
-            case {"gone": survivors, "counted": counted}:
+            case {"gone": survivors, "counted": counted, "removed": removed}:
                 self.survivors = tuple(survivors)
-                self.counted = counted
+                self.counted, self.removed = counted, removed
                 self._settle()
             case {"failed": step, "errno": number}:
                 command = self._start.command

@@ -73,8 +73,8 @@ class Adapter(Protocol):
 
 
 def kept(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
-    """The promises without a gap."""
-    broken = {gap.promise for gap in gaps if not gap.partial}
+    """Return the promises without a gap: one that is kept in part is told by its gap alone."""
+    broken = {gap.promise for gap in gaps}
     return tuple(promise for promise in PROMISES if promise not in broken)
 
 

@@ -146,7 +146,7 @@ class Bubblewrap:
             enclosure=Enclosure(
                 inputs=wrapped.inputs,
                 control_groups=groups_for(policy.limits, machine),
-                watch=watch_for(policy, machine),
+                watch=watch_for(policy, machine, (*protected_in(policy, findings), *hidden_in(policy, findings))),
                 limits=limits,
                 mounts=tuple(expected_mounts(wrapped.workspace, policy)),
                 withheld=FILTER,

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.ports import Enclosure, FileAccess
-from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, opened_by, system_of
+from skills_runtime.sandbox.adapter import (
+    Capabilities,
+    Enclosed,
+    Inner,
+    hidden_in,
+    opened_by,
+    protected_in,
+    system_of,
+)
 from skills_runtime.sandbox.inside import landlock as restriction
 from skills_runtime.sandbox.limits import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
 from skills_runtime.sandbox.machine import Machine, this_machine
@@ -77,7 +85,6 @@ class Landlock:
 
     def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
         """The command as the small program starts it."""
-        del findings
         specification = specify(policy, machine, inner)
         shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
         return Enclosed(
@@ -94,7 +101,8 @@ class Landlock:
             enclosure=Enclosure(
                 inputs=(json.dumps(specification).encode(),),
                 control_groups=groups_for(policy.limits, machine),
-                watch=watch_for(policy, machine),
+                # What Landlock cannot protect is not the command's own either.
+                watch=watch_for(policy, machine, (*protected_in(policy, findings), *hidden_in(policy, findings))),
             ),
         )
 

@@ -1,5 +1,8 @@
 """Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ControlGroup, KernelLimits, Watch
 from skills_runtime.sandbox.machine import Machine
@@ -56,8 +59,8 @@ def scope_variables(machine: Machine) -> dict[str, str]:
     return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if used else {}
 
 
-def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
-    """What has to be looked at while the command runs."""
+def watch_for(policy: SandboxPolicy, machine: Machine, protected: Iterable[Path] = ()) -> Watch | None:
+    """Return what has to be looked at while the command runs; it cannot write what is `protected`."""
     limits = policy.limits
     memory = None if limits_memory(machine) else limits.memory_bytes
     disk = policy.access == "write" and limits.disk_bytes is not None and limits.disk_files is not None
@@ -68,6 +71,7 @@ def watch_for(policy: SandboxPolicy, machine: Machine) -> Watch | None:
         disk_path=str(policy.workspace) if disk else None,
         disk_bytes=limits.disk_bytes if disk else None,
         disk_files=limits.disk_files if disk else None,
+        disk_excluded=tuple(map(str, protected)) if disk else (),
     )
 
 
@@ -104,19 +108,28 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
     elif not limits_memory(machine):
         text = (
             f"there is no control group: one process may ask for {DATA_FACTOR} times the limit, what all use is"
-            " looked at twenty times a second, and files in the private `/tmp` and `/dev/shm` have limits of their own"
+            " looked at twenty times a second, files in the private `/tmp` and `/dev/shm` have limits of their own,"
+            " and a socket that is on its way between two processes is not found"
         )
         gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
+    elif machine.control_groups is not None and not machine.control_groups.limits_sockets:
+        text = "the control groups of this kernel do not count the buffers of internet sockets"
+        gaps.append(Gap(promise="memory", text=text, fix="use version 2 of control groups", partial=True))
     if policy.limits.processes is None:
         gaps.append(Gap(promise="process_count", text="the policy sets no limit"))
     elif not _limits_processes(machine, own_users=own_users):
         gaps.append(Gap(promise="process_count", text="nothing counts the processes of a command", fix=FIX_GROUPS))
+    if policy.limits.file_bytes is None:
+        gaps.append(Gap(promise="file_size", text="the policy sets no limit but that of the disk", partial=True))
+    if policy.limits.open_files is None:
+        gaps.append(Gap(promise="open_files", text="the policy sets no limit but that of the user", partial=True))
     if policy.limits.cpu_seconds is None:
         gaps.append(Gap(promise="cpu", text="the policy sets no limit but that of the clock"))
     if policy.access == "write":
         text = (
-            "what is written to the workspace is looked at twenty times a second and at the end: more may be written"
-            " between, and a file without a name that no process has open, but only mapped or sent to, is not found"
+            "what is written to the workspace is looked at every 5 ms while the disk fills up, and what a command made"
+            " beyond its limit is removed when it has ended: files of before that grew are left, a file without a name"
+            " that no process has open is not found, and other directories that were opened do not count"
         )
         gaps.append(Gap(promise="disk", text=text))
     return tuple(gaps)

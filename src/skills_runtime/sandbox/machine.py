@@ -16,6 +16,9 @@ from skills_runtime.ports import ControlGroup
 from skills_runtime.sandbox.seccomp import ARCHITECTURES, Architecture
 
 _MEMORY, _PIDS = "memory", "pids"
+SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
+SOCKET_SHARE = 8
+"""Which part of the limit of memory internet sockets get besides, where they are counted apart."""
 
 
 class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +28,8 @@ class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
     memory: Path | None = None
     """The directory in which a group for memory can be made."""
     pids: Path | None = None
+    limits_sockets: bool = True
+    """Whether the buffers of internet sockets can be limited: the first version counts them apart from the rest."""
     home: Path | None = None
     """Where this process is itself, in the second version, in which one place serves both."""
 
@@ -46,7 +51,8 @@ class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
     def _first_version(self, memory_bytes: int | None, processes: int | None) -> tuple[ControlGroup, ...]:
         groups: list[ControlGroup] = []
         if self.memory is not None and memory_bytes:
-            settings = (("memory.limit_in_bytes", str(memory_bytes)), ("memory.swappiness", "0"))
+            sockets = ((SOCKET_MEMORY, str(memory_bytes // SOCKET_SHARE)),) if self.limits_sockets else ()
+            settings = (("memory.limit_in_bytes", str(memory_bytes)), ("memory.swappiness", "0"), *sockets)
             counters = ("memory.oom_control", "memory.max_usage_in_bytes")
             groups.append(_group(self.memory, settings, counters))
         if self.pids is not None and processes:
@@ -75,7 +81,10 @@ def find_control_groups() -> ControlGroups | None:
         if os.access(place, os.W_OK) and os.access(place / "cgroup.procs", os.W_OK)
     }
     memory, pids = usable.get(_MEMORY), usable.get(_PIDS)
-    return ControlGroups(version=1, memory=memory, pids=pids) if memory or pids else None
+    if not memory and not pids:
+        return None
+    sockets = memory is not None and (memory / SOCKET_MEMORY).exists()
+    return ControlGroups(version=1, memory=memory, pids=pids, limits_sockets=sockets)
 
 
 def places_of(memberships: str, mounts: str) -> dict[str, Path]:

@@ -49,6 +49,9 @@ class Seatbelt:
         gaps = [*limit_gaps(policy, machine, own_users=False)]
         gaps.append(Gap(promise="system_calls", text="system calls are not filtered", fix=fix))
         gaps.append(Gap(promise="processes", text="other processes can be seen", fix=fix))
+        for promise in ("file_size", "open_files", "cpu"):
+            gaps.append(Gap(promise=promise, text="this fence sets no limit", fix=fix))
+        gaps.append(Gap(promise="core_dumps", text="a program may ask for one", fix=fix, partial=True))
         gaps.append(Gap(promise="temporary_space", text="the temporary directory is not bounded", fix=fix))
         gaps.append(Gap(promise="fs_write", text="this fence is not tested on its own system yet", partial=True))
         if policy.network == "host":

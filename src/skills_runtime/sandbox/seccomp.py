@@ -21,17 +21,18 @@ X86_64: Mapping[str, int] = {
     "query_module": 178, "quotactl": 179, "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227,
     "vserver": 236, "mbind": 237, "set_mempolicy": 238, "get_mempolicy": 239, "mq_open": 240, "kexec_load": 246,
     "add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "openat": 257, "mkdirat": 258,
-    "mknodat": 259, "fchmodat": 268, "unshare": 272, "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300,
-    "fanotify_mark": 301, "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
-    "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
-    "bpf": 321, "userfaultfd": 323,
+    "mknodat": 259, "fchmodat": 268, "unshare": 272, "move_pages": 279, "fallocate": 285, "perf_event_open": 298,
+    "fanotify_init": 300, "fanotify_mark": 301, "name_to_handle_at": 303, "open_by_handle_at": 304,
+    "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
+    "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
 }  # fmt: skip
 
 AARCH64: Mapping[str, int] = {
     "lookup_dcookie": 18, "ioctl": 29, "mknodat": 33, "mkdirat": 34, "umount2": 39, "mount": 40, "pivot_root": 41,
-    "nfsservctl": 42, "chroot": 51, "fchmod": 52, "fchmodat": 53, "openat": 56, "vhangup": 58, "quotactl": 60,
-    "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
-    "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
+    "nfsservctl": 42, "fallocate": 47, "chroot": 51, "fchmod": 52, "fchmodat": 53, "openat": 56, "vhangup": 58,
+    "quotactl": 60, "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105,
+    "delete_module": 106, "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161,
+    "setdomainname": 162,
     "settimeofday": 170, "adjtimex": 171, "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "socket": 198,
     "socketpair": 199, "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "swapon": 224, "swapoff": 225,
     "mbind": 235, "get_mempolicy": 236, "set_mempolicy": 237, "migrate_pages": 238, "move_pages": 239,
@@ -177,6 +178,8 @@ STREAM, DATAGRAM, SEQUENCED, TYPE_BITS = 1, 2, 5, 0xF
 ROUTE = 0
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
 """`TIOCSTI` types into a terminal, `TIOCLINUX` pastes, `TIOCCONS` and `TIOCSETD` change what it is."""
+RESERVING_REQUESTS = (0x4030_5828, 0x4030_582A, 0x4030_5839)
+"""`FS_IOC_RESVSP`, its 64-bit form and `FS_IOC_ZERO_RANGE`: other ways to `fallocate`, on every file system."""
 SMALL_SEGMENT = 16 << 10
 """Bytes of shared memory by number that nobody has to count."""
 HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
@@ -215,11 +218,13 @@ def seccomp_program(architecture: Architecture, permitted: Permitted | None = No
     _deny(program, (numbers[name] for name in denied if name in numbers))
     # Programs that meet these as unknown use the older call, which can be looked into.
     _deny(program, (numbers["clone3"], numbers["openat2"]), error=errno.ENOSYS)
+    # One call could reserve a whole disk; programs write instead, which takes long enough to be seen.
+    _deny(program, (numbers["fallocate"],), error=errno.EOPNOTSUPP)
     if not permitted.large_segments:
         _segments(program, numbers["shmget"])
     _sockets(program, numbers, permitted)
     _bits(program, numbers["clone"], 0, NAMESPACES)
-    _terminal(program, numbers["ioctl"])
+    _requests(program, numbers["ioctl"])
     _personality(program, numbers["personality"])
     for name, argument in MODE_ARGUMENTS.items():
         if name in numbers:
@@ -280,12 +285,16 @@ def _opening(program: Assembler, number: int, flags: int, mode: int) -> None:
     program.place(over)
 
 
-def _terminal(program: Assembler, number: int) -> None:
+def _requests(program: Assembler, number: int) -> None:
     program.jump(JUMP_EQUAL, number, otherwise="over ioctl")
     program.load_argument(1)
     for request in TERMINAL_REQUESTS:
         program.jump(JUMP_EQUAL, request, then="refuse ioctl")
+    for request in RESERVING_REQUESTS:
+        program.jump(JUMP_EQUAL, request, then="unsupported ioctl")
     program.answer(ALLOW)
+    program.place("unsupported ioctl")
+    program.answer(FAIL | errno.EOPNOTSUPP)
     program.place("refuse ioctl")
     program.answer(FAIL | errno.EPERM)
     program.place("over ioctl")

@@ -455,6 +455,10 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
     if late:
         note = f"[ended after {timeout_ms} ms, with everything it had started; `timeout_ms` can be raised]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
+    if finished.removed is not None:  # though it may have ended well, not all it made is there
+        evidence, kind = {**evidence, "removed": finished.removed}, kind or "sandbox_denied"
+        note = f"[what it wrote beyond its limit was removed: {finished.removed['files']} files]"
+        stderr = f"{stderr.rstrip()}\n{note}".lstrip()
     return ToolResult(
         ok=not late and kind is None,
         stdout=finished.stdout.text(),

@@ -1,11 +1,18 @@
 """Limits that cannot be kept are refused before anything starts."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError
+from skills_runtime.sandbox.adapter import Inner
+from skills_runtime.sandbox.bubblewrap import Bubblewrap
+from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.limits import LARGEST, LEAST_MEMORY, refuse_limits
-from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits
+from skills_runtime.sandbox.machine import this_machine
+from skills_runtime.sandbox.policy import CAREFUL, ResourceLimits, policy_for
+from skills_runtime.sandbox.protected_paths import Findings
 
 
 def with_memory(size: int | None) -> ResourceLimits:
@@ -28,3 +35,13 @@ def test_memory_in_which_not_even_the_fence_has_room_is_refused(size: int) -> No
 def test_a_number_that_no_kernel_takes_is_refused(size: int) -> None:
     with pytest.raises(SandboxError, match="no kernel takes"):
         refuse_limits(with_memory(size))
+
+
+def test_what_a_command_cannot_write_is_not_its_own() -> None:
+    policy = policy_for("workspace-write", Path("/w"), CAREFUL)
+    findings = Findings(read_only=(Path("/w/.vscode"),), hidden_directories=(Path("/w/.skills_runtime_sdk"),))
+    inner = Inner(argv=("/bin/true",), cwd=policy.workspace, environment={})
+    for adapter in (Bubblewrap(), Landlock()):
+        watch = adapter.enclose(policy, this_machine(), findings, inner).enclosure.watch
+        assert watch is not None
+        assert watch.disk_excluded == ("/w/.vscode", "/w/.skills_runtime_sdk")

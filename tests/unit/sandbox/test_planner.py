@@ -188,15 +188,15 @@ def test_places_of_control_groups_are_read_from_the_kernel() -> None:
 
 
 def test_both_versions_of_control_groups_keep_the_same_limits() -> None:
-    one = ControlGroups(version=1, memory=Path("/m"), pids=Path("/p")).groups(memory_bytes=100, processes=7)
+    one = ControlGroups(version=1, memory=Path("/m"), pids=Path("/p")).groups(memory_bytes=800, processes=7)
     two = ControlGroups(version=2, memory=Path("/g"), pids=Path("/g"), home=Path("/h")).groups(
-        memory_bytes=100, processes=7
+        memory_bytes=800, processes=7
     )
     assert [dict(group.settings) for group in one] == [
-        {"memory.limit_in_bytes": "100", "memory.swappiness": "0"},
+        {"memory.limit_in_bytes": "800", "memory.swappiness": "0", "memory.kmem.tcp.limit_in_bytes": "100"},
         {"pids.max": "7"},
     ]
-    assert [dict(group.settings) for group in two] == [{"memory.max": "100", "memory.swap.max": "0", "pids.max": "7"}]
+    assert [dict(group.settings) for group in two] == [{"memory.max": "800", "memory.swap.max": "0", "pids.max": "7"}]
     assert two[0].home == "/h"
 
 

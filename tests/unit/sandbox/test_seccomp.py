@@ -12,6 +12,7 @@ from skills_runtime.sandbox.seccomp import (
     DENIED,
     JUMP_EQUAL,
     MODE_ARGUMENTS,
+    RESERVING_REQUESTS,
     SHARED_OBJECTS,
     Architecture,
     Assembler,
@@ -21,7 +22,9 @@ from skills_runtime.sandbox.seccomp import (
 from tests.unit.sandbox.bpf import listing, verdict
 
 GOLDEN = Path(__file__).parent / "golden"
-EPERM, ENOSYS, EAFNOSUPPORT = (f"error {number}" for number in (errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT))
+EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP = (
+    f"error {number}" for number in (errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT, errno.EOPNOTSUPP)
+)
 
 both = pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 
@@ -47,6 +50,12 @@ def test_calls_nobody_needs_are_refused(architecture: Architecture) -> None:
 @pytest.mark.parametrize("name", ["clone3", "openat2"])
 def test_calls_that_cannot_be_looked_into_are_unknown(architecture: Architecture, name: str) -> None:
     assert ask(architecture, name) == ENOSYS
+
+
+@both
+def test_room_on_a_disk_cannot_be_reserved(architecture: Architecture) -> None:
+    assert ask(architecture, "fallocate", 3, 1, 0, 1 << 40) == EOPNOTSUPP
+    assert {ask(architecture, "ioctl", 3, request) for request in RESERVING_REQUESTS} == {EOPNOTSUPP}
 
 
 @both

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import process_tree
 from .control_groups import Groups
-from .resource_usage import INTERVAL, Watching
+from .resource_usage import Watching
 from .spawn import SpawnFailed, spawn
 
 MAX_DESCRIPTORS = 3 + 8
@@ -56,6 +56,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = hearing.first()
     if request is None:
         return False
+    watching = Watching(request["watch"])  # before anything can be written
     try:
         started = _start(request, streams, groups)
     except SpawnFailed as error:
@@ -65,8 +66,9 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
         for stream in streams:
             os.close(stream)
     tell(control, {"started": started})
-    survivors = _Supervision(control, hearing, started=started, request=request).run(woken)
-    tell(control, {"gone": sorted(survivors), "counted": groups.counted()})
+    survivors = _Supervision(control, hearing, watching, started=started, request=request).run(woken)
+    removed = None if survivors else watching.remove_excess()
+    tell(control, {"gone": sorted(survivors), "counted": groups.counted(), "removed": removed})
     return not survivors
 
 
@@ -86,14 +88,20 @@ class _Supervision:
     """One command under way."""
 
     def __init__(
-        self, control: socket.socket, hearing: "Hearing", *, started: int, request: "Mapping[str, Any]"
+        self,
+        control: socket.socket,
+        hearing: "Hearing",
+        watching: Watching,
+        *,
+        started: int,
+        request: "Mapping[str, Any]",
     ) -> None:
         self._control = control
         self._hearing = hearing
         self._main = started
         self._grace: float = request["grace"]
         self._layers: int = request["layers"]
-        self._watching = Watching(request["watch"])
+        self._watching = watching
         self._kill_at: float | None = None
         self._asked: set[tuple[int, int, int]] = set()
         self._exited = False
@@ -191,7 +199,7 @@ class _Supervision:
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return INTERVAL * 1000 if self._watching.active else None
+            return self._watching.wait_ms()
         left = self._kill_at - time.monotonic()
         if left > 0:
             return left * 1000 + 1

@@ -1,0 +1,254 @@
+"""Disk use of one command: measured while it runs, and cut back to the limit when it has ended.
+
+The free room of the disk tells when to look closer; only what is new in the directory counts. Files without a name are
+found by the processes that have them open. Removed is only what was both made and last written by the time the limit
+was exceeded: a file that existed before keeps its inode, or got its name by a rename, and either can be told.
+"""
+
+import ctypes
+import os
+import stat
+import struct
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from .process_tree import Process
+
+INTERVAL = 0.005
+"""Seconds between two looks while the disk fills up."""
+IDLE_INTERVAL = 0.05
+"""Seconds between two looks when nothing was written for a while."""
+BLOCK = 512
+TICK_NS = 20_000_000
+"""How far the times of files may lag behind the clock."""
+WALKS = 16
+"""Into how many parts of a limit the writing of other programs is divided, after each of which to look closer."""
+MAX_DEPTH = 100
+"""Directories below one another in which files are removed; each needs a descriptor."""
+MAX_NAMED = 20
+"""Removed files that are named in a result."""
+MAX_NAME = 200
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+AT_FDCWD = -100
+AT_SYMLINK_NOFOLLOW = 0x100
+STATX_BTIME = 0x800
+STATX_SIZE = 256
+BIRTH_OFFSET = 80
+
+_statx: Any = getattr(ctypes.CDLL(None), "statx", None)
+
+Processes = Callable[[], Iterable[Process]]
+
+
+def nameless_files(processes: "Iterable[int]") -> "Iterator[tuple[str, os.stat_result]]":
+    """Find every ordinary file without a name that one of the processes has open."""
+    for process in processes:
+        try:
+            numbers = os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - nothing more is imported here
+        except OSError:
+            continue
+        for number in numbers:
+            place = f"/proc/{process}/fd/{number}"
+            try:
+                name = os.readlink(place)  # noqa: PTH115 - nothing more is imported here
+                if name.endswith(" (deleted)") and stat.S_ISREG((found := os.stat(place)).st_mode):  # noqa: PTH116
+                    yield name, found
+            except OSError:
+                continue
+
+
+def nameless_on(path: str, processes: "Iterable[int]") -> "list[int]":
+    """Return the blocks of each file without a name on the disk of a directory."""
+    try:
+        device = os.stat(path).st_dev  # noqa: PTH116 - nothing more is imported here
+    except OSError:
+        return []
+    found = {(one.st_dev, one.st_ino): one.st_blocks for _, one in nameless_files(processes) if not one.st_nlink}
+    return [blocks for (where, _), blocks in found.items() if where == device]
+
+
+class DiskUsage:
+    """What a command writes to a directory, and its limits."""
+
+    def __init__(self, wanted: "Mapping[str, Any]") -> None:
+        self._path: str = wanted["disk_path"]
+        self._bytes: int = wanted["disk_bytes"]
+        self._files: int = wanted["disk_files"]
+        self._excluded = frozenset[str](wanted["disk_excluded"])
+        self._room = (0, 0)
+        self._first_bytes, self._first_files = self._last = self._free()
+        self._certain = self._next_walk = (self._first_bytes - self._bytes, self._first_files - self._files)
+        """The room on the disk down to which no limit can be exceeded, and below which to look closer."""
+        self._began = self._kept_until = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        self._over = False
+        self.interval = INTERVAL
+        """Seconds until it should be looked at again."""
+
+    def exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
+        """Return whether the command uses more than its limit now; `at_last` is exact whatever it costs."""
+        looked = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        free = self._free()
+        self.interval = INTERVAL if _is_less(free, self._last) else min(2 * self.interval, IDLE_INTERVAL)
+        self._last = free
+        if _is_less(free, self._certain if at_last else self._next_walk):
+            size, count = self._used(processes, free)
+            if size > self._bytes or count > self._files:
+                self._over = True
+                return True
+            # Something else has written, too: look again when the command could exceed its limit, but not all the time.
+            left_bytes, left_files = self._bytes - size, self._files - count
+            self._certain = (free[0] - left_bytes, free[1] - left_files)
+            self._next_walk = (
+                free[0] - max(left_bytes, self._bytes // WALKS),
+                free[1] - max(left_files, self._files // WALKS),
+            )
+        if not _is_less(free, self._certain):
+            self._kept_until = looked
+        return False
+
+    def remove_excess(self) -> "dict[str, Any] | None":
+        """Remove what was written since the limit was exceeded, until the rest is within it; report what that was."""
+        free = self._free()
+        gone_bytes, gone_files = self._first_bytes - free[0], self._first_files - free[1]
+        if not self._over and gone_bytes <= self._bytes and gone_files <= self._files:
+            return None
+        size, count = self._used(list, free)
+        # A file that was only touched counts as used, too: no more is beyond the limit than is new or gone.
+        new_bytes, new_files, _ = _changed(self._path, self._began - TICK_NS, self._excluded, born=self._began)
+        size, count = min(size, max(gone_bytes, new_bytes)), min(count, max(gone_files, new_files))
+        if size <= self._bytes and count <= self._files:
+            return None
+        removal = _Removal(self._path, self._excluded, began=self._began, since=self._kept_until - TICK_NS)
+        return removal.run(size - self._bytes, count - self._files)
+
+    def _used(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
+        size, count, unseen = _changed(self._path, self._began - TICK_NS, self._excluded)
+        if unseen:  # what a command hides is taken to be all that is gone
+            size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
+        if size <= self._bytes and count <= self._files:
+            nameless = nameless_on(self._path, [one.pid for one in processes()])
+            size, count = size + sum(nameless) * BLOCK, count + len(nameless)
+        return size, count
+
+    def _free(self) -> "tuple[int, int]":
+        with suppress(OSError):  # a command may take the directory away: the disk is still the same
+            found = os.statvfs(self._path)
+            self._room = (found.f_bfree * found.f_frsize, found.f_ffree)
+        return self._room
+
+
+def _is_less(free: "tuple[int, int]", than: "tuple[int, int]") -> bool:
+    return free[0] < than[0] or free[1] < than[1]
+
+
+def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":
+    """Return bytes and number of what was changed below a directory since a time, and whether some of it is hidden.
+
+    With `born`, count only what was made since then.
+    """
+    size = count = 0
+    unseen = False
+    pending = [(path, False)]
+    while pending:
+        place, new = pending.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.path in excluded:
+                        continue
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # removed meanwhile
+                        continue
+                    fresh = found.st_ctime_ns >= since
+                    if fresh and (not born or _birth(AT_FDCWD, entry.path) >= born):
+                        size += found.st_blocks * BLOCK
+                        count += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append((entry.path, fresh))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError:
+            unseen = unseen or new
+        except OSError:  # nested so deep that no path leads there
+            unseen = True
+    return size, count, unseen
+
+
+class _Removal:
+    """One removal, without following a link: other commands may be at work in the same directory."""
+
+    def __init__(self, path: str, excluded: "Container[str]", *, began: int, since: int) -> None:
+        self._path = path
+        self._excluded = excluded
+        self._began = began
+        self._since = since
+        self._size = self._count = 0
+        self._bytes = self._files = 0
+        self._paths: list[str] = []
+
+    def run(self, size: int, count: int) -> "dict[str, Any]":
+        """Remove so many bytes and files; return what was removed, and what had to be left."""
+        self._size, self._count = size, count
+        with suppress(OSError):
+            root = os.open(self._path, DIRECTORY)
+            try:
+                self._go_through(root, "", os.fstat(root).st_dev, new=False, depth=0)
+            finally:
+                os.close(root)
+        left = {"left_bytes": max(0, self._size), "left_files": max(0, self._count)}
+        return {"files": self._files, "bytes": self._bytes, "paths": self._paths, **left}
+
+    def _go_through(self, directory: int, place: str, device: int, *, new: bool, depth: int) -> None:
+        for name in os.listdir(directory):
+            if self._size <= 0 and self._count <= 0:
+                return
+            if f"{self._path}/{place}{name}" in self._excluded:
+                continue
+            with suppress(OSError):
+                found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                if not stat.S_ISDIR(found.st_mode):
+                    self._consider(directory, place, name, found, new=new)
+                elif found.st_dev == device and depth < MAX_DEPTH:
+                    self._enter(directory, place, name, device, depth)
+
+    def _enter(self, directory: int, place: str, name: str, device: int, depth: int) -> None:
+        born = _birth(directory, name)
+        inner = os.open(name, DIRECTORY, dir_fd=directory)
+        try:
+            self._go_through(inner, f"{place}{name}/", device, new=born >= self._began, depth=depth + 1)
+        finally:
+            os.close(inner)
+        if born >= max(self._began, self._since) and (self._size > 0 or self._count > 0):
+            os.rmdir(name, dir_fd=directory)  # only where nothing is left in it
+            self._count -= 1
+
+    def _consider(self, directory: int, place: str, name: str, found: os.stat_result, *, new: bool) -> None:
+        """Remove a file that was written beyond the limit.
+
+        Its inode is younger than the command. In a directory that is not, it must have been made under its own name:
+        a rename, which may have replaced something, changes the inode later than the content.
+        """
+        made_here = new or found.st_ctime_ns == found.st_mtime_ns
+        if found.st_ctime_ns < self._since or not made_here or _birth(directory, name) < self._began:
+            return
+        os.unlink(name, dir_fd=directory)
+        freed = found.st_blocks * BLOCK if found.st_nlink == 1 else 0
+        self._size -= freed
+        self._count -= 1
+        self._bytes += freed
+        self._files += 1
+        if len(self._paths) < MAX_NAMED:
+            self._paths.append(os.fsencode(place + name).decode(errors="backslashreplace")[:MAX_NAME])
+
+
+def _birth(directory: int, name: str) -> int:
+    """Return when a file was made, in nanoseconds; 0 where the file system does not know."""
+    found = ctypes.create_string_buffer(STATX_SIZE)
+    if _statx is None or _statx(directory, os.fsencode(name), AT_SYMLINK_NOFOLLOW, STATX_BTIME, found) != 0:
+        return 0
+    mask: int = struct.unpack_from("=I", found)[0]
+    seconds, nanoseconds = struct.unpack_from("=qI", found, BIRTH_OFFSET)
+    return seconds * 1_000_000_000 + nanoseconds if mask & STATX_BTIME else 0

@@ -1,0 +1,105 @@
+"""Memory in the buffers of sockets, which belongs to no process: counted where no control group does it."""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+TABLES = ("tcp", "tcp6", "udp", "udp6")
+QUEUES = 4
+"""Which column of a table has the bytes that wait to be sent and to be received."""
+PIDFD_GETFD = 438
+SO_MEMINFO = 55
+MEMINFO = struct.Struct("9I")
+LARGEST = 64 << 20
+"""Bytes of one socket where the kernel does not say how many it allows."""
+
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+def _largest(*names: str) -> int:
+    """Return the largest buffer of these settings of the kernel, as it counts it."""
+    largest = 0
+    for name in names:
+        try:
+            with open(f"/proc/sys/net/{name}", "rb") as file:
+                values = [int(word) for word in file.read().split()]
+        except OSError:
+            return LARGEST
+        # What a program asks for is doubled, what the kernel grows to is not.
+        largest = max(largest, values[-1] * (2 if len(values) == 1 else 1))
+    return largest
+
+
+MOST = _largest("core/rmem_max", "ipv4/tcp_rmem") + _largest("core/wmem_max", "ipv4/tcp_wmem")
+"""Bytes that one socket can hold."""
+
+
+def sockets_use_at_most(processes: "Sequence[int]") -> int:
+    """Return more than what the sockets of the processes can hold, which costs little to know."""
+    for process in reversed(processes):  # the last are children, in the network that the first have made
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/net/sockstat", "rb") as file:
+            return int(file.readline().split()[2]) * MOST
+    return 0
+
+
+def sockets_use(processes: "Sequence[int]") -> int:
+    """Return how many bytes wait in the sockets of the processes.
+
+    In a network of their own every internet socket counts, also one that no process has accepted. Of other sockets
+    those count that a process has open, but not one that is on its way from one process to another.
+    """
+    ours = _network("self")
+    own = next((process for process in processes if _network(process) not in (ours, "")), None)
+    internet = 0 if own is None else sum(_waiting(own, table) for table in TABLES)
+    sent = received = 0
+    for held in _open_sockets(processes):
+        with held, suppress(OSError):
+            memory = MEMINFO.unpack(held.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))
+            if held.family == socket.AF_UNIX:
+                # What waits belongs to the socket that sent it, unless that is closed.
+                sent += memory[2]
+                received += int.from_bytes(fcntl.ioctl(held, termios.FIONREAD, bytes(4)), "little")
+            elif own is None:
+                internet += memory[0] + memory[2]
+    return internet + max(sent, received)
+
+
+def _network(process: "int | str") -> str:
+    try:
+        return os.readlink(f"/proc/{process}/ns/net")  # noqa: PTH115 - nothing more is imported here
+    except OSError:
+        return ""
+
+
+def _waiting(process: int, table: str) -> int:
+    try:
+        with open(f"/proc/{process}/net/{table}", "rb") as file:
+            queues = [line.split()[QUEUES].split(b":") for line in file if b":" in line.split()[QUEUES]]
+    except (OSError, IndexError):
+        return 0
+    return sum(int(size, 16) for sizes in queues for size in sizes)
+
+
+def _open_sockets(processes: "Sequence[int]") -> "Iterator[socket.socket]":
+    """Yield a copy of each socket that one of the processes has open."""
+    seen: set[str] = set()
+    for process in processes:
+        with suppress(OSError):
+            numbers = os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - nothing more is imported here
+            handle = os.pidfd_open(process)
+            try:
+                for number in numbers:
+                    with suppress(OSError):
+                        name = os.readlink(f"/proc/{process}/fd/{number}")  # noqa: PTH115
+                        if name.startswith("socket:") and name not in seen:
+                            seen.add(name)
+                            copy: int = _library.syscall(PIDFD_GETFD, handle, int(number), 0)
+                            if copy >= 0:
+                                yield socket.socket(fileno=copy)
+            finally:
+                os.close(handle)
