@@ -72,7 +72,7 @@ RULES: Mapping[str, Combine] = {
     "skills.discovery.max_entries_per_root": _smaller,
     "service.host": user_only,
     "service.allowed_hosts": _in_both,
-    "service.skill_service": _stricter(("open",), ("closed",)),
+    "service.skill_service": _stricter(("open",), ("user",), ("closed",)),
     "service.skills_dir": user_only,
     "service.artifacts_dir": user_only,
     "service.default_timeout_ms": _smaller,

@@ -28,9 +28,9 @@ from skills_runtime.config.files import (
     MAX_DEPTH,
     canonical,
     current_directory,
+    keys_for,
     path_exists,
     read_mapping,
-    stored_keys,
     workspace,
 )
 from skills_runtime.config.merge import Layer, nest_value, settle, value_at
@@ -235,7 +235,6 @@ def resolve(
     root = workspace(workspace_root, here)
     environment = read_environment(root, process_environ(environ))
     files = overlays(root, environment, config_paths, here)
-    environment = replace(environment, stored=stored_keys(config_home(environment.process)))
     layers, problems = read_layers(files)
     given = [*layers, *variable_layers(root, environment)]
     if defaults:
@@ -243,8 +242,10 @@ def resolve(
     if session_settings is not None:
         given.append(given_layer(session_settings, "session_settings", ":", "of the session settings", root))
     merged = settle(embedded_layer(root), _all_checked(given, problems, environment))
+    settings = Settings.model_validate(merged.data)
+    stored = keys_for(config_home(environment.process), settings.llm.base_url)
     return Resolved(
-        settings=Settings.model_validate(merged.data),
+        settings=settings,
         sources=MappingProxyType(dict(merged.sources)),
         notices=(*environment.dotenv.notices, *(text for _, text in merged.ignored)),
         ignored=merged.ignored,
@@ -252,7 +253,7 @@ def resolve(
         overlay_paths=tuple(each.path for each in files),
         env_file=environment.dotenv.path,
         workspace_root=root,
-        environment=environment,
+        environment=replace(environment, stored=stored),
     )
 
 
