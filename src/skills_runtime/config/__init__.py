@@ -1,5 +1,6 @@
 """Configuration: many sources, one frozen `Settings`, and an answer to where each field comes from."""
 
+from skills_runtime.config.confirmations import ModelAddress, ModelConfirmations
 from skills_runtime.config.environment import (
     Environment,
     config_home,
@@ -59,6 +60,8 @@ __all__ = [
     "Defaults",
     "Environment",
     "LlmSettings",
+    "ModelAddress",
+    "ModelConfirmations",
     "Origin",
     "PromptSettings",
     "Resolved",

@@ -119,6 +119,11 @@ def is_guarded(key: str) -> bool:
     return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in FREE
 
 
+def may_be_projects(key: str) -> bool:
+    """Whether a project's value for this field may count at all."""
+    return not is_guarded(key) or RULES.get(key, user_only) is not user_only
+
+
 def tighten(key: str, current: Any, proposed: Any) -> Any:
     """The value that holds when a project proposes one for a guarded field."""
     return RULES.get(key, user_only)(current, proposed)
