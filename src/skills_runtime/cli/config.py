@@ -70,7 +70,7 @@ def config_show(
 @app.command(
     "confirm",
     cls=ExampleCommand,
-    epilog="config confirm https://models.example/v1 PROJECT_API_KEY\nconfig confirm http://127.0.0.1:11434/v1 LOCAL_KEY",
+    epilog="config confirm https://models.example/v1 PROJECT_API_KEY\nconfig confirm http://localhost:9/v1 LOCAL_KEY",
 )
 def config_confirm(
     *,

@@ -68,7 +68,7 @@ class ModelConfirmations:
             data: Any = json.loads(read_at_most(descriptor, MAX_BYTES))
         finally:
             os.close(descriptor)
-        value = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+        value: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
         listed = value.get("models")
         if not isinstance(listed, list) or value.get("version") != _VERSION:
             raise ValueError("it is not a list of addresses")
