@@ -27,6 +27,8 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
             opened = best_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
         finally:
             os.close(top)
+    except FileNotFoundError:
+        raise ConfigError(f"`{one_line(str(path))}` does not exist", hint=f"fix `{setting}`") from None
     except OSError as error:
         raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
     try:

@@ -250,19 +250,6 @@ def test_an_unknown_argument_is_answered_with_the_usage(checkout: Checkout) -> N
     assert (result.returncode, result.stdout) == (2, "usage: scripts/setup [--plan] [core|dev]\n")
 
 
-REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
-
-
-@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
-def test_every_pinned_package_has_hashes_and_no_address(path: Path) -> None:
-    entries = path.read_text().replace("\\\n", " ").splitlines()
-    assert entries
-    for entry in entries:
-        assert re.fullmatch(
-            r"[a-z0-9-]+(\[[a-z,]+\])?==\S+( ; [^:/]+?)?(\s+--hash=sha256:[0-9a-f]{64})+", entry.rstrip()
-        ), entry
-
-
 def test_packages_are_installed_by_their_hashes_and_run_nothing() -> None:
     setup, studio = ((ROOT / "scripts" / name).read_text() for name in ("setup", "studio"))
     for line in setup.splitlines():
