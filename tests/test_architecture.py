@@ -35,7 +35,7 @@ VALUES = {
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
 
-PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; .+)?")
+PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; [^\\]+?)?(\s+--hash=sha256:[0-9a-f]{64})+")
 OWN_MACHINE = re.compile(
     "|".join(
         [
@@ -204,8 +204,10 @@ def test_a_name_that_is_imported_when_it_is_used_is_there_and_hides_no_module(pa
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
-def test_requirements_are_names_and_versions_only(path: Path) -> None:
-    assert not [line for line in path.read_text().splitlines() if "://" in line or not PINNED.fullmatch(line)]
+def test_requirements_are_names_versions_and_hashes_only(path: Path) -> None:
+    entries = path.read_text().replace("\\\n", " ").splitlines()
+    assert entries
+    assert not [entry for entry in entries if "://" in entry or not PINNED.fullmatch(entry.rstrip())]
 
 
 def test_the_installed_packages_fit_each_other() -> None:

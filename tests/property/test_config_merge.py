@@ -49,7 +49,7 @@ GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
     "sandbox.egress.unknown": st.sampled_from(["ask", "deny"]),
     "service.host": st.sampled_from(["127.0.0.1", "0.0.0.0", "::1"]),
     "service.allowed_hosts": st.lists(st.sampled_from(["a.test", ".b.test", "*", "c.test:8443"]), max_size=3),
-    "service.skill_service": st.sampled_from(["open", "closed"]),
+    "service.skill_service": st.sampled_from(["open", "user", "closed"]),
     "service.skills_dir": st.none() | st.sampled_from(["/skills", "skills"]),
     "service.artifacts_dir": st.none() | st.sampled_from(["/artifacts", "artifacts"]),
     "service.default_timeout_ms": st.integers(1, 20_000),
@@ -81,7 +81,7 @@ def trees(fields: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
 
 
 def layer(data: dict[str, Any], trust: Trust) -> Layer:
-    good, problems = checked(Layer(data=data, label=f"yaml:{trust}", where="here", trust=trust, base=ROOT), {})
+    good, problems = checked(Layer(data=data, label=f"yaml:{trust}", where="here", trust=trust, base=ROOT), {}, ROOT)
     assert problems == []
     return good
 
@@ -174,7 +174,7 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
     "sandbox.egress.deny": lambda result, baseline: set(result) >= set(baseline),
     "sandbox.egress.unknown": _rank("ask", "deny"),
     "service.allowed_hosts": lambda result, baseline: set(result) <= set(baseline),
-    "service.skill_service": _rank("open", "closed"),
+    "service.skill_service": _rank("open", "user", "closed"),
     **{
         f"service.{name}": lambda result, baseline: result == baseline
         for name in (

@@ -1,11 +1,13 @@
 """Per-agent values derived once from the settings: prices, budget, context window, and the model's backend."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.configured_files import read_workspace_file
 from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import ContextRules
@@ -112,13 +114,13 @@ def _openai_backend(resolved: "Resolved") -> Backend:
             jitter_ratio=retry.jitter_ratio,
         ),
     )
-    # A project you only looked at must not choose where your own key is sent.
-    chosen = {"llm.base_url", "llm.api_key_env"} & resolved.by_project
-    if chosen and resolved.environment.trust(llm.api_key_env) == "user":
+    # A project you only looked at must not choose where your conversations go, whoever owns the key.
+    if resolved.unconfirmed_model is not None:
+        is_own = resolved.environment.trust(llm.api_key_env) == "user"
+        sent = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
         raise ConfigError(
-            f"this project wants your `{llm.api_key_env}` to be sent to `{llm.base_url}`",
-            hint=f"if that is right, say so yourself: --set llm.base_url={llm.base_url}"
-            f" --set llm.api_key_env={llm.api_key_env}",
+            f"this project wants {sent} `{llm.base_url}`",
+            hint=f"if that is right: `skills-runtime config confirm {shlex.quote(llm.base_url)} {llm.api_key_env}`",
         )
     return backend
 
@@ -127,7 +129,8 @@ def _fake_backend(resolved: "Resolved") -> Backend:
     script = resolved.settings.llm.fake.script
     if not script:
         raise ConfigError("`llm.backend: fake` needs a script", hint="set `llm.fake.script` to a YAML file")
-    return load_script(Path(script))
+    path = Path(script)
+    return load_script(path, read_workspace_file(resolved.workspace_root, path, "llm.fake.script"))
 
 
 def _replay_backend(resolved: "Resolved") -> Backend:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from skills_runtime.agent.configured_files import with_workspace_texts
 from skills_runtime.agent.loop.calls import ACTIVATE
 from skills_runtime.agent.loop.output import demand
 from skills_runtime.agent.options import AgentOptions, RunRequest
@@ -106,7 +107,7 @@ def assemble_prompt(
     from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
 
     return assemble(
-        apply_template(resolved.settings.prompt, templates or {}),
+        with_workspace_texts(resolved, apply_template(resolved.settings.prompt, templates or {})),
         task=task,
         cwd=resolved.workspace_root,
         library=library or library_of(resolved),

@@ -32,7 +32,7 @@ _WIDE = 140
 
 app = create_app(
     "config",
-    "Look at settings and where they come from.",
+    "Look at settings and where they come from, and confirm a project's model.",
     "config show",
     "config show --origin --config kgent.yaml",
 )
@@ -64,6 +64,24 @@ def config_show(
         _show_origins(explain(resolved), answers(no_color=no_color))
     else:
         write_text(snapshot(resolved.settings))
+    return 0
+
+
+@app.command(
+    "confirm",
+    cls=ExampleCommand,
+    epilog="config confirm https://models.example/v1 PROJECT_API_KEY\nconfig confirm http://localhost:9/v1 LOCAL_KEY",
+)
+def config_confirm(
+    *,
+    base_url: Annotated[str, typer.Argument(metavar="URL", help="The address of the model, as the project has it.")],
+    api_key_env: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable that holds its key.")],
+) -> int:
+    """Confirm that projects may send conversations and this key to a model address."""
+    from skills_runtime.config import ModelAddress, ModelConfirmations, state_home
+
+    is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env))
+    print(f"{readable_line(base_url)} is confirmed {'now' if is_new else 'already'}")
     return 0
 
 

@@ -1,5 +1,7 @@
 """`run` and `demo`: a task in, an auditable run out."""
 
+import sys
+import termios
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,8 +29,10 @@ from skills_runtime.cli.options import (
 from skills_runtime.cli.output import labelled, short_id, talk
 from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
 from skills_runtime.cli.runs import check_run, show_verdict
+from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
+    from skills_runtime.config import Resolved
     from skills_runtime.runs import Verdict
 
 app = create_app()
@@ -158,10 +162,31 @@ def run(
     }
     program = "kgent" if sandbox else context.obj.name
     resolved = resolve_settings(given, program=program, chosen=chosen)
+    _confirm_model(resolved)
     people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     if task is None:
         return converse(session_id or "", resolved, given, view, context.obj, people)
     return create_run(request, resolved, given, view, context.obj, people).exit_code
+
+
+def _confirm_model(resolved: "Resolved") -> None:
+    """Ask once whether the model address that a project chose is right; where nobody is there, the run is refused."""
+    from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
+    from skills_runtime.config import ModelConfirmations, state_home
+
+    address = resolved.unconfirmed_model if resolved.settings.llm.backend == "openai" else None
+    if address is None or not somebody_is_there():
+        return
+    sys.stderr.write(
+        f"This project wants every conversation and `{address.api_key_env}` to be sent to\n"
+        f"  {readable_line(address.base_url)}\n"
+    )
+    keyboard = sys.stdin.fileno()
+    termios.tcflush(keyboard, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    sys.stderr.write("Is that right? [y/N] ")
+    sys.stderr.flush()
+    if (wait_for_line(keyboard) or "").strip().lower() in ("y", "yes"):
+        ModelConfirmations(state_home(resolved.environment.process)).add(address)
 
 
 def show_tour(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:

@@ -64,7 +64,10 @@ AllowHost = Annotated[
 ]
 Closed = Annotated[
     bool | None,
-    typer.Option("--closed/--open", help="Whether programs of this machine need a token to execute skills (open)."),
+    typer.Option(
+        "--closed/--open",
+        help="Whether every program needs a token to execute skills, or none of this machine (your own need none).",
+    ),
 ]
 NewToken = Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is worthless.")]
 Concurrent = Annotated[

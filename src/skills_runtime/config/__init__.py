@@ -1,5 +1,6 @@
 """Configuration: many sources, one frozen `Settings`, and an answer to where each field comes from."""
 
+from skills_runtime.config.confirmations import ModelAddress, ModelConfirmations
 from skills_runtime.config.environment import (
     Environment,
     config_home,
@@ -18,6 +19,7 @@ from skills_runtime.config.files import (
     choose_model,
     current_directory,
     forget_key,
+    origin_of,
     parse_mapping,
     path_exists,
     read_mapping,
@@ -58,6 +60,8 @@ __all__ = [
     "Defaults",
     "Environment",
     "LlmSettings",
+    "ModelAddress",
+    "ModelConfirmations",
     "Origin",
     "PromptSettings",
     "Resolved",
@@ -83,6 +87,7 @@ __all__ = [
     "is_secret_name",
     "keys_home",
     "nest_value",
+    "origin_of",
     "parse_mapping",
     "path_exists",
     "process_environ",

@@ -10,7 +10,8 @@ import stat
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -237,7 +238,26 @@ def as_settings(*, base_url: str | None, model: str | None, api_key_env: str | N
     return {section: given for section, given in known.items() if given}
 
 
-def stored_keys(home: Path) -> Mapping[str, str]:
+class StoredKey(NamedTuple):
+    """A key, and the origin of the address it was stored for; an older one has none, and counts for all."""
+
+    key: str
+    origin: str | None
+
+
+def origin_of(url: str) -> str:
+    """The scheme, host and port of an address."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def keys_for(home: Path, url: str) -> Mapping[str, str]:
+    """The stored keys that may be sent to an address, by the names of their variables."""
+    origin = origin_of(url)
+    return {name: one.key for name, one in stored_keys(home).items() if one.origin in (None, origin)}
+
+
+def stored_keys(home: Path) -> Mapping[str, StoredKey]:
     """The keys that were stored, by the names of their variables; a file that others can read is refused."""
     path = home / KEYS
     try:
@@ -257,21 +277,24 @@ def stored_keys(home: Path) -> Mapping[str, str]:
         data = file.read(_MAX_KEYS_BYTES)
     try:
         found = cast("dict[str, Any]", json.loads(data))
-        return {str(name): value for name, value in found.items() if isinstance(value, str)}
-    except (ValueError, AttributeError):
+        return {
+            str(name): StoredKey(value, None) if isinstance(value, str) else StoredKey(value["key"], value["origin"])
+            for name, value in found.items()
+        }
+    except (ValueError, AttributeError, LookupError, TypeError):
         hint = "remove it, and store the key again"
         raise ConfigError(f"`{printable(str(path))}` is damaged", hint=hint) from None
 
 
-def store_key(home: Path, name: str, key: str) -> None:
-    """Keep a key under the name of a variable, in a file that only this user can read."""
+def store_key(home: Path, name: str, key: str, *, address: str) -> None:
+    """Keep a key for one address under the name of a variable, in a file that only this user can read."""
     if not is_variable_name(name) or name.startswith(_OURS):
         raise ValidationFailed("this is not the name of a variable for a key", hint="such as `OPENAI_API_KEY`")
     plain = key.strip()
     if not plain or len(plain) > MAX_KEY_CHARS or not plain.isascii() or not plain.isprintable() or " " in plain:
         raise ValidationFailed("this is not a key", hint="a key has no spaces and only ASCII characters")
     with _alone(home):
-        data = json.dumps({**stored_keys(home), name: plain}).encode()
+        data = _encoded({**stored_keys(home), name: StoredKey(plain, origin_of(address))})
         if len(data) > _MAX_KEYS_BYTES:  # a file that is too long to be read whole would be of no use to anybody
             raise ValidationFailed("too many keys are stored", hint="remove one that is not needed any more")
         _write(home / KEYS, data)
@@ -283,8 +306,12 @@ def forget_key(home: Path, name: str) -> bool:
         known = dict(stored_keys(home))
         if known.pop(name, None) is None:
             return False
-        _write(home / KEYS, json.dumps(known).encode())
+        _write(home / KEYS, _encoded(known))
     return True
+
+
+def _encoded(keys: Mapping[str, StoredKey]) -> bytes:
+    return json.dumps({name: one._asdict() if one.origin else one.key for name, one in keys.items()}).encode()
 
 
 @contextmanager

@@ -73,7 +73,7 @@ RULES: Mapping[str, Combine] = {
     "skills.discovery.max_entries_per_root": _smaller,
     "service.host": user_only,
     "service.allowed_hosts": _in_both,
-    "service.skill_service": _stricter(("open",), ("closed",)),
+    "service.skill_service": _stricter(("open",), ("user",), ("closed",)),
     "service.skills_dir": user_only,
     "service.artifacts_dir": user_only,
     "service.default_timeout_ms": _smaller,
@@ -118,6 +118,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 def is_guarded(key: str) -> bool:
     """Whether a project may only tighten this field."""
     return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in FREE
+
+
+def may_be_projects(key: str) -> bool:
+    """Whether a project's value for this field may count at all."""
+    return not is_guarded(key) or RULES.get(key, user_only) is not user_only
 
 
 def tighten(key: str, current: Any, proposed: Any) -> Any:

@@ -219,8 +219,10 @@ class ServiceSection(Section):
     allowed_hosts: Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], LAX] = Field(
         default=(), description="Names under which it is reached besides those of this machine."
     )
-    skill_service: Literal["open", "closed"] = Field(
-        default="open", description="Whether programs of this machine may list and execute skills without a token."
+    skill_service: Literal["open", "user", "closed"] = Field(
+        default="user",
+        description="Who may list and execute skills without a token: `open` every user of this machine, `user` only"
+        " the service's own, `closed` nobody.",
     )
     skills_dir: FilePath | None = Field(
         default=None, description="The skills to execute; `null` means `skills` of the workspace, or the bundled ones."

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 import yaml
 from pydantic import ValidationError
 
+from skills_runtime.config.confirmations import ModelAddress, ModelConfirmations
 from skills_runtime.config.environment import (
     CONFIG_PATHS,
     VARIABLES,
@@ -22,18 +23,19 @@ from skills_runtime.config.environment import (
     expand_home,
     process_environ,
     read_environment,
+    state_home,
 )
 from skills_runtime.config.files import (
     CHOICE,
     MAX_DEPTH,
     canonical,
     current_directory,
+    keys_for,
     path_exists,
     read_mapping,
-    stored_keys,
     workspace,
 )
-from skills_runtime.config.merge import Layer, nest_value, settle, value_at
+from skills_runtime.config.merge import Layer, flatten, may_be_projects, nest_value, settle, value_at
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import Problem, invalid_fields, refuse, rendered, too_new, unfit_values
 from skills_runtime.errors import ConfigError, ValidationFailed
@@ -129,7 +131,7 @@ def embedded_layer(root: Path) -> Layer:
     return Layer(data=data, label="yaml:embedded_default", where="of the defaults", base=root)
 
 
-def checked(layer: Layer, environ: Mapping[str, str]) -> tuple[Layer, list[Problem]]:
+def checked(layer: Layer, environ: Mapping[str, str], root: Path) -> tuple[Layer, list[Problem]]:
     """The layer with its values validated and its paths absolute, or what is wrong with it."""
     if newer := too_new(layer.data, layer.where):
         return layer, [newer]
@@ -141,7 +143,42 @@ def checked(layer: Layer, environ: Mapping[str, str]) -> tuple[Layer, list[Probl
         problems += [each for each in invalid_fields(error, layer.where) if each.path not in known]
         return layer, problems
     data = _anchored(settings.model_dump(exclude_unset=True), layer.base, environ)
+    if layer.trust == "project":
+        problems += _paths_outside(data, layer.where, root, environ)
     return replace(layer, data=data), problems
+
+
+def _paths_outside(data: Mapping[str, Any], where: str, root: Path, environ: Mapping[str, str]) -> list[Problem]:
+    """A problem for every path of a project's settings that leads out of its workspace, by a link or by itself."""
+    named = [(key, each) for key, value in flatten(data) if may_be_projects(key) for each in _paths_in(value)]
+    named += [
+        ("skills.sources", root / expand_home(source["options"]["root"], environ))
+        for source in data.get("skills", {}).get("sources", ())
+        if source["type"] == "filesystem" and isinstance(source["options"].get("root"), str)
+    ]
+    return [
+        Problem(
+            f"`{key}` {where} leads out of the workspace",
+            "name a place in the workspace, or set it in your own configuration",
+        )
+        for key, path in named
+        if not _stays_inside(path, root)
+    ]
+
+
+def _paths_in(value: Any) -> list[Path]:
+    values = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+    return [each for each in values if isinstance(each, Path)]
+
+
+def _stays_inside(path: Path, root: Path) -> bool:
+    """Whether a path lies in a directory, also with every link followed that there is now."""
+    if not Path(os.path.normpath(path)).is_relative_to(root):
+        return False
+    try:
+        return canonical(path, root).is_relative_to(root)
+    except ValidationFailed:
+        return False
 
 
 def _anchored(value: Any, base: Path, environ: Mapping[str, str]) -> Any:
@@ -207,6 +244,14 @@ class Resolved:
     environment: Environment
 
     @property
+    def unconfirmed_model(self) -> ModelAddress | None:
+        """The model address that the project chose and the user has not confirmed, if there is one."""
+        if not {"llm.base_url", "llm.api_key_env"} & self.by_project:
+            return None
+        address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
+        return None if address in ModelConfirmations(state_home(self.environment.process)) else address
+
+    @property
     def run_config(self) -> ResolvedRunConfig:
         """The part a run's backend needs."""
         keys = ("models.planner", "models.executor", "llm.base_url", "llm.api_key_env")
@@ -235,16 +280,17 @@ def resolve(
     root = workspace(workspace_root, here)
     environment = read_environment(root, process_environ(environ))
     files = overlays(root, environment, config_paths, here)
-    environment = replace(environment, stored=stored_keys(config_home(environment.process)))
     layers, problems = read_layers(files)
     given = [*layers, *variable_layers(root, environment)]
     if defaults:
         given.insert(0, given_layer(defaults.values, defaults.label, "#", f"of `{defaults.label}`", root))
     if session_settings is not None:
         given.append(given_layer(session_settings, "session_settings", ":", "of the session settings", root))
-    merged = settle(embedded_layer(root), _all_checked(given, problems, environment))
+    merged = settle(embedded_layer(root), _all_checked(given, problems, environment, root))
+    settings = Settings.model_validate(merged.data)
+    stored = keys_for(config_home(environment.process), settings.llm.base_url)
     return Resolved(
-        settings=Settings.model_validate(merged.data),
+        settings=settings,
         sources=MappingProxyType(dict(merged.sources)),
         notices=(*environment.dotenv.notices, *(text for _, text in merged.ignored)),
         ignored=merged.ignored,
@@ -252,15 +298,15 @@ def resolve(
         overlay_paths=tuple(each.path for each in files),
         env_file=environment.dotenv.path,
         workspace_root=root,
-        environment=environment,
+        environment=replace(environment, stored=stored),
     )
 
 
-def _all_checked(layers: Iterable[Layer], problems: list[Problem], environment: Environment) -> list[Layer]:
+def _all_checked(layers: Iterable[Layer], problems: list[Problem], environment: Environment, root: Path) -> list[Layer]:
     good: list[Layer] = []
     found = list(problems)
     for layer in layers:
-        result, wrong = checked(layer, environment.process)
+        result, wrong = checked(layer, environment.process, root)
         good.append(result)
         found += wrong
     if found:

@@ -41,6 +41,7 @@ from skills_runtime.skills.install import (
     ArchiveSource,
     GitCommand,
     GitResult,
+    GitSource,
     Installed,
     InstallPaths,
     InstallSource,
@@ -88,6 +89,8 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope = "project"
     trust: SignaturePolicy = SignaturePolicy()
     allowed_hosts: tuple[str, ...] = ()
+    public_only: bool = False
+    """Whether a host counts as allowed only by `allowed_hosts`, not by being named."""
 
 
 class AgreedSkills(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,7 +168,10 @@ class SkillOperations:
         self, source: InstallSource, skills: Sequence[str], options: InstallOptions, *, everything: bool = False
     ) -> AbstractContextManager[PreparedSkills]:
         """Prepare skills of a source."""
-        return self._prepare(options, lambda work: work.install(source, skills, everything=everything))
+        return self._prepare(
+            options,
+            lambda work: work.install(source, skills, everything=everything, named_by_user=not options.public_only),
+        )
 
     def prepare_locked(self, options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
         """Prepare exactly what the lock file says."""
@@ -206,7 +212,8 @@ class SkillOperations:
         root = self._workspace.workspace_root
         source = parse_source(wanted.source, here=root, ref=wanted.ref)
         _refuse_outside(source, root)
-        with self.prepare_install(source, wanted.skills, InstallOptions(), everything=wanted.everything) as prepared:
+        options = InstallOptions(public_only=True)
+        with self.prepare_install(source, wanted.skills, options, everything=wanted.everything) as prepared:
             shown = [
                 {
                     "name": one.name,
@@ -333,6 +340,11 @@ def _refuse_outside(source: InstallSource, root: Path) -> None:
             path = Path(place)
         case ArchiveSource(location=location) if "://" not in location:
             path = root / location
+        case GitSource(url=url) if not url.startswith(("https://", "http://")):
+            raise AccessRefused(
+                "only public web addresses and what is in the workspace are sources here",
+                hint="install it from the command line: `skills install`",
+            )
         case _:
             return
     if not path.resolve().is_relative_to(root.resolve()):

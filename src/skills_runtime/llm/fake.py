@@ -86,13 +86,16 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
     compactions: list[str] = []
 
 
-def load_script(path: Path) -> ScriptedBackend:
-    """The scripted model of a YAML file: `calls` with `reasoning`, `text` and `tool_calls`, and `compactions`."""
+def load_script(path: Path, data: bytes | None = None) -> ScriptedBackend:
+    """The scripted model of a YAML file: `calls` with `reasoning`, `text` and `tool_calls`, and `compactions`.
+
+    `data` is what is in the file, where it was read already.
+    """
     import yaml
 
     try:
-        data = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-        script = msgspec.convert(data, _Script)
+        text = path.read_bytes() if data is None else data
+        script = msgspec.convert(yaml.load(text, Loader=yaml.CSafeLoader), _Script)
     except FileNotFoundError:
         raise ConfigError(f"the fake model's script `{path}` does not exist", hint="fix `llm.fake.script`") from None
     except OSError as error:

@@ -27,7 +27,7 @@ from skills_runtime.sandbox.policy import (
 if TYPE_CHECKING:
     from skills_runtime.sandbox.adapter import Capabilities, Enclosed
     from skills_runtime.sandbox.denials import Denial, ProcessOutcome
-    from skills_runtime.sandbox.grants import combine_grants, control_directories, why_not_path
+    from skills_runtime.sandbox.grants import combine_grants, control_directories, is_secret, why_not_path
     from skills_runtime.sandbox.policy import PROMISES, Gap, promise_named
     from skills_runtime.sandbox.quarantine import accept, items, quarantine_report
 
@@ -36,7 +36,7 @@ __getattr__ = lazy_names(
     {
         "adapter": "Capabilities Enclosed",
         "denials": "Denial ProcessOutcome",
-        "grants": "combine_grants control_directories why_not_path",
+        "grants": "combine_grants control_directories is_secret why_not_path",
         "policy": "Gap PROMISES promise_named",
         "quarantine": "accept items quarantine_report",
     },
@@ -63,6 +63,7 @@ __all__ = [
     "combine_grants",
     "control_directories",
     "fence_for",
+    "is_secret",
     "items",
     "load_runtime_code",
     "own_directories",

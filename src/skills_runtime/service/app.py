@@ -16,7 +16,7 @@ from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import MAX_ARCHIVE_BYTES
 from skills_runtime.service import routes
-from skills_runtime.service.access.limits import BodyLimit, Rate
+from skills_runtime.service.access.limits import MAX_UNAUTHENTICATED_BYTES, BodyLimit, ByteBudget, Rate
 from skills_runtime.service.access.middleware import AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 from skills_runtime.service.access_log import AccessLogMiddleware
@@ -65,7 +65,7 @@ def _surround(app: FastAPI, parts: ServiceState) -> None:
         allowed_hosts=parts.settings.allowed_hosts,
         token=parts.token,
         recognised=parts.keys.recognised,
-        is_open=parts.settings.skill_service == "open",
+        skill_service=parts.settings.skill_service,
     )
 
     def all_routes() -> Sequence[BaseRoute]:
@@ -75,6 +75,7 @@ def _surround(app: FastAPI, parts: ServiceState) -> None:
         BodyLimit,
         max_bytes=limits.body_bytes,
         max_seconds=limits.body_seconds,
+        unauthenticated=ByteBudget(max(limits.body_bytes, MAX_UNAUTHENTICATED_BYTES)),
         longer={files.IMPORT_PATH: MAX_ARCHIVE_BYTES},
     )
     app.add_middleware(

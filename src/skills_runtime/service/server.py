@@ -18,6 +18,7 @@ from skills_runtime.agent import backend_for
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import Model
 from skills_runtime.errors import ConfigError
+from skills_runtime.service.access.peers import PEER, Peer
 from skills_runtime.service.access.token import Announced, announce, withdraw
 from skills_runtime.service.app import create_app
 from skills_runtime.service.bootstrap import open_service
@@ -128,6 +129,7 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, PEER: Peer(self.client, self.server)}
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:

@@ -21,6 +21,9 @@ PRESETS: Mapping[str, int] = {"studio": DEFAULT_PORT, "skill-service": 8080}
 IGNORED_VARIABLES = ("DJANGO_DEBUG", "DJANGO_SECRET_KEY", "SQLITE_PATH", "GUNICORN_WORKERS", "GUNICORN_TIMEOUT")
 """Variables that older deployments set and that mean nothing here."""
 
+SkillServiceAccess = Literal["open", "user", "closed"]
+"""Who may list and execute skills without a token: every user of this machine, the service's own, or nobody."""
+
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):)?(?P<port>[0-9]{1,5})")
 
 
@@ -71,8 +74,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     listen: tuple[Listener, ...] = (Listener(),)
     allowed_hosts: tuple[str, ...] = ()
     """Names under which it is reached besides those of this machine."""
-    skill_service: Literal["open", "closed"] = "open"
-    """Whether programs of this machine may list and execute skills without a token."""
+    skill_service: SkillServiceAccess = "user"
     default_timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
     limits: Limits = Limits()
@@ -96,7 +98,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     skills_dir: Path | None = None
     artifacts_dir: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
-    skill_service: Literal["open", "closed"] | None = None
+    skill_service: SkillServiceAccess | None = None
     config_paths: tuple[Path, ...] = ()
     settings: Mapping[str, Any] = {}
     concurrent: int | None = None

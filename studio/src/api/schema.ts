@@ -301,7 +301,7 @@ export interface paths {
         };
         /**
          * Health
-         * @description Say that the service is there; where it works is told to this machine and to who may read.
+         * @description Say that the service is there; where it works is told to its own user and to who may read.
          */
         get: operations["health_api_v1_health_get"];
         put?: never;
@@ -370,7 +370,7 @@ export interface paths {
         get: operations["show_model_api_v1_model_get"];
         /**
          * Choose
-         * @description Choose the model of this user for all workspaces; needs the scope `admin`.
+         * @description Choose the model of this user for all workspaces; only the owner's token may.
          */
         put: operations["choose_api_v1_model_put"];
         post?: never;
@@ -1444,6 +1444,9 @@ export interface components {
         /**
          * ChosenModel
          * @description What to change; what is not given stays, and a key goes into a private file and is never shown again.
+         *
+         *     Another address or variable comes with its key: neither a variable of the service nor a key that was given for
+         *     another address is sent there.
          */
         ChosenModel: {
             /** Api Key */

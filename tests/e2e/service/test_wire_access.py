@@ -1,6 +1,7 @@
 """Who may do what over HTTP: names, pages, the token, keys and their scopes."""
 
 import json
+import os
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.e2e.service.servers import Service, serving, write_python
+from tests.support.users import Unprivileged
 
 EXECUTIONS = "/api/v1/executions"
 JSON = {"Content-Type": "application/json"}
@@ -183,3 +185,26 @@ def test_a_setting_closes_the_skill_service(tmp_path_factory: pytest.TempPathFac
         assert client.post("/api/skills/execute", content=ECHO, headers=JSON).status_code == 401
         opened = client.post("/api/skills/execute", content=ECHO, headers={**JSON, **_bearer(service.token)})
         assert opened.status_code == 200
+
+
+OPEN_PATHS = (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute"))
+
+
+def _statuses(url: str) -> list[int]:
+    with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
+        return [client.request(method, path, json={"skillName": "echo"}).status_code for method, path in OPEN_PATHS]
+
+
+def test_other_users_of_this_machine_need_a_token(service: Service, unprivileged: Unprivileged) -> None:
+    assert _statuses(service.url) == [200, 200, 200]
+    is_other_user = os.geteuid() == 0
+    assert unprivileged(lambda: _statuses(service.url)) == ([401] * 3 if is_other_user else [200] * 3)
+
+
+def test_an_option_opens_the_skill_service_to_other_users(
+    tmp_path_factory: pytest.TempPathFactory, unprivileged: Unprivileged
+) -> None:
+    home = tmp_path_factory.mktemp("open")
+    write_python(home / "skills", "echo", "print('{}')")
+    with serving(home, home / "skills", "--open") as service:
+        assert unprivileged(lambda: _statuses(service.url)) == [200, 200, 200]

@@ -121,6 +121,7 @@ def test_what_overrides_a_chosen_model_is_named(browser: Browser, fresh: Service
     with opened(browser, fresh, "/studio/operations/model") as page:
         expect(page.get_by_text("The key comes from the environment variable OPENAI_API_KEY")).to_be_visible()
         page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:8/v1")
+        page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)
         page.get_by_role("button", name="Save").click()
         told = page.get_by_role("group", name="Saved, but something else counts more")
         expect(told).to_contain_text("environment variable SKILLS_RUNTIME_SDK_LLM_BASE_URL")

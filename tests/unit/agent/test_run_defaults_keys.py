@@ -1,11 +1,11 @@
-"""A project does not get to choose where the user's own key is sent."""
+"""A project does not choose where conversations and keys go."""
 
 from pathlib import Path
 
 import pytest
 
 from skills_runtime.agent.run_defaults import backend_for
-from skills_runtime.config import resolve
+from skills_runtime.config import ModelAddress, ModelConfirmations, resolve, state_home
 from skills_runtime.errors import ConfigError
 from skills_runtime.llm import RetryingBackend
 
@@ -32,14 +32,48 @@ def test_a_project_that_names_another_of_the_users_variables_is_refused(tmp_path
         backend_for(resolve(tmp_path, environ={"MY_TOKEN": "k", "HOME": str(tmp_path)}))
 
 
-def test_a_project_address_with_the_projects_own_key_is_fine(tmp_path: Path) -> None:
+def test_a_project_address_with_the_projects_own_key_is_refused_too(tmp_path: Path) -> None:
     write(tmp_path, "config/runtime.yaml", ELSEWHERE)
     write(tmp_path, ".env", "OPENAI_API_KEY=k\n")
 
-    assert isinstance(backend_for(resolve(tmp_path, environ={"HOME": str(tmp_path)})), RetryingBackend)
+    with pytest.raises(
+        ConfigError, match=r"wants every conversation to be sent to `https://elsewhere\.example/v1`"
+    ) as it:
+        backend_for(resolve(tmp_path, environ={"HOME": str(tmp_path)}))
+
+    assert "`skills-runtime config confirm https://elsewhere.example/v1 OPENAI_API_KEY`" in it.value.hint
 
 
-def test_an_address_the_user_confirmed_is_fine(tmp_path: Path) -> None:
+def test_what_was_confirmed_once_is_fine_in_every_project(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
+    ModelConfirmations(state_home(environ)).add(ModelAddress("https://elsewhere.example/v1", "OPENAI_API_KEY"))
+    for name in ("one", "two"):
+        write(tmp_path / name, "config/runtime.yaml", ELSEWHERE)
+        assert isinstance(backend_for(resolve(tmp_path / name, environ=environ)), RetryingBackend)
+
+
+def test_another_value_is_confirmed_anew(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "k", "MY_TOKEN": "k", "HOME": str(tmp_path)}
+    ModelConfirmations(state_home(environ)).add(ModelAddress("https://elsewhere.example/v1", "OPENAI_API_KEY"))
+    for llm in (
+        "{base_url: 'https://elsewhere.example/v2'}",
+        "{base_url: 'https://elsewhere.example/v1', api_key_env: MY_TOKEN}",
+    ):
+        write(tmp_path, "config/runtime.yaml", f"llm: {llm}\n")
+        with pytest.raises(ConfigError, match="this project wants"):
+            backend_for(resolve(tmp_path, environ=environ))
+
+
+def test_a_list_that_others_may_write_confirms_nothing(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
+    confirmed, address = ModelConfirmations(state_home(environ)), ModelAddress("https://a.example/v1", "KEY")
+    assert confirmed.add(address)
+    assert address in confirmed
+    (state_home(environ) / "confirmed-models.json").chmod(0o622)
+    assert address not in confirmed
+
+
+def test_an_address_that_the_user_gives_is_fine(tmp_path: Path) -> None:
     write(tmp_path, "config/runtime.yaml", ELSEWHERE)
     confirmed = {"llm": {"base_url": "https://elsewhere.example/v1"}}
     environ = {"OPENAI_API_KEY": "k", "HOME": str(tmp_path)}

@@ -126,7 +126,7 @@ DEFAULTS: dict[str, Any] = {
     "service.host": "127.0.0.1",
     "service.port": 8000,
     "service.allowed_hosts": [],
-    "service.skill_service": "open",
+    "service.skill_service": "user",
     "service.skills_dir": None,
     "service.artifacts_dir": None,
     "service.default_timeout_ms": 10_000,

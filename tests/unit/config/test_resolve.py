@@ -9,7 +9,7 @@ from skills_runtime.config import Defaults, explain
 from skills_runtime.config.environment import VARIABLES
 from skills_runtime.config.merge import WHOLE, flatten
 from skills_runtime.config.models import Settings, leaves, section_at
-from skills_runtime.errors import NotFound, ValidationFailed
+from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -178,9 +178,28 @@ def test_a_default_path_starts_at_the_workspace(place: "Place") -> None:
 
 
 def test_an_absolute_path_and_one_of_the_home_directory_are_kept(place: "Place") -> None:
-    place.write("kgent.yaml", "llm: {fake: {script: /a/b.json}, replay: {run: ~/runs/one}}")
-    settings = place.resolve().settings
+    place.write("mine.yaml", "llm: {fake: {script: /a/b.json}, replay: {run: ~/runs/one}}")
+    settings = place.resolve("mine.yaml").settings
     assert (str(settings.llm.fake.script), settings.llm.replay.run) == ("/a/b.json", place.home / "runs/one")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["prompt: {system_path: /etc/hostname}", "prompt: {developer_path: ~/notes.md}", "llm: {fake: {script: ../a.yaml}}",
+     "llm: {replay: {run: ../other}}", "prompt: {system_path: out/notes.md}", "skills: {bundles: {cache_dir: /tmp/x}}",
+     "skills: {sources: [{id: f, type: filesystem, options: {root: ~/skills}}]}"],
+)  # fmt: skip
+def test_a_path_of_a_project_stays_in_its_workspace(place: "Place", text: str) -> None:
+    (place.root / "out").symlink_to(place.home)
+    place.write("kgent.yaml", text)
+    with pytest.raises(ConfigError, match="leads out of the workspace"):
+        place.resolve()
+
+
+def test_a_path_of_the_user_may_lie_anywhere(place: "Place") -> None:
+    place.write("kgent.yaml", "prompt: {profile: default_agent}")
+    settings = place.resolve(session={"prompt": {"system_path": "/etc/hostname"}}).settings
+    assert str(settings.prompt.system_path) == "/etc/hostname"
 
 
 def test_lists_are_replaced_not_joined(place: "Place") -> None:

@@ -1,5 +1,6 @@
 """`scripts/setup` does what is needed and no more, and says what it cannot do."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,7 @@ def test_the_first_run_creates_the_environment_and_installs_the_pinned_packages(
     assert result.returncode == 0, result.stdout
     assert result.stdout.startswith("setup: creating .venv with Python 3.")
     assert [call.split("--no-deps ")[1] for call in checkout.calls()] == [
-        "--requirement requirements/core.txt",
+        "--require-hashes --requirement requirements/core.txt",
         "--no-build-isolation --editable .",
     ]
 
@@ -212,7 +213,8 @@ def test_a_python_without_ensurepip_lends_its_own_pip(checkout: Checkout) -> Non
     result = checkout.setup("core")
     assert result.returncode == 0, result.stdout
     assert "-venv is missing; borrowing the pip of " in result.stdout
-    assert "pip --python .venv/bin/python install --quiet --no-input pip" in checkout.calls()
+    borrowed = next(call for call in checkout.calls() if call.startswith("pip --python .venv/bin/python install "))
+    assert borrowed.endswith("--require-hashes --requirement requirements/pip.txt")
 
 
 def test_a_python_without_ensurepip_and_pip_needs_a_command_that_is_printed(checkout: Checkout) -> None:
@@ -246,3 +248,20 @@ def test_a_named_interpreter_that_is_too_old_is_refused_by_its_name(checkout: Ch
 def test_an_unknown_argument_is_answered_with_the_usage(checkout: Checkout) -> None:
     result = checkout.setup("everything")
     assert (result.returncode, result.stdout) == (2, "usage: scripts/setup [--plan] [core|dev]\n")
+
+
+def test_packages_are_installed_by_their_hashes_and_run_nothing() -> None:
+    setup, studio = ((ROOT / "scripts" / name).read_text() for name in ("setup", "studio"))
+    for line in setup.splitlines():
+        if "--requirement" in line:
+            assert "--require-hashes" in line
+    assert "npm ci --ignore-scripts" in studio
+    assert "npm install" not in studio
+
+
+def test_the_service_and_the_tests_use_the_versions_that_run() -> None:
+    def pins(name: str) -> dict[str, str]:
+        return dict(re.findall(r"^([a-z0-9-]+)\S*?==(\S+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+
+    core, service, dev = pins("core.txt"), pins("service.txt"), pins("dev.txt")
+    assert core.items() <= service.items() <= dev.items()

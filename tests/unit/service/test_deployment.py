@@ -36,6 +36,26 @@ def test_the_unit_lets_work_end_before_it_ends_the_rest() -> None:
     assert unit["Service"]["ExecStart"].split()[1] == "serve"
 
 
+def test_the_unit_and_the_image_work_in_a_project_and_not_in_a_home() -> None:
+    unit = (DEPLOY / "skills-runtime.service").read_text()
+    assert re.findall(r"^WorkingDirectory=(.*)$", unit, re.MULTILINE) == ["%h/project"]
+    assert re.findall(r"--workspace-root (\S+)", unit) == ["%h/project"]
+    image = (DEPLOY / "Dockerfile").read_text()
+    assert re.findall(r"--home-dir (\S+)", image) == ["/data"]
+    assert re.findall(r"^WORKDIR (.*)$", image, re.MULTILINE)[-1] == "/data/workspace"
+
+
+def test_the_image_installs_only_what_is_pinned() -> None:
+    image = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    installs = re.findall(r"\bpip install ([^&\n]*)", image)
+    assert len(installs) == 2
+    assert all("--no-deps" in options for options in installs)
+    assert "--require-hashes --requirement requirements/service.txt" in installs[0]
+    assert "--no-build-isolation" in installs[1]
+    assert re.findall(r"\bnpm (\w+)[^&\n]*", image) == ["ci", "run"]
+    assert "npm ci --ignore-scripts" in image
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["migrate"], 0), (["migrate", "--noinput"], 0), (["shell"], 2), ([], 2)]
 )

@@ -17,7 +17,7 @@ def test_without_anything_it_listens_on_this_machine_and_has_the_bundled_skills(
     assert settings.listen == (Listener("127.0.0.1", 8000),)
     assert settings.skills_dir == bundled_skills()
     assert settings.artifacts_dir == tmp_path / "artifacts"
-    assert settings.skill_service == "open"
+    assert settings.skill_service == "user"
 
 
 def test_the_skills_of_the_workspace_come_before_the_bundled_ones(tmp_path: Path) -> None:

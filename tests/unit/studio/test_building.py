@@ -18,7 +18,7 @@ PAGE = "src/skills_runtime/studio_dist/index.html"
 NPM = """#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in *build*) mkdir -p "$STUDIO_OUT"; echo built > "$STUDIO_OUT/index.html" ;; esac
-case "$*" in install*) mkdir -p node_modules; touch node_modules/.package-lock.json ;; esac
+case "$*" in ci*) mkdir -p node_modules; touch node_modules/.package-lock.json ;; esac
 """
 
 

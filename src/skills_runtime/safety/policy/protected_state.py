@@ -77,7 +77,7 @@ PROJECT_CONFIGURATION = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml
 """The files of a workspace that the next run in it obeys."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""
-DECIDING = frozenset({"approvals", "answer", "review", "accept"})
+DECIDING = frozenset({"approvals", "answer", "review", "accept", "confirm"})
 """Its commands that speak for a person."""
 
 _CONTROL = re.compile(

@@ -13,11 +13,15 @@ Scope = Literal["read", "run", "approve", "execute", "admin"]
 """`read` looks, `run` starts and changes runs, `approve` decides, `execute` executes skills, `admin` does the rest."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 READING = frozenset({"GET", "HEAD"})
-SKILL_SERVICE = frozenset({("GET", "/api/skills"), ("POST", "/api/skills/execute")})
-"""What programs of this machine may do without a token, unless a setting closes it; health is always open."""
+HEALTH = ("GET", "/api/health")
+SKILL_SERVICE = frozenset({HEALTH, ("GET", "/api/skills"), ("POST", "/api/skills/execute")})
+"""What programs of the service's own user may do without a token; a setting opens it to all of this machine, or to
+none, health excepted."""
 _OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
 _GUARDED = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
 """What only who may change it may look at."""
+_OWNERS = re.compile(r"(/studio)?/api/v1/(model|skills/install|sessions/[^/]+/skills/sources)")
+"""Changes of where conversations go and where skills come from: the owner's token's alone."""
 _PRIVATE = re.compile(r"(/studio)?/api/v1/runs/[^/]+/blobs/.*")
 """What the log leaves out: for whoever may steer runs, not for everybody who may look on."""
 _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
@@ -63,6 +67,11 @@ def needed_scope(method: str, path: str) -> Scope | None:
         if pattern.fullmatch(path):
             return scope
     return "admin"
+
+
+def is_owners(method: str, path: str) -> bool:
+    """Whether no key may make a request, whatever its scopes."""
+    return method not in READING and _OWNERS.fullmatch(path) is not None
 
 
 def is_api(path: str) -> bool:

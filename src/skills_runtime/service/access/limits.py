@@ -5,12 +5,36 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
+import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from skills_runtime.service.access.callers import NOBODY, Caller
 from skills_runtime.service.problems import Problem, answer
 
 MAX_CALLERS = 10_000
 """How many callers are remembered; whoever was not heard of for the longest time is forgotten."""
+
+
+MAX_UNAUTHENTICATED_BYTES = 32 << 20
+"""What the bodies of all requests without a token or a key may take together, until they are answered."""
+
+
+class ByteBudget:
+    """Bytes that several requests share; what one takes is given back when it is answered."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, count: int) -> bool:
+        """Take some, or nothing where too few are left."""
+        if count > self._left:
+            return False
+        self._left -= count
+        return True
+
+    def give_back(self, count: int) -> None:
+        """Let others have them."""
+        self._left += count
 
 
 class Rate:
@@ -45,6 +69,10 @@ class _TooLong(Exception):
     """A body that said nothing of its length has become too long."""
 
 
+class _TooMuch(Exception):
+    """Requests without a token or a key take too much together."""
+
+
 class _TooSlow(Exception):
     """A body did not come in time."""
 
@@ -53,11 +81,18 @@ class BodyLimit:
     """Refuses requests that are too long, before or while they are read, and those that never end."""
 
     def __init__(
-        self, app: ASGIApp, *, max_bytes: int, max_seconds: float, longer: Mapping[str, int] | None = None
+        self,
+        app: ASGIApp,
+        *,
+        max_bytes: int,
+        max_seconds: float,
+        unauthenticated: ByteBudget,
+        longer: Mapping[str, int] | None = None,
     ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_seconds = max_seconds
+        self._unauthenticated = unauthenticated
         self._longer = longer or {}
         """What may be longer on some paths, such as an archive."""
 
@@ -71,17 +106,24 @@ class BodyLimit:
         if not length.isdigit() or int(length[:20]) > most:
             await answer(scope["path"], _too_long(most))(scope, receive, send)
             return
-        body = _Body(receive, most, self._max_seconds)
+        caller: Caller = scope.get("state", {}).get("caller", NOBODY)
+        body = _Body(receive, most, self._max_seconds, self._unauthenticated if caller.kind == "nobody" else None)
         told = _Told(send)
         try:
             await self._app(scope, body.receive, told.send)
-        except (_TooLong, _TooSlow) as error:
+        except (_TooLong, _TooMuch, _TooSlow) as error:
             if told.started:
                 raise
-            problem = _too_long(most) if isinstance(error, _TooLong) else self._too_slow()
-            await answer(scope["path"], problem)(scope, receive, send)
+            await answer(scope["path"], self._problem(error, most))(scope, receive, send)
+        finally:
+            body.give_back()
 
-    def _too_slow(self) -> Problem:
+    def _problem(self, error: Exception, most: int) -> Problem:
+        if isinstance(error, _TooLong):
+            return _too_long(most)
+        if isinstance(error, _TooMuch):
+            refusal = too_many(1, "too much is under way without a token or a key")
+            return msgspec.structs.replace(refusal, headers={**refusal.headers, "Connection": "close"})
         message = f"the request did not come within {self._max_seconds:g} seconds"
         return Problem(status=408, kind="timeout", message=message, headers={"Connection": "close"})
 
@@ -92,27 +134,40 @@ def _too_long(most: int) -> Problem:
 
 
 class _Body:
-    """Counts what comes in."""
+    """Counts what comes in; `shared` is what it is taken from for a caller that nobody knows."""
 
-    def __init__(self, receive: Receive, max_bytes: int, max_seconds: float) -> None:
+    def __init__(self, receive: Receive, max_bytes: int, max_seconds: float, shared: ByteBudget | None) -> None:
         self._receive = receive
         self._left = max_bytes
         self._seconds = max_seconds
+        self._shared = shared
+        self._deadline = asyncio.get_running_loop().time() + max_seconds
+        self._taken = 0
         self._complete = False
 
     async def receive(self) -> Message:
         if self._complete:  # from here on only a client that goes away is waited for
             return await self._receive()
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
             raise _TooSlow from None
-        self._left -= len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        if self._shared is not None and not self._shared.take(size):
+            raise _TooMuch
+        self._taken += size
+        if self._shared is None:  # an unknown caller has as long for all of it as a known one for each piece
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        self._left -= size
         self._complete = not message.get("more_body", False)
         if self._left < 0:
             raise _TooLong
         return message
+
+    def give_back(self) -> None:
+        if self._shared is not None:
+            self._shared.give_back(self._taken)
 
 
 class _Told:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skills_runtime.service.access.callers import NOBODY, Caller, is_api
 from skills_runtime.service.access.limits import Rate, too_many
+from skills_runtime.service.access.peers import PEER
 from skills_runtime.service.access.request_authorizer import Asked, RequestAuthorizer, cookie_name, token_of_query
 from skills_runtime.service.problems import Problem, answer
 
@@ -152,6 +153,7 @@ def asked_of(scope: Scope) -> Asked:
         client=client[0],
         server=server[0],
         port=server[1] or 0,
+        peer=scope.get("state", {}).get(PEER),
     )
 
 

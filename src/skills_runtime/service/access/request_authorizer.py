@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from skills_runtime.service.access.callers import (
+    HEALTH,
     NOBODY,
     READING,
     SCOPES,
@@ -20,11 +21,13 @@ from skills_runtime.service.access.callers import (
     Caller,
     Scope,
     is_api,
+    is_owners,
     needed_scope,
 )
 from skills_runtime.service.access.keys import ApiKey
+from skills_runtime.service.access.peers import Peer
 from skills_runtime.service.problems import Problem
-from skills_runtime.service.settings import is_loopback
+from skills_runtime.service.settings import SkillServiceAccess, is_loopback
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
 DEFAULT_PORT = 80
@@ -95,6 +98,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     """The address it connected to."""
     port: int
+    peer: Peer | None = None
+    """The other end of the connection, where a server gave it to us."""
 
     @property
     def is_from_browser(self) -> bool:
@@ -103,12 +108,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides: names, the token, keys, and whether the skill service is open on this machine."""
+    """What decides: names, the token, keys, and to whom on this machine the skill service is open."""
 
     allowed_hosts: tuple[str, ...]
     token: str
     recognised: Callable[[str], ApiKey | None]
-    is_open: bool = True
+    skill_service: SkillServiceAccess = "user"
 
     def judge(self, asked: Asked) -> Caller | Problem:
         """Who makes the request, or why it is refused."""
@@ -165,13 +170,20 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
 
     def _without_scope(self, asked: Asked, caller: Caller) -> Problem | None:
         scope = needed_scope(asked.method, asked.path)
+        if caller.kind == "nobody" and (asked.method, asked.path) in SKILL_SERVICE:
+            return None if self._is_open_to(asked) else _unknown("this needs a token or a key")
+        if caller.kind == "key" and is_owners(asked.method, asked.path):
+            return _owners()
         if scope is None or caller.may(scope):
             return None
-        if caller.kind == "nobody":
-            if self.is_open and (asked.method, asked.path) in SKILL_SERVICE and self.is_local(asked):
-                return None
-            return _unknown("this needs a token or a key")
-        return _missing(scope)
+        return _unknown("this needs a token or a key") if caller.kind == "nobody" else _missing(scope)
+
+    def _is_open_to(self, asked: Asked) -> bool:
+        """Whether the skill service answers a request that has no token and no key."""
+        is_health = (asked.method, asked.path) == HEALTH
+        if not is_health and (self.skill_service == "closed" or not self.is_local(asked)):
+            return False
+        return self.skill_service == "open" or (asked.peer is not None and asked.peer.is_own_user)
 
 
 def token_of_query(asked: Asked) -> str | None:
@@ -248,6 +260,11 @@ def _unknown(message: str) -> Problem:
     hint = "send `Authorization: Bearer …`: the token that `serve` printed, or a key from `keys create`"
     headers = {"WWW-Authenticate": 'Bearer realm="skills-runtime"'}
     return Problem(status=401, kind="unauthorized", message=message, hint=hint, headers=headers)
+
+
+def _owners() -> Problem:
+    hint = "use the token that `serve` printed, on the machine of the service, or the command line"
+    return Problem(status=403, kind="permission", message="only the owner's token may change this", hint=hint)
 
 
 def _missing(scope: Scope) -> Problem:

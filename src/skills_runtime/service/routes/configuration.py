@@ -18,6 +18,7 @@ from skills_runtime.config import (
     config_home,
     explain,
     forget_key,
+    origin_of,
     store_key,
 )
 from skills_runtime.engine import Storage, judged, measured, model_problem
@@ -130,7 +131,11 @@ class ModelDocument(Answer):
 
 
 class ChosenModel(Body):
-    """What to change; what is not given stays, and a key goes into a private file and is never shown again."""
+    """What to change; what is not given stays, and a key goes into a private file and is never shown again.
+
+    Another address or variable comes with its key: neither a variable of the service nor a key that was given for
+    another address is sent there.
+    """
 
     base_url: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -153,16 +158,17 @@ def show_model(request: Request) -> Response:
 
 @router.put("/model", response_model=ChangedModel, responses=failures(*EVERYWHERE, 408, 413, 415))
 def choose(request: Request, body: ChosenModel) -> Response:
-    """Choose the model of this user for all workspaces; needs the scope `admin`."""
+    """Choose the model of this user for all workspaces; only the owner's token may."""
     home = runs_of(request).workspace
     before = home.settings()
     place = config_home(before.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
     _check_model(body, name)
+    _check_key(body, name, before)
     # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
     home.settings(as_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
-        store_key(place, name or KEY_VARIABLE, body.api_key)
+        store_key(place, name or KEY_VARIABLE, body.api_key, address=body.base_url or before.settings.llm.base_url)
     if body.remove_key:
         forget_key(place, body.api_key_env or before.settings.llm.api_key_env)
     choose_model(place, base_url=body.base_url, model=body.model, api_key_env=name)
@@ -189,6 +195,20 @@ def _check_model(body: ChosenModel, name: str | None) -> None:
         raise ValidationFailed(f"`{place}` cannot be used: {first['msg']}") from None
     if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
         raise ValidationFailed("this is not the name of a model")
+
+
+def _check_key(body: ChosenModel, name: str | None, before: Resolved) -> None:
+    """Refuse to send a key that was not given for it to an address that a client chose."""
+    llm = before.settings.llm
+    is_known = body.base_url is None or (
+        "llm.base_url" not in before.by_project and origin_of(body.base_url) == origin_of(llm.base_url)
+    )
+    if body.api_key is None and not (is_known and name in (None, llm.api_key_env)):
+        raise ValidationFailed("another address or variable comes with its key", hint="send `api_key` with it")
+    # A variable counts more than a key that is stored under its name, and would be sent in its place.
+    if body.api_key is not None and before.environment.origin(name or KEY_VARIABLE) in ("process", "dotenv"):
+        hint = "leave out `api_key_env`, or choose another name"
+        raise ValidationFailed(f"`{name}` is a variable of the service", hint=hint)
 
 
 def _model_document(resolved: Resolved) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from skills_runtime.engine import RunFilter, RunRequest, Session, Sessions
+from skills_runtime.errors import AccessRefused
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import (
     Answer,
@@ -111,6 +112,9 @@ def list_sessions(request: Request) -> Response:
 def create_session(request: Request, body: NewSession | None = None) -> Response:
     """Open a session."""
     wanted = body or NewSession()
+    if wanted.filesystem_sources and caller_of(request).kind == "key":
+        hint = "open the session without `filesystem_sources`"
+        raise AccessRefused("only the owner's token may choose directories of skills", hint=hint)
     session = sessions_of(request).create(wanted.title or "", wanted.filesystem_sources)
     return as_json({"session_id": session.session_id, "created_at": session.created_at}, 201)
 

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from skills_runtime.engine import ApprovalAnswer, SkillDraft, source_settings
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
+from skills_runtime.service.access.peers import PEER, Peer
 from skills_runtime.service.responses import as_json
 from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
-from skills_runtime.service.settings import is_loopback
 from skills_runtime.service.state import caller_of, runs_of
 from skills_runtime.skills import library_of
 
@@ -82,8 +82,9 @@ class HealthDocument(Answer):
 
 @paths.get("/health", response_model=HealthDocument, responses=studio_failures(400, 403, 500))
 async def health(request: Request) -> Response:
-    """Say that the service is there; where it works is told to this machine and to who may read."""
-    is_known = caller_of(request).may("read") or (request.client is not None and is_loopback(request.client.host))
+    """Say that the service is there; where it works is told to its own user and to who may read."""
+    peer: Peer | None = getattr(request.state, PEER, None)
+    is_known = caller_of(request).may("read") or (peer is not None and peer.is_own_user)
     home = runs_of(request).workspace
     return as_json(
         {

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         refuse_malicious,
     )
     from skills_runtime.skills.install.signatures import Signer
-    from skills_runtime.skills.install.sources import ArchiveSource, LocalSource
+    from skills_runtime.skills.install.sources import ArchiveSource, GitSource, LocalSource
     from skills_runtime.skills.install.transaction import finish_interrupted, open_work_directory
     from skills_runtime.skills.install.web import Reach
 
@@ -50,7 +50,7 @@ __getattr__ = lazy_names(
         "operations": "find_previous_version install_prepared remove_skills roll_back write_lock_from_installed",
         "prepare": "Preparation Prepared SignaturePolicy locked_skills refuse_malicious",
         "signatures": "Signer",
-        "sources": "ArchiveSource LocalSource",
+        "sources": "ArchiveSource GitSource LocalSource",
         "transaction": "finish_interrupted open_work_directory",
         "web": "Reach",
     },
@@ -68,6 +68,7 @@ __all__ = [
     "Fetcher",
     "GitCommand",
     "GitResult",
+    "GitSource",
     "Hashed",
     "InstallPaths",
     "InstallSource",

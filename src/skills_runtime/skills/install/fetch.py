@@ -200,9 +200,10 @@ class SkillFetcher:
         """Put a source below a new directory."""
         source = request.source
         if isinstance(source, GitSource):
-            if source.url.startswith(("https://", "http://")):
-                await check_host(host_of(source.url), self._hosts(request, source.url), self._classify)
-            checkout = await fetch_repository(source, request.commit, into, self._environment, self._run_git)
+            settings = await self._checked_address(request, source.url) if source.url.startswith("http") else ()
+            checkout = await fetch_repository(
+                source, request.commit, into, self._environment, self._run_git, settings=settings
+            )
             return Fetched(root=into, commit=checkout.commit, trees=checkout.trees)
         if isinstance(source, IndexSource):
             async with Web(self._hosts(request, source.url), self._classify) as web:
@@ -214,6 +215,20 @@ class SkillFetcher:
             _unpack_bytes(data, into)
             return Fetched(root=into)
         return await LocalFetcher().fetch(request, into)
+
+    async def _checked_address(self, request: FetchRequest, url: str) -> tuple[str, ...]:
+        """Settings that keep git at the addresses that were checked, unless the user named the host."""
+        parts, hosts = urlsplit(url), self._hosts(request, url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        addresses = await check_host(host_of(url), hosts, self._classify, port)
+        if host_of(url) in hosts:
+            return ()
+        name = parts.hostname or ""
+        if not name.isascii() or name != host_of(url) or ":" in name:
+            raise ValidationFailed(
+                f"`{one_line(name)[:200]}` is not a plain host name", hint="write it in ASCII letters"
+            )
+        return (f"http.curloptResolve={name}:{port}:{','.join(addresses)}", "http.followRedirects=false")
 
     def _hosts(self, request: FetchRequest, url: str) -> frozenset[str]:
         return self._allowed | {host_of(url)} if request.named_by_user else self._allowed

@@ -90,11 +90,19 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def fetch_repository(
-    source: GitSource, commit: str | None, into: Path, environment: Mapping[str, str], run: RunGit
+    source: GitSource,
+    commit: str | None,
+    into: Path,
+    environment: Mapping[str, str],
+    run: RunGit,
+    *,
+    settings: Sequence[str] = (),
 ) -> Checkout:
-    """Write the files of one version of a repository below a new directory."""
+    """Write the files of one version of a repository below a new directory; `settings` are git's, besides ours."""
     into.mkdir(mode=0o700)
-    git = _Git(into.with_name(f"{into.name}.git"), _clean_environment(source, into, environment), run)
+    git = _Git(
+        into.with_name(f"{into.name}.git"), _clean_environment(source, into, environment), run, (*_SETTINGS, *settings)
+    )
     await git.call("init", "--quiet", "--bare", "--template=", str(git.directory), inside=False)
     await git.fetch(source, commit)
     version = (await git.call("rev-parse", "--verify", "FETCH_HEAD^{commit}")).decode().strip()
@@ -110,8 +118,9 @@ async def fetch_repository(
 class _Git:
     """A bare repository, and the program that works on it."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str], run: RunGit) -> None:
+    def __init__(self, directory: Path, environment: Mapping[str, str], run: RunGit, settings: Sequence[str]) -> None:
         self.directory = directory
+        self._settings = settings
         self._environment = environment
         self._run_git = run
 
@@ -172,7 +181,7 @@ class _Git:
         return result.stdout
 
     async def _run(self, arguments: Sequence[str], *, stdin: bytes = b"", inside: bool = True) -> GitResult:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        settings = [word for setting in self._settings for word in ("-c", setting)]
         where = [f"--git-dir={self.directory}"] if inside else []
         argv = ("git", *where, *settings, *arguments)
         command = GitCommand(argv=argv, cwd=self.directory.parent, environment=self._environment, stdin=stdin)

@@ -205,9 +205,11 @@ class Preparation:
         self._lock: Lock = read_lock(places)
         self._fetches = 0
 
-    async def install(self, source: InstallSource, names: Sequence[str], *, everything: bool) -> list[Prepared]:
+    async def install(
+        self, source: InstallSource, names: Sequence[str], *, everything: bool, named_by_user: bool = True
+    ) -> list[Prepared]:
         """The skills somebody wants of a source."""
-        wanted = FetchRequest(source=source, skills=tuple(names), everything=everything)
+        wanted = FetchRequest(source=source, skills=tuple(names), everything=everything, named_by_user=named_by_user)
         fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
         within = source.path if isinstance(source, GitSource) else None
         chosen = select_offered(find_offered(fetched.root, within), names, everything=everything)

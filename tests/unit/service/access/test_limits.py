@@ -3,7 +3,8 @@
 import asyncio
 from typing import Any
 
-from skills_runtime.service.access.limits import MAX_CALLERS, BodyLimit, Rate
+from skills_runtime.service.access.callers import NOBODY, Caller
+from skills_runtime.service.access.limits import MAX_CALLERS, BodyLimit, ByteBudget, Rate
 
 
 class Clock:
@@ -55,7 +56,9 @@ async def _answer(limit: int, pieces: list[bytes], length: bytes | None, *, seco
     scope = {"type": "http", "path": "/api/x", "method": "POST", "headers": headers}
     if pieces and pieces[-1] == b"":
         waiting[-1]["more_body"] = False
-    await BodyLimit(app, max_bytes=limit, max_seconds=seconds)(scope, receive, send)
+    budget = ByteBudget(1000)
+    await BodyLimit(app, max_bytes=limit, max_seconds=seconds, unauthenticated=budget)(scope, receive, send)
+    assert budget.take(1000), "everything is given back"
     return sent[0]["status"], sent[1]["body"] if len(sent) > 1 else b""
 
 
@@ -79,3 +82,43 @@ async def test_a_length_that_is_no_number_is_refused() -> None:
 
 async def test_a_body_that_never_ends_is_given_up() -> None:
     assert (await _answer(4, [b"1"], b"4", seconds=0.01))[0] == 408
+
+
+async def _held(caller: Caller, count: int) -> list[int]:
+    """The statuses of requests of ten bytes each that are all under way at once, in a budget of twenty-five."""
+    enough, statuses = asyncio.Event(), list[int]()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await enough.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"1234567890", "more_body": False}
+
+    async def send(message: Any) -> None:
+        if "status" in message:
+            statuses.append(message["status"])
+            enough.set()
+
+    limit = BodyLimit(app, max_bytes=10, max_seconds=60, unauthenticated=ByteBudget(25))
+    scope: dict[str, Any] = {
+        "type": "http",
+        "path": "/api/x",
+        "method": "POST",
+        "headers": [],
+        "state": {"caller": caller},
+    }
+    if caller.kind != "nobody":
+        enough.set()
+    await asyncio.gather(*(limit(scope, receive, send) for _ in range(count)))
+    return sorted(statuses)
+
+
+async def test_bodies_of_unknown_callers_are_bounded_together() -> None:
+    assert await _held(NOBODY, 4) == [200, 200, 429, 429]
+
+
+async def test_bodies_of_known_callers_are_not_counted_together() -> None:
+    known = Caller(kind="token", name="owner")
+    assert await _held(known, 4) == [200] * 4

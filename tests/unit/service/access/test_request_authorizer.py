@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.service.access.callers import SCOPES, Caller, Scope, needed_scope
 from skills_runtime.service.access.keys import ApiKey
+from skills_runtime.service.access.peers import Peer
 from skills_runtime.service.access.request_authorizer import (
     Asked,
     RequestAuthorizer,
@@ -190,3 +192,28 @@ def test_no_headers_confuse_the_gate(headers: dict[str, str]) -> None:
     found = GATE.judge(asked("POST", headers=headers))
     assert isinstance(found, Problem)
     assert 400 <= found.status < 500
+
+
+def test_without_a_peer_the_open_paths_need_a_token() -> None:
+    for method, path in (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute")):
+        assert kind(GATE.judge(asked(method, path))) == "unauthorized"
+        assert kind(GATE.judge(asked(method, path, peer=Peer(("127.0.0.1", 5), ("127.0.0.1", 8000))))) == "unauthorized"
+
+
+def test_an_open_skill_service_answers_every_program_of_this_machine() -> None:
+    gate = msgspec.structs.replace(GATE, skill_service="open")
+    for method, path in (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute")):
+        assert kind(gate.judge(asked(method, path))) == "nobody"
+    assert kind(gate.judge(asked(path="/api/skills", client="203.0.113.5"))) == "unauthorized"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "/api/v1/model"), ("POST", "/api/v1/skills/install"), ("PUT", "/api/v1/sessions/s/skills/sources"),
+     ("PUT", "/studio/api/v1/sessions/s/skills/sources")],
+)  # fmt: skip
+def test_where_conversations_go_and_skills_come_from_is_the_owners_alone(method: str, path: str) -> None:
+    key = ApiKey(id="1", name="ci", scopes=SCOPES, digest="", created_at="")
+    gate = RequestAuthorizer(allowed_hosts=(), token=TOKEN, recognised=lambda _: key)
+    assert kind(gate.judge(asked(method, path, headers={"authorization": "Bearer key"}))) == "permission"
+    assert kind(gate.judge(asked(method, path, headers={"authorization": f"Bearer {TOKEN}"}))) == "token"

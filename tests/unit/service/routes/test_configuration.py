@@ -108,6 +108,22 @@ async def test_nothing_is_installed_from_elsewhere_on_the_machine(
     assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
 
 
+@pytest.mark.parametrize(
+    "address", ["file://{path}", "git+file://{path}", "ssh://git@github.com/a/b", "git@github.com:a/b"]
+)
+async def test_a_repository_over_http_is_a_web_address(service: Served, tmp_path: Path, address: str) -> None:
+    answer = await service.post("/skills/install", {"source": address.format(path=tmp_path), "everything": True})
+    assert (answer.status_code, answer.json()["kind"]) == (403, "permission"), answer.text
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:{port}/a.git", "http://127.0.0.1:{port}/a.zip", "http://localhost:{port}/"]
+)
+async def test_no_host_of_the_own_network_is_asked_for_skills(service: Served, address: str) -> None:
+    answer = await service.post("/skills/install", {"source": address.format(port=service.port), "everything": True})
+    assert answer.json()["details"]["code"] == "SKILL_FETCH_PRIVATE_ADDRESS", answer.text
+
+
 async def test_a_task_is_routed_to_the_skill_it_calls_for(tmp_path: Path) -> None:
     place = tmp_path / "mine" / "notes"
     place.mkdir(parents=True)

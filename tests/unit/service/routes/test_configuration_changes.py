@@ -42,7 +42,7 @@ async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"), ("PUT", "/api/v1/model"),
+    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"),
      ("DELETE", "/api/v1/keys/0123456789ab"), ("PUT", "/api/v1/skills/x")],
 )  # fmt: skip
 async def test_what_belongs_to_the_owner_needs_the_scope_admin(tmp_path: Path, method: str, path: str) -> None:
@@ -95,7 +95,7 @@ async def test_a_stored_key_is_private_and_counts_below_the_environment(
         await app.client.put("/api/v1/model", json={"api_key": KEY, "api_key_env": "MY_MODEL_KEY"})
     file = config_home() / KEYS
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stored_keys(config_home()) == {"MY_MODEL_KEY": KEY}
+    assert stored_keys(config_home()) == {"MY_MODEL_KEY": (KEY, "https://api.openai.com:443")}
     assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == KEY
     monkeypatch.setenv("MY_MODEL_KEY", "from the process")
     assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == "from the process"
@@ -139,3 +139,49 @@ async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path
         assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
         for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "rule": "run"})
         assert (for_run.status_code, for_run.json()["kind"]) == (409, "approval_stale")
+
+
+ELSEWHERE = "https://elsewhere.example/v1"
+
+
+@pytest.mark.parametrize(
+    "body", [{"base_url": ELSEWHERE}, {"api_key_env": "OTHER_KEY"}, {"base_url": ELSEWHERE, "remove_key": True}]
+)
+async def test_another_address_needs_its_key(tmp_path: Path, body: dict[str, object]) -> None:
+    async with whole(tmp_path) as app:
+        await app.client.put("/api/v1/model", json={"api_key": KEY})
+        answer = await app.client.put("/api/v1/model", json=body)
+        assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
+        assert (await app.client.get("/api/v1/model")).json()["base_url"] != ELSEWHERE
+
+
+async def test_another_path_of_the_same_host_keeps_its_key(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        await app.client.put("/api/v1/model", json={"base_url": ELSEWHERE, "api_key": KEY})
+        answer = await app.client.put("/api/v1/model", json={"base_url": "https://elsewhere.example/v2"})
+        assert (answer.status_code, answer.json()["ready"]) == (200, True)
+
+
+async def test_a_variable_of_the_service_is_not_sent_to_a_chosen_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_SECRET", "of the service")
+    async with whole(tmp_path) as app:
+        body = {"base_url": ELSEWHERE, "api_key": KEY, "api_key_env": "SERVICE_SECRET"}
+        answer = await app.client.put("/api/v1/model", json=body)
+    assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
+
+
+async def test_a_stored_key_is_for_the_host_it_was_stored_for(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app:
+        await app.client.put("/api/v1/model", json={"base_url": ELSEWHERE, "api_key": KEY})
+    assert resolve(tmp_path).environment.get("SKILLS_RUNTIME_MODEL_KEY") == KEY
+    other = resolve(tmp_path, session_settings={"llm": {"base_url": "https://third.example/v1"}})
+    assert other.environment.get("SKILLS_RUNTIME_MODEL_KEY") is None
+
+
+async def test_only_the_owner_chooses_directories_of_skills(tmp_path: Path) -> None:
+    async with whole(tmp_path) as app, app.with_key("read", "run", "approve", "execute", "admin") as other:
+        answer = await other.post("/api/v1/sessions", json={"filesystem_sources": ["skills"]})
+        assert (answer.status_code, answer.json()["detail"]["kind"]) == (403, "permission")
+        assert (await other.post("/api/v1/sessions", json={})).status_code == 201

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -89,17 +90,18 @@ async def test_a_choice_that_settings_refuse_leaves_everything_readable(tmp_path
 
 def test_keys_that_would_not_fit_are_refused_before_they_spoil_the_others(tmp_path: Path) -> None:
     for number in range(15):
-        store_key(tmp_path, f"KEY_{number}", "k" * 4096)
+        store_key(tmp_path, f"KEY_{number}", "k" * 4096, address="https://a.example/v1")
     with pytest.raises(ValidationFailed, match="too many keys"):
-        store_key(tmp_path, "ONE_MORE", "k" * 4096)
+        store_key(tmp_path, "ONE_MORE", "k" * 4096, address="https://a.example/v1")
     assert len(stored_keys(tmp_path)) == 15
 
 
 def test_a_key_is_not_stored_under_a_name_that_sets_something(tmp_path: Path) -> None:
     with pytest.raises(ValidationFailed):
-        store_key(tmp_path, "SKILLS_RUNTIME_SDK_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+        store_key(tmp_path, "SKILLS_RUNTIME_SDK_LLM_BASE_URL", "http://127.0.0.1:9/v1", address="https://a.example/v1")
 
 
 async def test_keys_that_are_stored_at_once_are_all_kept(tmp_path: Path) -> None:
-    await asyncio.gather(*(asyncio.to_thread(store_key, tmp_path, f"KEY_{one}", "secret") for one in range(24)))
+    store = partial(store_key, tmp_path, key="secret", address="https://a.example/v1")
+    await asyncio.gather(*(asyncio.to_thread(store, name=f"KEY_{one}") for one in range(24)))
     assert len(stored_keys(tmp_path)) == 24

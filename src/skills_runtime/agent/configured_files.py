@@ -1,0 +1,65 @@
+"""Read files that settings name: one in the workspace is read only from there, and only if it holds no secrets."""
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skills_runtime.errors import ConfigError
+from skills_runtime.sandbox import is_secret
+from skills_runtime.storage import best_opener, open_root, read_at_most
+from skills_runtime.text import one_line
+
+if TYPE_CHECKING:
+    from skills_runtime.config import PromptSettings, Resolved
+
+MAX_BYTES = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
+    """Read a file of the workspace without leaving it by any link; nothing for one that lies elsewhere."""
+    if not path.is_relative_to(root):
+        return None
+    try:
+        top = open_root(root)
+        try:
+            opened = best_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
+        finally:
+            os.close(top)
+    except FileNotFoundError:
+        raise ConfigError(f"`{one_line(str(path))}` does not exist", hint=f"fix `{setting}`") from None
+    except OSError as error:
+        raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
+    try:
+        if is_secret(Path("/", *opened.parts)):
+            raise _unusable(path, setting, "it is a file that holds secrets")
+        if not stat.S_ISREG(os.fstat(opened.fd).st_mode):
+            raise _unusable(path, setting, "it is not a regular file")
+        data = read_at_most(opened.fd, MAX_BYTES + 1)
+    finally:
+        os.close(opened.fd)
+    if len(data) > MAX_BYTES:
+        raise _unusable(path, setting, f"it is larger than {MAX_BYTES} bytes")
+    return data
+
+
+def with_workspace_texts(resolved: "Resolved", prompt: "PromptSettings") -> "PromptSettings":
+    """The prompt settings with the texts written out that lie in files of the workspace."""
+    texts: dict[str, str] = {}
+    for name in ("system", "developer"):
+        path: Path | None = getattr(prompt, f"{name}_path")
+        if path is None or getattr(prompt, f"{name}_text") is not None:
+            continue
+        setting = f"prompt.{name}_path"
+        data = read_workspace_file(resolved.workspace_root, path, setting)
+        if data is not None:
+            try:
+                texts[f"{name}_text"] = data.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise _unusable(path, setting, f"byte {error.start} is not UTF-8") from error
+    return prompt.model_copy(update=texts) if texts else prompt
+
+
+def _unusable(path: Path, setting: str, why: str) -> ConfigError:
+    return ConfigError(f"the file of `{setting}` cannot be used: {one_line(str(path))}: {why}", hint="check the path")

@@ -1,0 +1,75 @@
+"""Which model addresses of projects the user has confirmed: a private list in the user's own state.
+
+What cannot be read confirms nothing.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from skills_runtime.errors import StorageFailed
+from skills_runtime.storage import lock_file, open_regular, read_at_most, write_atomic
+
+FILE = "confirmed-models.json"
+LOCK = "confirmed-models.lock"
+MAX_BYTES = 1 << 20
+_VERSION = 1
+
+
+class ModelAddress(NamedTuple):
+    """Where conversations go, and the variable whose key goes with them."""
+
+    base_url: str
+    api_key_env: str
+
+
+class ModelConfirmations:
+    """The addresses that the user has confirmed, each together with its variable."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._path = state / FILE
+
+    def __contains__(self, address: ModelAddress) -> bool:
+        try:
+            return address in self._read()
+        except (OSError, ValueError, RecursionError):
+            return False
+
+    def add(self, address: ModelAddress) -> bool:
+        """Confirm an address; says whether it was not confirmed before."""
+        try:
+            self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with lock_file(self._state / LOCK):
+                before = self._read()
+                if address in before:
+                    return False
+                data = {"version": _VERSION, "models": sorted({*before, address})}
+                write_atomic(self._path, (json.dumps(data, indent=2) + "\n").encode())
+        except OSError as error:
+            raise StorageFailed(f"`{self._path}` could not be written: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise StorageFailed(
+                f"`{self._path}` cannot be used: {error}", hint="remove it, and confirm again"
+            ) from error
+        return True
+
+    def _read(self) -> frozenset[ModelAddress]:
+        try:
+            descriptor = open_regular(self._path)
+        except FileNotFoundError:
+            return frozenset()
+        try:
+            about = os.fstat(descriptor)
+            if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+                raise ValueError("others may write to it")
+            data: Any = json.loads(read_at_most(descriptor, MAX_BYTES))
+        finally:
+            os.close(descriptor)
+        value: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+        listed = value.get("models")
+        if not isinstance(listed, list) or value.get("version") != _VERSION:
+            raise ValueError("it is not a list of addresses")
+        return frozenset(ModelAddress(*map(str, entry)) for entry in cast("list[list[Any]]", listed) if len(entry) == 2)
