@@ -201,7 +201,7 @@ def check_read(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be read."""
     if _is_private(policy, location):
         raise PolicyDenied(f"`{escape_path(str(location))}` is private to the runtime", hint="read something else")
-    if _is_secret(location) and fold_name(location.parts[-1]) not in SECRET_TEMPLATES:
+    if location.parts and is_secret_name(location.parts[-1]):
         raise PolicyDenied(
             f"`{escape_path(str(location))}` holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
@@ -273,6 +273,12 @@ def _is_private(policy: PathPolicy, location: Location) -> bool:
 def _is_secret(location: Location) -> bool:
     name = fold_name(location.parts[-1]) if location.parts else ""
     return name == SECRET_NAME or name.startswith(SECRET_NAME + ".")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a file of this name holds secrets, which no tool reads."""
+    folded = fold_name(name)
+    return (folded == SECRET_NAME or folded.startswith(f"{SECRET_NAME}.")) and folded not in SECRET_TEMPLATES
 
 
 def _is_protected(location: Location) -> bool:
