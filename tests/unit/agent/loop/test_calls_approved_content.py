@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent
-from skills_runtime.events import Event
+from skills_runtime.events import Event, ToolCallStarted
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind
 from skills_runtime.testing import FakeModel, says
 from skills_runtime.tools import ExecSessions
@@ -33,7 +33,7 @@ class Approving:
     """Approves everything, and remembers which content of the script that was."""
 
     def __init__(self, decision: DecisionKind | Decision = "approved") -> None:
-        self.decision = decision
+        self.decision: DecisionKind | Decision = decision
         self.seen: dict[str, str] = {}
         self.requests: list[ApprovalRequest] = []
 
@@ -189,7 +189,7 @@ def test_an_approval_for_the_session_holds_for_the_content_that_was_seen(tmp_pat
     prepare(tmp_path)
 
     def swap(event: Event) -> None:
-        if event.type == "tool_call_started" and event.payload.call_id == "second":
+        if isinstance(event.payload, ToolCallStarted) and event.payload.call_id == "second":
             (tmp_path / "script.sh").write_text(CANARY)
 
     script = [calls(("shell_command", ESCALATED), ids=[name]) for name in ("first", "second")]
