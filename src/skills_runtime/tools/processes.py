@@ -28,8 +28,16 @@ from skills_runtime.ports import (
     ToolContext,
     ToolResult,
 )
-from skills_runtime.processes import Captured, Finished, Limits, execute_plan
-from skills_runtime.processes.claims import COMMAND, claim_workspace, holding, is_held
+from skills_runtime.processes import (
+    COMMAND,
+    Captured,
+    Finished,
+    Limits,
+    claim_workspace,
+    execute_plan,
+    holding,
+    is_held,
+)
 from skills_runtime.runs.files import escape_path, path_error
 from skills_runtime.storage import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse

@@ -45,7 +45,7 @@ async def silence() -> AsyncGenerator[None]:
     yield
 
 
-def seated(tty: Tty, *lines: str, width: int = 100, height: int | None = None) -> tuple[Terminal, Screen]:
+def seated(tty: Tty, *lines: str, width: int = 100, height: int = 1000) -> tuple[Terminal, Screen]:
     """Somebody at a terminal who types these lines."""
     screen = Screen(tty[0], *lines)
     console = Console(file=screen, width=width, height=height, color_system=None, markup=False, highlight=False)

@@ -209,14 +209,14 @@ LONG = {"text": "\n".join(f"line {number}" for number in range(100))}
 
 @pytest.mark.parametrize("letter", ["y\n", "s\n"])
 async def test_what_was_not_shown_whole_is_shown_before_a_yes_counts(tty: Tty, letter: str) -> None:
-    made, shown = await decided(tty, request(**LONG), letter, *["\n"] * 5, "n no\n")
+    made, shown = await decided(tty, request(**LONG), letter, "n no\n")
     assert made.decision == "denied"
     assert "line 99" in shown
     assert "this is all of it; answer again" in shown
 
 
 async def test_a_yes_counts_when_everything_was_shown(tty: Tty) -> None:
-    assert await kind(tty, request(**LONG), "v\n", *["\n"] * 4, "y\n") == "approved"
+    assert await kind(tty, request(**LONG), "v\n", "y\n") == "approved"
 
 
 async def test_a_no_needs_not_see_everything(tty: Tty) -> None:
