@@ -26,8 +26,25 @@ FREQUENT = 100
 
 _SPACES = re.compile(r"\s+")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_READABLE = frozenset("\n\t\u200c\u200d")
-"""Line breaks, and the joiners that some scripts and emoji are written with."""
+_READABLE = frozenset("\n\t")
+_PICTURES = (
+    r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_JOINING = (
+    r"\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06ff\u0750-\u077f\u08a0-\u08e1\u0900-\u0dff\u1000-\u109f"
+    r"\u1780-\u17b3\u17b6-\u17dd\u1820-\u18aa"
+)
+"""Letters of scripts that are not written without joiners: Arabic, those of India, Khmer, Burmese, Mongolian."""
+_JOINER = re.compile(
+    f"(?:(?<=[{_PICTURES}])|(?<=[{_PICTURES}]\ufe0f))\u200d(?=[{_PICTURES}])"
+    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+)
+"""A joiner between two characters that it joins; anywhere else it only hides that two texts differ."""
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]"
+    f"|(?<![{_PICTURES}])[\ufe0e\ufe0f](?!\u20e3)"
+)
+"""Letters and marks that nobody sees; one that chooses the look of a picture stays behind it."""
 _OPENER = re.compile(f"[{OPENERS}]")
 _SKIPPED_KINDS = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me", "Cn", "Co"})
 _SKIPPED = frozenset("/\\⁄∕⧸⧹╱!?\u115f\u1160\u2800\u3164\uffa0")
@@ -57,12 +74,18 @@ def one_line(text: str, *, limit: int | None = None) -> str:
 
 
 def readable(text: str) -> str:
-    """Escape control, direction and other invisible characters for people; lines, tabs and joiners stay."""
-    if text.isprintable():
+    """Escape control, direction and other invisible characters for people; lines and tabs stay, and what joins."""
+    if text.isprintable() and (text.isascii() or not _BLANK.search(text)):
         return text
+    text = text.replace("\r\n", "\n")
+    joiners = {match.start() for match in _JOINER.finditer(text)}
+    blanks = {match.start() for match in _BLANK.finditer(text)}
     return "".join(
-        each if each in _READABLE or unicodedata.category(each) not in _HIDDEN_CATEGORIES else _escaped(each)
-        for each in text.replace("\r\n", "\n")
+        _escaped(each)
+        if index in blanks
+        or (each not in _READABLE and index not in joiners and unicodedata.category(each) in _HIDDEN_CATEGORIES)
+        else each
+        for index, each in enumerate(text)
     )
 
 

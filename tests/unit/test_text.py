@@ -18,7 +18,12 @@ from skills_runtime.text import (
 )
 
 any_text = st.text(alphabet=st.characters(codec=None), max_size=200)
-safe_text = st.text(alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs")), max_size=200)
+BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0" + "".join(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+safe_text = st.text(
+    alphabet=st.characters(categories=("L", "M", "N", "P", "S", "Zs"), exclude_characters=BLANKS), max_size=200
+)
 OBEYED = {"Cc", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"
 
@@ -212,6 +217,16 @@ def test_a_readable_line_is_one_line_and_can_be_written_anywhere(text: str) -> N
         ("\udcff", r"\udcff"),
         ("全角\u3000空格", "全角\u3000空格"),
         ("👩\u200d🚀", "👩\u200d🚀"),
+        ("❤\ufe0f\u200d🔥", "❤\ufe0f\u200d🔥"),
+        ("1\ufe0f\u20e3", "1\ufe0f\u20e3"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("rm b\u200duild", r"rm b\u200duild"),
+        ("b\u200cuild", r"b\u200cuild"),
+        ("👩\u200d", r"👩\u200d"),
+        ("👩\u200d\u200d🚀", r"👩\u200d\u200d🚀"),
+        ("a\u00adb\ufeffc\u2066d\U000e0041", r"a\xadb\ufeffc\u2066d\U000e0041"),
+        ("a\x85b\x9b31mc", r"a\x85b\x9b31mc"),
+        ("a\ufe0fb\u3164c\u2800d", r"a\ufe0fb\u3164c\u2800d"),
     ],
 )
 def test_characters_are_shown_instead_of_obeyed(text: str, shown: str) -> None:

@@ -424,25 +424,22 @@ def title_line(request: ApprovalRequest, *, indent: int) -> Text:
 
 def call_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) -> Shown:
     """What would be done, to the letter: the command, the changes of files, and what else the call says."""
-    intent, lines, left_out = request.intent, list[RenderableType](), 0
+    intent, lines = request.intent, list[RenderableType]()
     command = _command(intent)
     if command is not None:
-        shown, left_out = _cut(command, whole=whole)
-        # Each line of a command stands behind a prompt, so that none can pretend to be ours.
+        # Never cut: its end may be what matters. Each line stands behind a prompt, so that none can pretend to be ours.
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(no_wrap=True, style="dim")
         grid.add_column(overflow="fold")
-        for number, line in enumerate(shown.split("\n")):
+        for number, line in enumerate(command.split("\n")):
             grid.add_row(Text(">" if number else "$"), Text(readable(line), style="bold"))
-        if left_out:
-            grid.add_row(Text(), Text(_more(left_out), style="dim"))
         lines.append(Padding(grid, (0, 0, 0, indent), expand=False))
     changes = change_lines(intent.files, indent=indent, limit=None if whole else SHOWN_LINES)
     arguments, rest = _arguments(request, whole=whole)
     lines += changes.lines
     if arguments:
         lines.append(labelled(arguments, indent=indent, width=_LABEL))
-    return Shown(lines, left_out + changes.left_out + rest)
+    return Shown(lines, changes.left_out + rest)
 
 
 def _command(intent: Intent) -> str | None:
@@ -538,7 +535,12 @@ def fact_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) ->
     facts = {label: readable(text) for label, text in surroundings.items()}
     facts |= {label: readable_line(text) for label, text in reasons.items()}
     facts |= fence_facts(intent.fence) if whole else fence_line(intent.fence)
-    shown = {label: text if whole else cut(text, SHOWN_CHARS) for label, text in facts.items() if text}
+    # What is typed and what is set is part of the call, as a command is.
+    shown = {
+        label: text if whole or label in ("types", "sets") else cut(text, SHOWN_CHARS)
+        for label, text in facts.items()
+        if text
+    }
     return labelled(shown, indent=indent, width=_LABEL)
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
 from skills_runtime.cli.options import Approving, ViewOptions, login_name
-from skills_runtime.cli.output import duration, labelled, talk
+from skills_runtime.cli.output import duration, labelled, plural, talk
 from skills_runtime.engine import Interaction, approve_with_rule, chosen_answer, rule_for
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
@@ -32,6 +32,8 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 
 _PIECE = 4096
 YES = "yes"
+YES_WORDS = frozenset({"y", YES, "s", "r"})
+MIN_PAGE_ROWS = 8
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
 SCOPE_WORDS: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
 """How far a rule reaches, as people say it."""
@@ -72,6 +74,24 @@ class Terminal:
         """Write something above the place where the answer goes."""
         for line in lines:
             self._console.print(line)
+
+    async def show_pages(self, *lines: RenderableType) -> bool:
+        """Write something a screenful at a time; false where not all of it was wanted."""
+        with self._console.capture() as captured:
+            self.show(*lines)
+        rows = captured.get().splitlines(keepends=True)
+        while True:
+            page, rows = rows[: self._page_rows], rows[self._page_rows :]
+            self._console.file.write("".join(page))
+            if not rows:
+                return True
+            typed = await self.read(f"{'':{INDENT}}{plural(len(rows), 'more line')}; enter shows them, q does not> ")
+            if typed is None or typed.strip():
+                return False
+
+    @property
+    def _page_rows(self) -> int:
+        return max(self._console.height - 2, MIN_PAGE_ROWS)
 
     def hint(self, text: str) -> None:
         """Say what may be typed instead."""
@@ -241,19 +261,25 @@ class TerminalApprover:
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Decide on one call."""
         async with self._terminal.floor(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
-            self._terminal.show(*approval_lines(request))
+            seen = await self._terminal.show_pages(*approval_lines(request)) and is_whole(request)
             rule = "  [r] yes, and add a rule" if self._rules(request) else ""
             late = f"  (no after {duration(timeout_ms)})" if timeout_ms else ""
             self._terminal.show(_paragraph(f"{_WAYS}{rule}\n{_OTHER_WAYS}{late}", style="dim"))
-            decision = await self._decided(request)
+            decision = await self._decided(request, seen=seen)
         if decision is None:
             raise Parked(request.call_id)
         return msgspec.structs.replace(decision, decided_by=self._who)
 
-    async def _decided(self, request: ApprovalRequest) -> Decision | None:
-        """What they decide; nothing when they leave it for later."""
+    async def _decided(self, request: ApprovalRequest, *, seen: bool) -> Decision | None:
+        """What they decide; nothing when they leave it for later. What was not `seen` whole is shown before a yes."""
         while (line := await self._terminal.read(ALLOW)) is not None:
             word, _, rest = line.strip().partition(" ")
+            if word.lower() == "v" or (not seen and word.lower() in YES_WORDS):
+                seen = await self._terminal.show_pages(*approval_lines(request, whole=True)) or seen
+                if word.lower() != "v":
+                    self._terminal.hint("this is all of it; answer again" if seen else "not all of it was shown")
+                    self._terminal.forget_typed()
+                continue
             decision = await self._chosen(word.lower(), rest.strip(), request)
             if decision is not None:
                 return decision
@@ -277,8 +303,6 @@ class TerminalApprover:
                 return await self._ruled(request)
             case "e", "":
                 return await self._edited(request)
-            case "v", "":
-                self._terminal.show(*approval_lines(request, whole=True))
             case _:
                 self._terminal.hint("answer with y, s, r, e, n or q; v shows everything")
         return None
@@ -374,6 +398,11 @@ def approval_lines(request: ApprovalRequest, *, whole: bool = False) -> Iterator
         yield title_line(request, indent=INDENT)
     yield from call_lines(request, indent=INDENT + 2, whole=whole).lines
     yield fact_lines(request, indent=INDENT + 2, whole=whole)
+
+
+def is_whole(request: ApprovalRequest) -> bool:
+    """Whether what is shown at first leaves out nothing of the call."""
+    return not call_lines(request, indent=INDENT + 2).left_out
 
 
 def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:

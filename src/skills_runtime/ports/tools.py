@@ -172,6 +172,10 @@ class ToolContext(Protocol):
         """Keep bytes as a blob of the run; returns their digest."""
         ...
 
+    async def confirm(self) -> None:
+        """Raise unless the call would still do what was approved; called when nothing can change that any more."""
+        ...
+
     async def may_reach(self, host: str, port: int) -> bool:
         """Whether somebody who is asked now lets the call reach a host; nobody, or no answer in time, is a no."""
         ...

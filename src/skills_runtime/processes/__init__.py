@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
 from skills_runtime.processes.capture import Captured
+from skills_runtime.processes.claims import COMMAND, claim_workspace, holding, is_held
 from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, shell_command
 from skills_runtime.processes.execute import OnOutput, beginning, command_of, execute, execute_plan
 from skills_runtime.processes.terminals import PtySession, Reading, Sessions, SessionStatus
@@ -33,6 +34,7 @@ __getattr__ = lazy_names(
 )
 
 __all__ = [
+    "COMMAND",
     "Captured",
     "Command",
     "EndedBy",
@@ -48,11 +50,14 @@ __all__ = [
     "Sessions",
     "Stream",
     "beginning",
+    "claim_workspace",
     "command_of",
     "execute",
     "execute_plan",
     "find_need",
     "find_program",
+    "holding",
+    "is_held",
     "shell_command",
     "start_launcher",
     "with_packages",

@@ -15,12 +15,14 @@ import msgspec
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes.capture import Capture
+from skills_runtime.processes.claims import claim_for, claiming
 from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, unavailable
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.supervised import Start, Supervised, prepare, supervise
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import Doorman, Gateway
+    from skills_runtime.storage import Claim
 
 OnOutput = Callable[[Stream, bytes], None]
 
@@ -214,6 +216,19 @@ async def execute_plan(
 
     A command whose network fails is ended, and the failure is raised.
     """
+    async with claiming(plan):
+        return await _execute_plan(plan, limits, doorman, on_output=on_output, stop=stop, source=source)
+
+
+async def _execute_plan(
+    plan: SandboxPlan,
+    limits: Limits,
+    doorman: MakeDoorman,
+    *,
+    on_output: OnOutput | Outflow | None,
+    stop: asyncio.Event | None,
+    source: int | None,
+) -> Finished:
     if plan.egress is None:
         return await execute(command_of(plan), limits, on_output=on_output, stop=stop, source=source)
     from skills_runtime.sandbox.egress import Gateway
@@ -241,19 +256,44 @@ async def execute_plan(
     return finished
 
 
-@asynccontextmanager
-async def beginning(plan: SandboxPlan, doorman: MakeDoorman) -> "AsyncGenerator[tuple[Command, Gateway | None]]":
-    """The command of a plan and its network: the company of a session, ended if none comes of it."""
-    if plan.egress is None:
-        yield command_of(plan), None
-        return
-    from skills_runtime.sandbox.egress import Gateway
+class SessionCompanion:
+    """What a session has as long as there is one: its claim of the workspace, and its network."""
 
-    gateway = Gateway(plan.egress, doorman())
+    def __init__(self, claim: "Claim | None", gateway: "Gateway | None") -> None:
+        self.claim = claim
+        self.gateway = gateway
+
+    def started(self) -> None:
+        """Begin: the descriptors of the command have been handed over."""
+        if self.gateway is not None:
+            self.gateway.started()
+
+    async def close(self, *, drain: bool = False) -> None:
+        """End it; where the session has ended by itself, what is under way may `drain` for a moment."""
+        if self.claim is not None:
+            self.claim.release()
+        if self.gateway is not None:
+            await self.gateway.close(drain=drain)
+
+
+@asynccontextmanager
+async def beginning(
+    plan: SandboxPlan, doorman: MakeDoorman, claim: "Claim | None" = None
+) -> AsyncGenerator[tuple[Command, SessionCompanion]]:
+    """The command of a plan and what accompanies its session, which is ended if none comes of it.
+
+    Without a `claim`, which is the session's from now on, a sandboxed one makes its own.
+    """
+    companion = SessionCompanion(claim or await claim_for(plan, "a session", lasting=True), None)
     try:
-        yield command_of(plan, gateway.descriptors), gateway
+        if plan.egress is not None:
+            from skills_runtime.sandbox.egress import Gateway
+
+            companion.gateway = Gateway(plan.egress, doorman())
+        descriptors = companion.gateway.descriptors if companion.gateway is not None else ()
+        yield command_of(plan, descriptors), companion
     except BaseException:
-        await gateway.close()
+        await companion.close()
         raise
 
 

@@ -13,12 +13,12 @@ import msgspec
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections import Approvals, Settled
-from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, void
-from skills_runtime.safety.approvals.request import Wanted, build_request
+from skills_runtime.safety.approvals.asking import CHANGED, ApprovalContext, Asking, ask, void
+from skills_runtime.safety.approvals.request import Wanted, build_request, request_key
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, Verdict, decide, load_rules
 from skills_runtime.safety.policy.decide import BY_MODE, is_listed
-from skills_runtime.safety.sanitize import Fingerprint
+from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
 MAX_CHANGES = 5
@@ -50,6 +50,11 @@ class Abort(ApprovalDenied):
 
 class Place(ToolContext, ApprovalContext, Protocol):
     """The call as a tool sees it and as asking sees it."""
+
+    @property
+    def admitted(self) -> list[str]:
+        """The key of what was approved; the gate puts it there."""
+        ...
 
 
 class Assessment(msgspec.Struct, frozen=True):
@@ -117,14 +122,25 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             refusal = _refusal(settled, place.approvals)
             if refusal is not None:
                 return refusal
-            if settled.arguments_blob is not None:
-                return await self._edited(tool, msgspec.json.decode(place.fetch(settled.arguments_blob)), place)
-            describe = preview if preview is not None else getattr(tool, "intent", None)
-            intent = await _described(tool, describe, arguments, place) if describe is not None else None
-            if self._wanted(tool, arguments, now.decision, intent).key == wanted.key:
+            edited, final = settled.arguments_blob, arguments
+            if edited is not None:
+                final = msgspec.json.decode(place.fetch(edited))
+                refusal = await self._edited(tool, final, place)
+                if refusal is not None:
+                    return refusal
+            after = await _shown(tool, final, place)
+            key = self._key(tool, final, after)
+            if key == wanted.key or (edited is not None and _runs_same_code(wanted.intent, after)):
+                place.admitted[:] = [key]
                 return None
             void(place, settled.approval_id, settled.approval_key)
         return "what the call would do changes each time it is looked at, so nobody can approve it"
+
+    async def confirm(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> None:
+        """Raise where an approved call would no longer do what was approved."""
+        key = self._key(tool, arguments, await _shown(tool, arguments, place))
+        if [key] != place.admitted:
+            raise ToolError("permission", CHANGED, hint="call again, so that it is asked about as it is now")
 
     async def may_reach(self, host: str, port: int, tool: str, room: ApprovalContext) -> bool:
         """Whether somebody who is asked now lets a call reach a host; nobody to ask is a no."""
@@ -154,6 +170,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
         return build_request(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
 
+    def _key(self, tool: Tool, arguments: Mapping[str, Any], intent: Intent | None) -> str:
+        return request_key(tool.spec, sanitize(tool.spec, arguments, self.fingerprint), intent, self.fingerprint)
+
 
 def with_real_places(intent: Intent | None) -> Intent | None:
     """The intent with every place its paths lead to: rules are about those as well."""
@@ -178,6 +197,17 @@ async def _described(tool: Tool, describe: Any, arguments: Mapping[str, Any], pl
     if not isinstance(intent, Intent):
         raise ToolError("unknown", f"`{tool.spec.name}` tells `{type(intent).__name__}` instead of an `Intent`")
     return intent
+
+
+async def _shown(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:
+    """What an approver is shown of a call, as things are now."""
+    describe = getattr(tool, "preview", None) or getattr(tool, "intent", None)
+    return await _described(tool, describe, arguments, place) if describe is not None else None
+
+
+def _runs_same_code(shown: Intent, now: Intent | None) -> bool:
+    """Whether the code that was shown is still what it was, as far as a call that somebody changed runs it."""
+    return now is None or all(now.digests.get(name, digest) == digest for name, digest in shown.digests.items())
 
 
 def _denial(verdict: Deny) -> str:

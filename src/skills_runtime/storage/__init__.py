@@ -9,7 +9,8 @@ To remove: `remove_tree`. To digest: `sha256_of` an open file, `sha256_of_path`.
 To read below a directory without following links: `open_directory`, then `read_below`, `open_below`, `walk`; to measure
 it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay below: `open_beneath`. (`beneath`)
 
-To keep other processes out: `lock_file`, `lock_directory`, `try_lock`, `release_lock`. (`locks`)
+To keep other processes out: `lock_file`, `lock_directory`, `try_lock`, `release_lock`. (`locks`) To keep processes of
+other rights out of a workspace: `try_claim`. (`claims`)
 
 To tell what a file is by its name: `media_type`.
 """
@@ -25,6 +26,7 @@ from skills_runtime.storage.beneath import (
     open_root,
     read_link,
 )
+from skills_runtime.storage.claims import Claim, ClaimKind, Conflict, is_claimed, try_claim
 from skills_runtime.storage.files import (
     PRIVATE_DIRECTORY,
     PRIVATE_FILE,
@@ -76,6 +78,9 @@ __all__ = [
     "PRIVATE_DIRECTORY",
     "PRIVATE_FILE",
     "Beneath",
+    "Claim",
+    "ClaimKind",
+    "Conflict",
     "Draft",
     "Entry",
     "Opener",
@@ -90,6 +95,7 @@ __all__ = [
     "explain_write",
     "first_names",
     "follow",
+    "is_claimed",
     "lock_directory",
     "lock_file",
     "make_directories",
@@ -114,6 +120,7 @@ __all__ = [
     "stage_directory",
     "sync_path",
     "sync_tree",
+    "try_claim",
     "try_lock",
     "walk",
     "write_all",

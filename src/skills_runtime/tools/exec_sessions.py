@@ -23,6 +23,7 @@ from skills_runtime.tools.processes import CommandNetwork, left_out, outcome, pr
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import EgressRecord
+    from skills_runtime.storage import Claim
 
 TOKEN_BYTES = 4
 """About so many bytes are one token."""
@@ -50,21 +51,25 @@ class RunSessions:
         self._programs: dict[int, str] = {}
         self._networks: dict[int, CommandNetwork] = {}
 
-    async def start(self, plan: SandboxPlan, network: CommandNetwork | None = None) -> int:
-        """Start a command on a terminal and return its number."""
+    async def start(
+        self, plan: SandboxPlan, network: CommandNetwork | None = None, claim: "Claim | None" = None
+    ) -> int:
+        """Start a command on a terminal and return its number; the claim, if it is given one, is the session's."""
         network = network or CommandNetwork()
-        async with beginning(plan, network.doorman) as (command, company):
-            number = await self._sessions.start(command, company=company)
-        network.attach(number, company)
+        async with beginning(plan, network.doorman, claim) as (command, companion):
+            number = await self._sessions.start(command, company=companion)
+        if companion.claim is not None:
+            companion.claim.holder = f"session `{number}`{network.of_run}"
+        network.attach(number, companion.gateway)
         self._networks[number] = network
         self._known[number] = self._sessions.get(number), plan.evidence
         self._programs[number] = shlex.join(plan.argv)
         return number
 
-    def program(self, number: int) -> str:
-        """What runs under a number."""
-        self._find(number)
-        return self._programs[number]
+    def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
+        """What runs under a number, and the evidence of its fence."""
+        _, evidence = self._find(number)
+        return self._programs[number], evidence
 
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""
@@ -178,18 +183,18 @@ class ExecSessions:
         self._closed = False
         self._lock = threading.Lock()
 
-    async def start(self, plan: SandboxPlan) -> int:
+    async def start(self, plan: SandboxPlan, claim: "Claim | None" = None) -> int:
         """Start a command on a terminal and return its number."""
         started: list[int] = []
         try:
-            return await asyncio.wrap_future(self._submit(self._start(plan, started)))
+            return await asyncio.wrap_future(self._submit(self._start(plan, started, claim)))
         except asyncio.CancelledError:
             with suppress(ValidationFailed):  # closed by now, and this one with the others
                 self._submit(self._close(started))  # nobody was told its number, so nobody could end it
             raise
 
-    def program(self, number: int) -> str:
-        """What runs under a number."""
+    def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
+        """What runs under a number, and the evidence of its fence."""
         return self._sessions.program(number)
 
     async def write(self, number: int, data: bytes) -> int:
@@ -264,8 +269,8 @@ class ExecSessions:
             await asyncio.wait(others)
         await self._sessions.aclose()
 
-    async def _start(self, plan: SandboxPlan, started: list[int]) -> int:
-        started.append(await self._sessions.start(plan))
+    async def _start(self, plan: SandboxPlan, started: list[int], claim: "Claim | None") -> int:
+        started.append(await self._sessions.start(plan, claim=claim))
         return started[0]
 
     async def _close(self, numbers: list[int]) -> None:
@@ -280,12 +285,14 @@ class BorrowedSessions(RunSessions):
         super().__init__()
         self._lender = sessions
 
-    async def start(self, plan: SandboxPlan, network: CommandNetwork | None = None) -> int:
+    async def start(
+        self, plan: SandboxPlan, network: CommandNetwork | None = None, claim: "Claim | None" = None
+    ) -> int:
         """Start a command on a terminal and return its number; it may outlive us, so nobody is asked about hosts."""
-        return await self._lender.start(plan)
+        return await self._lender.start(plan, claim)
 
-    def program(self, number: int) -> str:
-        """What runs under a number."""
+    def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
+        """What runs under a number, and the evidence of its fence."""
         return self._lender.program(number)
 
     async def write(self, number: int, data: bytes) -> int:

@@ -7,7 +7,8 @@ import asyncio
 import errno
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -28,7 +29,16 @@ from skills_runtime.ports import (
     ToolContext,
     ToolResult,
 )
-from skills_runtime.processes import Captured, Finished, Limits, execute_plan
+from skills_runtime.processes import (
+    COMMAND,
+    Captured,
+    Finished,
+    Limits,
+    claim_workspace,
+    execute_plan,
+    holding,
+    is_held,
+)
 from skills_runtime.runs.files import escape_path, path_error
 from skills_runtime.storage import DIRECTORY, best_opener, open_root
 from skills_runtime.tools.arguments import Arguments, parse
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     from skills_runtime.ports import Sandbox
     from skills_runtime.sandbox import Denial, ProcessOutcome
     from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord, Gateway
+    from skills_runtime.storage import Claim, ClaimKind
 
 
 @runtime_checkable
@@ -120,6 +131,11 @@ class CommandNetwork:
         self._untold: deque[EgressRecord] = deque()
         self._gateway: Gateway | None = None
         self.session_id: int | None = None
+
+    @property
+    def of_run(self) -> str:
+        """The run it belongs to, as words that follow a name."""
+        return f" of run `{self._context.run_id}`" if self._context is not None else ""
 
     def attach(self, session_id: int, gateway: "Gateway | None") -> None:
         """Belong to a session from now on."""
@@ -245,6 +261,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
     readable: tuple[Path, ...] = ()
     """Directories it has to read besides the workspace."""
+    code: tuple[Path, ...] = ()
+    """Directories of code that it runs and that are approved as a whole, such as that of a skill."""
     grant: Grant | None = None
 
 
@@ -324,13 +342,75 @@ def intent_of(work: Work) -> Intent:
 
 
 async def previewed(work: Work, context: ToolContext) -> Intent:
-    """The intent with the scripts it names and its fence; a command that cannot be fenced in asks nobody."""
+    """The intent with the scripts it names and its fence; a command that could not start now asks nobody."""
+    plan, intent = plan_for(work, context), intent_of(work)
+    digests = await _scripts(work, context)
+    if not is_held():
+        claim = await _claim(work, plan, digests, context)
+        if claim is not None:
+            claim.release()
+    return msgspec.structs.replace(intent, fence=plan.told(), digests=digests)
+
+
+async def _scripts(work: Work, context: ToolContext) -> Mapping[str, str]:
     from skills_runtime.tools.scripts import scripts_named  # loads what the guard knows of programs
 
-    plan, intent = plan_for(work, context), intent_of(work)
     start = directory_beneath(context.root, work.directory or ".")
-    digests = await asyncio.to_thread(scripts_named, intent, start)
-    return msgspec.structs.replace(intent, fence=plan.told(), digests=digests)
+    return await asyncio.to_thread(scripts_named, intent_of(work), start)
+
+
+async def claim_alone(work: Work, plan: SandboxPlan, context: ToolContext, *, lasting: bool = False) -> "Claim | None":
+    """Claim the workspace for a command with more rights than sandboxed ones have; nothing for any other.
+
+    No sandboxed process is alive from here on until the claim is released. Only then is what was approved compared
+    with what is there: raises where the two differ.
+    """
+    if claim_kind(work, plan) is None:
+        return None
+    claim = await _claim(work, plan, await _scripts(work, context), context, lasting=lasting)
+    assert claim is not None
+    try:
+        with holding(claim):
+            await context.confirm()
+    except BaseException:
+        claim.release()
+        raise
+    return claim
+
+
+def claim_kind(work: Work, plan: SandboxPlan) -> "ClaimKind | None":
+    """What a command has to claim before it starts; nothing for one that has the rights of every sandboxed one."""
+    if work.permissions == "require_escalated":
+        return "outside"
+    access = plan.file_access
+    if access is None:
+        return None
+    code = [path.resolve() for path in work.code]
+    exposed = [
+        path
+        for path in code
+        if any(path.is_relative_to(place) for place in access.writable)
+        and not any(path.is_relative_to(place) for place in access.protected)
+    ]
+    return "widened" if work.grant or exposed else None
+
+
+async def _claim(
+    work: Work, plan: SandboxPlan, digests: Mapping[str, str], context: ToolContext, *, lasting: bool = False
+) -> "Claim | None":
+    kind = claim_kind(work, plan)
+    if kind is None:
+        return None
+    start = directory_beneath(context.root, work.directory or ".")
+    writable = plan.file_access.writable if plan.file_access is not None else ()
+    return await claim_workspace(
+        kind,
+        "a session" if lasting else COMMAND,
+        workspace=context.root,
+        places=(context.root, *writable),
+        files=(*(start / name for name in digests), *work.code),
+        lasting=lasting,
+    )
 
 
 async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:
@@ -338,7 +418,8 @@ async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> To
     plan = plan_for(work, context)
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
     network = CommandNetwork(context)
-    finished = await execute_plan(plan, limits, network.doorman)
+    async with running_alone(work, plan, context):
+        finished = await execute_plan(plan, limits, network.doorman)
     result = _result(finished, network.evidence(plan.evidence), timeout_ms)
     asked = RequestedCommand(
         argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant
@@ -362,6 +443,20 @@ def tell_quarantined(result: ToolResult, found: Sequence[Quarantined], run_id: s
         f" They are gone from the workspace unless the user accepts them with `skills-runtime runs accept {run_id}`.]"
     )
     return msgspec.structs.replace(result, stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(), data=data)
+
+
+@asynccontextmanager
+async def running_alone(work: Work, plan: SandboxPlan, context: ToolContext) -> AsyncGenerator[None]:
+    """Run what follows under the claim that the command needs, if it needs one."""
+    claim = await claim_alone(work, plan, context)
+    if claim is None:
+        yield
+        return
+    try:
+        with holding(claim):
+            yield
+    finally:
+        claim.release()
 
 
 def plan_for(work: Work, context: ToolContext) -> SandboxPlan:

@@ -15,6 +15,7 @@ from skills_runtime.ports import Intent
 from skills_runtime.safety.guard import LANGUAGES, SHELLS, Reading, SimpleCommand, program_name, read_argv, read_line
 
 MAX_BYTES = 64 << 20
+"""Read of each file."""
 _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}
 _VERSION = re.compile(r"[\d.]+$")
 _GLUED = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
@@ -76,10 +77,14 @@ def _digest(path: Path) -> str | None:
     except (OSError, ValueError):
         return None
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             return None
         with open(fd, "rb", closefd=False) as file:
-            return hashlib.sha256(file.read(MAX_BYTES)).hexdigest()
+            digest = hashlib.sha256(file.read(MAX_BYTES))
+        if found.st_size > MAX_BYTES:  # whatever changes the rest changes one of these
+            digest.update(f"{found.st_size} {found.st_ino} {found.st_ctime_ns}".encode())
+        return digest.hexdigest()
     except OSError:
         return None
     finally:

@@ -5,9 +5,15 @@ const SEQUENCES = new RegExp(
   `${ESCAPE}(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\u0007${ESCAPE}]*(?:\\u0007|${ESCAPE}\\\\)?|[PX^_][^${ESCAPE}]*(?:${ESCAPE}\\\\)?|[ -/]*[0-~])`,
   "g",
 );
-const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+// As `readable` of the runtime: what joins pictures or letters stays between them, everything else is shown.
+const PICTURE = "[\\p{Extended_Pictographic}\\p{Emoji_Modifier}]";
+const JOINING =
+  "[\\u0620-\\u065f\\u066e-\\u06d3\\u06d5-\\u06dc\\u06df-\\u06ff\\u0750-\\u077f\\u08a0-\\u08e1\\u0900-\\u0dff\\u1000-\\u109f\\u1780-\\u17b3\\u17b6-\\u17dd\\u1820-\\u18aa]";
+const HIDDEN = new RegExp(
+  `(?<kept>(?<=${PICTURE}\\ufe0f?)\\u200d(?=${PICTURE})|(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})|(?<=${PICTURE})[\\ufe0e\\ufe0f]|\\ufe0f(?=\\u20e3))` +
+    "|(?![\\t\\n\\r])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]",
+  "gu",
+);
 
 /** The text without what steers a terminal; lines that were drawn over keep their last state. */
 export function withoutEscapes(text: string): string {
@@ -23,9 +29,10 @@ function lastState(line: string): string {
 
 /** The text with every invisible or order-changing character written out, such as `‹U+202E›`. */
 export function withHiddenShown(text: string): string {
-  return text.replace(
-    HIDDEN,
-    (char) => `‹U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}›`,
+  return text.replace(HIDDEN, (char: string, kept?: string) =>
+    kept === undefined
+      ? `‹U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`
+      : char,
   );
 }
 

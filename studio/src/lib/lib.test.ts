@@ -16,6 +16,13 @@ describe("text of programs", () => {
   it("shows what is hidden", () => {
     expect(withHiddenShown("a\u202eb\u0000c\u200bd")).toBe("a‹U+202E›b‹U+0000›c‹U+200B›d");
     expect(withHiddenShown("tab\tline\n中文 👨‍👩‍👧")).toBe("tab\tline\n中文 👨‍👩‍👧");
+    expect(withHiddenShown("rm b\u200duild\u200c")).toBe("rm b‹U+200D›uild‹U+200C›");
+    expect(withHiddenShown("a\u009b31m\u{e0041}\u3164b\ufe0f")).toBe(
+      "a‹U+009B›31m‹U+E0041›‹U+3164›b‹U+FE0F›",
+    );
+    expect(withHiddenShown("❤\ufe0f\u200d🔥 می\u200cخواهم 1\ufe0f\u20e3")).toBe(
+      "❤\ufe0f\u200d🔥 می\u200cخواهم 1\ufe0f\u20e3",
+    );
   });
 
   it("copes with a line of a million characters, and with escapes that never end", () => {

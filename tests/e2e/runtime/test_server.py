@@ -17,7 +17,9 @@ from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.processes.server.client import start_server
 from skills_runtime.processes.server.directory import NoServer, Place
 from skills_runtime.runtime.client import RuntimeClient
+from skills_runtime.testing import says
 from tests.e2e.runtime.conftest import PYTHON, configure, ends, pid_of, rest, until
+from tests.support.agents import Answering, agent_in, calls, payloads_of
 
 CLIENTS = 50
 LINES = "".join(f"{number}\r\n" for number in range(1, 2001))
@@ -217,3 +219,20 @@ def test_a_client_of_old_that_ends_its_request_by_ending_is_answered(client: Run
         connection.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     assert json.loads(answer)["data"]["pid"] == info.pid
+
+
+def test_a_sandboxed_session_of_the_server_keeps_a_run_in_the_sandbox(
+    workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(home, sandbox={})
+    monkeypatch.setattr("skills_runtime.processes.claims.PATIENCE_SECONDS", 0.1)
+    client = RuntimeClient(workspace)
+    number = client.call("exec.spawn", {"cmd": "sleep 600"})["session_id"]
+    call = ("shell_command", {"command": "true", "sandbox_permissions": "require_escalated"})
+    script = [calls(call), says("done")]
+    refused = agent_in(workspace, script, approver=Answering("approved")).run("Go.")
+    client.call("exec.close", {"session_id": number})
+    allowed = agent_in(workspace, script, approver=Answering("approved")).run("Go.")
+    first, second = (payloads_of(one.wal_locator, "tool_call_finished")[0].result for one in (refused, allowed))
+    assert (first["error_kind"], second["ok"]) == ("sandbox_denied", True)
+    assert "another process of Skills Runtime" in first["stderr"]

@@ -11,7 +11,7 @@ from skills_runtime.cli.terminal import Terminal
 
 END = "\x04"
 """What Ctrl-D sends."""
-PROMPTS = ("answer> ", "allow? ", "why? ", "which? ", "command> ", "arguments> ", "type yes> ")
+PROMPTS = ("answer> ", "allow? ", "why? ", "which? ", "command> ", "arguments> ", "type yes> ", "q does not> ")
 
 Tty = tuple[int, int]
 """The keyboard and the terminal it belongs to."""
@@ -45,8 +45,8 @@ async def silence() -> AsyncGenerator[None]:
     yield
 
 
-def seated(tty: Tty, *lines: str, width: int = 100) -> tuple[Terminal, Screen]:
+def seated(tty: Tty, *lines: str, width: int = 100, height: int = 1000) -> tuple[Terminal, Screen]:
     """Somebody at a terminal who types these lines."""
     screen = Screen(tty[0], *lines)
-    console = Console(file=screen, width=width, color_system=None, markup=False, highlight=False)
+    console = Console(file=screen, width=width, height=height, color_system=None, markup=False, highlight=False)
     return Terminal(console, silence, fd=tty[1]), screen

@@ -202,3 +202,39 @@ async def test_the_time_to_decide_begins_when_the_request_is_seen(tty: Tty) -> N
     with pytest.raises(TimeoutError):
         await asked
     assert "needs your approval" in screen.getvalue()
+
+
+LONG = {"text": "\n".join(f"line {number}" for number in range(100))}
+
+
+@pytest.mark.parametrize("letter", ["y\n", "s\n"])
+async def test_what_was_not_shown_whole_is_shown_before_a_yes_counts(tty: Tty, letter: str) -> None:
+    made, shown = await decided(tty, request(**LONG), letter, "n no\n")
+    assert made.decision == "denied"
+    assert "line 99" in shown
+    assert "this is all of it; answer again" in shown
+
+
+async def test_a_yes_counts_when_everything_was_shown(tty: Tty) -> None:
+    assert await kind(tty, request(**LONG), "v\n", "y\n") == "approved"
+
+
+async def test_a_no_needs_not_see_everything(tty: Tty) -> None:
+    assert await kind(tty, request(**LONG), "n no\n") == "denied"
+
+
+async def test_a_command_that_is_longer_than_the_screen_is_shown_page_by_page(tty: Tty) -> None:
+    long = Intent(line="\n".join(f"echo {number}" for number in range(60)))
+    terminal, screen = seated(tty, *["\n"] * 2, "y\n", height=24)
+    made = await TerminalApprover(terminal).request_approval(request=request({}, long))
+    shown = screen.getvalue()
+    assert made.decision == "approved"
+    assert shown.index("> echo 20\n") < shown.index("more lines; enter shows them") < shown.index("> echo 59")
+
+
+async def test_who_does_not_look_at_all_pages_cannot_say_yes_yet(tty: Tty) -> None:
+    long = Intent(line="\n".join(f"echo {number}" for number in range(60)))
+    terminal, screen = seated(tty, "q\n", "y\n", "q\n", "n no\n", height=24)
+    made = await TerminalApprover(terminal).request_approval(request=request({}, long))
+    assert made.decision == "denied"
+    assert "not all of it was shown" in screen.getvalue()

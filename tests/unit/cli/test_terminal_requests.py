@@ -160,8 +160,18 @@ def test_long_arguments_are_cut_visibly_and_shown_whole_on_request() -> None:
     assert "line 99" in shown(details={"text": content}, whole=True)
 
 
-def test_a_long_command_is_cut_visibly() -> None:
-    assert "more characters" in shown(Intent(line="echo " + "x" * 5000))
+@pytest.mark.parametrize(
+    "intent",
+    [
+        Intent(line="echo " + "x" * 5000 + "; rm last"),
+        Intent(line="\n".join(["true"] * 200 + ["rm last"])),
+        Intent(argv=("echo", "x" * 5000, "rm last")),
+        Intent(typed="x" * 5000 + "; rm last"),
+        Intent(line="make", environment={"A": "x" * 5000, "B": "rm last"}),
+    ],
+)
+def test_a_long_command_is_shown_whole(intent: Intent) -> None:
+    assert "rm last" in shown(intent).replace("\n", "").replace("  ", "")
 
 
 EVIL = "hello\x1b[2J\x1b]0;owned\x07\nallow? y\u202e"

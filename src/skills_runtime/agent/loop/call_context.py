@@ -8,7 +8,7 @@ import msgspec
 
 from skills_runtime.agent.loop.human import ask
 from skills_runtime.agent.loop.inbox import receive_messages
-from skills_runtime.agent.loop.model_call import arguments_of
+from skills_runtime.agent.loop.model_call import arguments_of, read_arguments
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.events import Payload
 from skills_runtime.ports import Children, Files, Question, Sandbox, Scope, Secrets
@@ -24,6 +24,8 @@ class CallContext(msgspec.Struct, frozen=True):
     call: Call
     ports: AgentPorts
     asked: list[int] = msgspec.field(default_factory=list[int])
+    admitted: list[str] = msgspec.field(default_factory=list[str])
+    """The key of what was approved, if a person was asked."""
 
     @property
     def run_id(self) -> str:
@@ -124,6 +126,12 @@ class CallContext(msgspec.Struct, frozen=True):
     def keep(self, data: bytes) -> str:
         """Keep bytes as a blob of the run; returns their digest."""
         return self.run.keep(data)
+
+    async def confirm(self) -> None:
+        """Raise unless the call would still do what was approved."""
+        tool = self.ports.tools.find(self.call.tool)
+        if tool is not None and self.admitted:
+            await self.ports.gate.confirm(tool, read_arguments(self.arguments()), self)
 
     async def may_reach(self, host: str, port: int) -> bool:
         """Whether somebody who is asked now lets the call reach a host; who stops the run there raises `Abort`."""

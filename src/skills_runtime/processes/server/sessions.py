@@ -251,8 +251,10 @@ class ServedSessions:
         plan = msgspec.structs.replace(plan, environment=environment)
         network = ServedNetwork()
         try:
-            async with beginning(plan, network.doorman) as (command, company):
-                terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES, company=company)
+            async with beginning(plan, network.doorman) as (command, companion):
+                terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES, company=companion)
+            if companion.claim is not None:
+                companion.claim.holder = f"session `{number}` of the workspace server"
         except BaseException:
             self._registry.end(number)
             raise

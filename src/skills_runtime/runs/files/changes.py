@@ -23,6 +23,7 @@ from skills_runtime.runs.files.locate import (
     Links,
     Place,
     check_regular,
+    check_unclaimed,
     digest_of,
     locate,
     lstat,
@@ -295,6 +296,7 @@ def _located(policy: PathPolicy, opener: Opener, goal: _Goal) -> Generator[Place
             held.enter_context(parents_made(policy, location, opener) if goal.change == "add" else nullcontext())
             place = held.enter_context(locate(policy, location, opener, links=links))
             check_write(policy, place.location)
+            check_unclaimed(policy, place.location)
         yield place
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.errors import PathEscape, ValidationFailed
+from skills_runtime.errors import PathEscape, ValidationFailed, WriteRefused
 from skills_runtime.runs.files.paths import (
     HardLinkRule,
     Location,
@@ -35,6 +35,7 @@ from skills_runtime.storage import (
     best_opener,
     first_names,
     follow,
+    is_claimed,
     open_root,
     read_link,
     sha256_of,
@@ -252,6 +253,15 @@ def check_regular(found: os.stat_result, place: Place) -> None:
         raise ValidationFailed(f"`{name}` is a directory", hint="name a file")
     if not stat.S_ISREG(found.st_mode):
         raise ValidationFailed(f"`{name}` is not a regular file", hint="name a regular file")
+
+
+def check_unclaimed(policy: PathPolicy, location: Location) -> None:
+    """Raise while a file runs, as it was approved, with more rights than the sandbox gives."""
+    if is_claimed(policy.root(location.mount).joinpath(*location.parts)):
+        raise WriteRefused(
+            f"`{escape_path(str(location))}` is being run with more rights than the sandbox gives",
+            hint="change it when that has ended",
+        )
 
 
 def other_name(place: Place) -> PathEscape:

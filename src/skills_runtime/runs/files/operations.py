@@ -16,6 +16,7 @@ from skills_runtime.runs.files.locate import (
     Links,
     Listing,
     Place,
+    check_unclaimed,
     digest_of,
     entry_of,
     kind_of,
@@ -35,6 +36,7 @@ from skills_runtime.runs.files.paths import (
     path_error,
     printable,
 )
+from skills_runtime.runs.files.secrets import check_not_secret
 from skills_runtime.storage import Opener, best_opener, read_at_most
 
 
@@ -64,6 +66,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         with self._attempt("read", path) as facts, self._readable(path) as place:
             largest = self.policy.max_file_bytes
             with open_located(place, hard_links=self.policy.hard_links) as fd:
+                check_not_secret(fd, self.policy, path)
                 data = read_at_most(fd, min(limit, largest + 1))
             self._check_size(len(data), path)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
@@ -78,6 +81,7 @@ class RunFiles(msgspec.Struct, frozen=True):
                 self._writable(location, links="follow") as place,
                 open_located(place, hard_links=self.policy.hard_links) as fd,
             ):
+                check_not_secret(fd, self.policy, path)
                 return read_at_most(fd, min(limit, self.policy.max_file_bytes + 1))
         except FileNotFoundError:
             return None
@@ -183,6 +187,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         check_write(self.policy, location)
         with locate(self.policy, location, self.opener, links=links) as place:
             check_write(self.policy, place.location)
+            check_unclaimed(self.policy, place.location)
             yield place
 
     def _check_size(self, size: int, path: str) -> None:

@@ -206,7 +206,7 @@ def check_read(policy: PathPolicy, location: Location) -> None:
     """Raise if the place may not be read."""
     if _is_private(policy, location):
         raise PolicyDenied(f"`{escape_path(str(location))}` is private to the runtime", hint="read something else")
-    if location.parts and is_secret_file(fold_name(location.parts[-1])):
+    if location.parts and is_secret_name(location.parts[-1]):
         raise PolicyDenied(
             f"`{escape_path(str(location))}` holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
@@ -295,6 +295,11 @@ def _is_below(location: Location, places: tuple[str, ...]) -> bool:
 def _holds_variables(location: Location) -> bool:
     name = fold_name(location.parts[-1]) if location.parts else ""
     return name == SECRETS or name.startswith(SECRETS + ".")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a file of this name holds secrets, which no tool reads."""
+    return is_secret_file(fold_name(name))
 
 
 def _is_protected(location: Location) -> bool:

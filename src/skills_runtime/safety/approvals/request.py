@@ -40,7 +40,7 @@ def build_request(
 ) -> Wanted:
     """The request for a call; whatever would make it another call changes its key."""
     visible = sanitize(spec, arguments, fingerprint)
-    shown = {"arguments": visible, **_bound(intent, fingerprint)}
+    shown = _shown(visible, intent, fingerprint)
     # What a tool hides is not told by the part of it that is a risk; whoever decides sees all of it anyway.
     part = facts.risk.part if any(facts.risk.part in text for text in _texts(visible)) else ""
     risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": part}
@@ -54,6 +54,15 @@ def build_request(
         risk={name: text for name, text in risk.items() if text},
         asked_by=asked_by,
     )
+
+
+def request_key(spec: ToolSpec, visible: Mapping[str, Any], intent: Intent | None, fingerprint: Fingerprint) -> str:
+    """The key of the request for a call, whose arguments are given as they may be shown."""
+    return approval_key(spec.name, _shown(visible, intent or Intent(), fingerprint))
+
+
+def _shown(visible: Mapping[str, Any], intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
+    return {"arguments": visible, **_bound(intent, fingerprint)}
 
 
 def approval_request_of(

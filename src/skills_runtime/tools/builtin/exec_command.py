@@ -55,12 +55,22 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         wanted = parse(arguments, ExecCommandArguments)
         if not wanted.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
-        sessions = terminals.sessions_of(context)
-        number = await sessions.start(processes.plan_for(wanted.work(), context), CommandNetwork(context))
+        sessions, work = terminals.sessions_of(context), wanted.work()
+        plan = processes.plan_for(work, context)
+        claim = await processes.claim_alone(work, plan, context, lasting=True)
         try:
-            return await terminals.answer_of(
+            number = await sessions.start(plan, CommandNetwork(context), claim)
+        except Exception:
+            if claim is not None:
+                claim.release()
+            raise
+        try:
+            answer = await terminals.answer_of(
                 context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens
             )
         except BaseException:
             await sessions.close(number)  # nobody was told its number, so nobody could end it
             raise
+        if claim is not None and claim.kind == "widened":
+            claim.relax()  # the session stays in its sandbox, so that others may go on beside it
+        return answer

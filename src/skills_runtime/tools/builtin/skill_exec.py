@@ -157,7 +157,8 @@ class SkillExec:
         if planned.need is not None:
             await self._environments.provide(planned.need)
         if planned.action.entry is not None:
-            result = await self._runner.run(planned.skill, wanted.input, context)
+            async with processes.running_alone(planned.work, processes.plan_for(planned.work, context), context):
+                result = await self._runner.run(planned.skill, wanted.input, context)
         else:
             result = await processes.run_to_end(planned.work, context, timeout_ms=planned.timeout_ms)
         about = {"skill": wanted.skill_mention, "action_id": wanted.action_id}
@@ -190,7 +191,8 @@ class SkillExec:
         if missing:
             raise missing_variables(skill, missing)
         need = find_need(skill, argv)
-        readable: tuple[Path, ...] = (skill.directory,) if skill.directory is not None else ()
+        code: tuple[Path, ...] = (skill.directory,) if skill.directory is not None else ()
+        readable = code
         if need is not None:
             argv = with_packages(argv, self._environments.python(need))
             # The place of an environment; one that commands of the run could change is refused.
@@ -215,7 +217,7 @@ class SkillExec:
                 environment={name: value for name, value in variables.items() if not name.startswith(RESERVED_PREFIX)},
                 readable=readable,
             ),
-            work=processes.Work(argv=executed, environment=variables, readable=readable),
+            work=processes.Work(argv=executed, environment=variables, readable=readable, code=code),
             need=need,
         )
 

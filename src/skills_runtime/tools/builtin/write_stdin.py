@@ -40,9 +40,9 @@ class WriteStdin:
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would be typed, and into what: a number may mean another program by then."""
         wanted = parse(arguments, WriteStdinArguments)
-        program = terminals.sessions_of(context).program(wanted.session_id)
+        program, evidence = terminals.sessions_of(context).program(wanted.session_id)
         digest = hashlib.sha256(program.encode(errors="replace")).hexdigest()
-        return Intent(typed=wanted.chars, digests={f"session {wanted.session_id}": digest})
+        return Intent(typed=wanted.chars, digests={f"session {wanted.session_id}": digest}, fence=evidence)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Type, and wait a little for what it says."""

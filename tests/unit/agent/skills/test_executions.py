@@ -1,16 +1,19 @@
 """A whole run that lets a skill run by itself: through the gate, behind the fence, told by the log."""
 
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from skills_runtime.agent import Agent
+from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind
 from skills_runtime.skills.configured import bundled_skills
 from skills_runtime.testing import says
 from tests.support.agents import calls, payloads_of
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "safety": {"mode": "ask"},
     "skills": {
         "spaces": [{"id": "bundled", "namespace": "web:mvp", "sources": ["bundled"]}],
@@ -54,3 +57,44 @@ def test_what_was_approved_for_the_session_is_not_asked_again_and_another_input_
     results: list[dict[str, Any]] = [one.result for one in payloads_of(result.wal_locator, "tool_call_finished")]
     assert [one["data"]["output"]["words"] for one in results] == [2, 2, 1]
     assert all(one["data"]["sandbox"]["active"] for one in results)
+
+
+def in_workspace(place: Path) -> dict[str, Any]:
+    """The settings of a run whose skill lies where sandboxed commands can write."""
+    shutil.copytree(bundled_skills() / "text-statistics", place / "skills" / "text-statistics")
+    source = {"id": "bundled", "type": "filesystem", "options": {"root": str(place / "skills")}}
+    return {**SETTINGS, "skills": {**SETTINGS["skills"], "sources": [source]}}
+
+
+def agent_with(place: Path, *answers: Any, hooks: Sequence[Callable[[Event], None]] = ()) -> Agent:
+    return Agent(
+        workspace_root=place,
+        backend=ScriptedBackend([*answers, says("Done.")]),
+        session_settings=in_workspace(place),
+        approval_provider=Trusting(),
+        event_hooks=hooks,
+    )
+
+
+def test_a_skill_in_the_workspace_runs_alone(tmp_path: Path) -> None:
+    result = agent_with(tmp_path, calls(statistics("one two"))).run("Count.")
+    (told,) = payloads_of(result.wal_locator, "tool_call_finished")
+    assert told.result["data"]["output"]["words"] == 2
+
+
+def test_a_skill_in_the_workspace_does_not_run_beside_a_sandboxed_session(tmp_path: Path) -> None:
+    session = calls(("exec_command", {"cmd": "sleep 600", "yield_time_ms": 0}))
+    result = agent_with(tmp_path, session, calls(statistics("one two"))).run("Count.")
+    _, told = payloads_of(result.wal_locator, "tool_call_finished")
+    assert told.result["error_kind"] == "sandbox_denied"
+    assert len(payloads_of(result.wal_locator, "approval_requested")) == 1
+
+
+def test_a_skill_in_the_workspace_that_changes_after_its_approval_does_not_run(tmp_path: Path) -> None:
+    def swap(event: Event) -> None:
+        if event.type == "tool_call_started":
+            (tmp_path / "skills" / "text-statistics" / "notes.md").write_text("other")
+
+    result = agent_with(tmp_path, calls(statistics("one two")), hooks=[swap]).run("Count.")
+    (told,) = payloads_of(result.wal_locator, "tool_call_finished")
+    assert told.result["error_kind"] == "permission"

@@ -255,3 +255,34 @@ def test_no_descriptor_is_left_open(files: RunFiles, run_root: Path, descriptors
             except SkillsRuntimeError:
                 continue
     assert descriptors() == before
+
+
+@pytest.mark.parametrize("secret", [".env", "deep/er/.env.local"])
+def test_a_hard_link_to_a_secret_is_not_read(shared_files: RunFiles, workspace_root: Path, secret: str) -> None:
+    path = workspace_root / secret
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("TOKEN=1")
+    (workspace_root / "notes.txt").hardlink_to(path)
+    with pytest.raises(PolicyDenied, match="another name"):
+        shared_files.read("notes.txt", limit=100)
+    with pytest.raises(PolicyDenied, match="another name"):
+        shared_files.glance("notes.txt", limit=100)
+
+
+def test_a_hard_link_made_after_the_workspace_was_searched_is_not_read(
+    shared_files: RunFiles, workspace_root: Path
+) -> None:
+    (workspace_root / "other.py").hardlink_to(workspace_root / "main.py")
+    assert shared_files.read("other.py", limit=100) == b"print()"
+    (workspace_root / ".env").write_text("TOKEN=1")
+    (workspace_root / "notes.txt").hardlink_to(workspace_root / ".env")
+    with pytest.raises(PolicyDenied, match="another name"):
+        shared_files.read("notes.txt", limit=100)
+
+
+def test_a_file_that_became_a_secret_by_a_second_name_is_not_read(shared_files: RunFiles, workspace_root: Path) -> None:
+    (workspace_root / "other.py").hardlink_to(workspace_root / "main.py")
+    assert shared_files.read("main.py", limit=100) == b"print()"
+    (workspace_root / ".env").hardlink_to(workspace_root / "main.py")
+    with pytest.raises(PolicyDenied, match="another name"):
+        shared_files.read("main.py", limit=100)

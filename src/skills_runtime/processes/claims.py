@@ -1,0 +1,89 @@
+"""Waiting for a workspace: commands wait for one another, and nothing waits for a session.
+
+See `storage.claims` for what may be alive at the same time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from skills_runtime.errors import SandboxError
+from skills_runtime.ports import SandboxPlan
+from skills_runtime.storage import Claim, ClaimKind, Conflict, try_claim
+
+PATIENCE_SECONDS = 30.0
+"""How long a command waits for those in its way."""
+POLL_SECONDS = 0.02
+COMMAND = "a command"
+
+_held: ContextVar[Claim | None] = ContextVar("held_claim", default=None)
+
+
+async def claim_workspace(
+    kind: ClaimKind,
+    holder: str,
+    *,
+    workspace: Path,
+    places: Iterable[Path | str],
+    files: Iterable[Path | str] = (),
+    lasting: bool = False,
+) -> Claim:
+    """Claim a workspace as soon as nothing is in the way; raises `SandboxError` where that may take too long."""
+    now = asyncio.get_running_loop().time
+    deadline = now() + PATIENCE_SECONDS
+    places, files = tuple(places), tuple(files)
+    while True:
+        claim = try_claim(kind, holder, workspace=workspace, places=places, files=files, lasting=lasting)
+        if isinstance(claim, Claim):
+            return claim
+        if claim.lasting or now() > deadline:
+            raise _refusal(kind, claim)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def claim_for(plan: SandboxPlan, holder: str, *, lasting: bool = False) -> Claim | None:
+    """Claim what a planned command may write; nothing for one without a sandbox, or within a claim that is held."""
+    if plan.file_access is None or is_held():
+        return None
+    access = plan.file_access
+    return await claim_workspace(
+        "sandboxed", holder, workspace=access.workspace, places=access.writable, lasting=lasting
+    )
+
+
+@asynccontextmanager
+async def claiming(plan: SandboxPlan) -> AsyncGenerator[None]:
+    """Hold the claim of a command that runs to its end."""
+    claim = await claim_for(plan, COMMAND)
+    try:
+        yield
+    finally:
+        if claim is not None:
+            claim.release()
+
+
+@contextmanager
+def holding(claim: Claim) -> Generator[None]:
+    """Let the commands that are started here run under a claim instead of their own."""
+    token = _held.set(claim)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def is_held() -> bool:
+    """Whether what is started here runs under a claim."""
+    return _held.get() is not None
+
+
+def _refusal(kind: ClaimKind, conflict: Conflict) -> SandboxError:
+    who = conflict.holder or "another process of Skills Runtime"
+    where = "outside the sandbox" if conflict.kind == "outside" else "in the sandbox"
+    what = "a sandboxed command" if kind == "sandboxed" else "what needs more rights than the sandbox gives"
+    way = "end it, or wait for its end, and call again"
+    if conflict.lasting:
+        way = f"end {who} first (write_stdin can type \\u0003 or \\u0004 into it), and call again"
+    return SandboxError(f"{who} is running {where} here, and {what} may not run beside it", hint=way)

@@ -1,0 +1,62 @@
+"""Files that hold secrets under other names: a hard link to one is not read either."""
+
+import os
+import time
+
+from skills_runtime.errors import PolicyDenied
+from skills_runtime.runs.files.paths import PathPolicy, escape_path, is_secret_name
+
+MAX_DIRECTORIES = 100_000
+UNSETTLED_NS = 20_000_000
+"""A file that changed so shortly before a search may have got a name after it within the same tick of its clock."""
+
+Identity = tuple[int, int]
+"""The device and the number of a file."""
+
+_searched: dict[str, tuple[int, frozenset[Identity] | None]] = {}
+"""When each directory was searched, and the secrets in it; nothing where there are too many places for them."""
+
+
+def check_not_secret(fd: int, policy: PathPolicy, path: str) -> None:
+    """Raise if an open file is one of the secrets below the base of the policy, whatever it was opened as."""
+    found = os.fstat(fd)
+    if found.st_nlink < 2:
+        return
+    secrets = _secrets(str(policy.base), changed=found.st_ctime_ns)
+    if secrets is None:
+        raise PolicyDenied(
+            f"`{escape_path(path)}` has another name (a hard link), and the workspace is too large to look for it",
+            hint="copy the file instead of linking it",
+        )
+    if (found.st_dev, found.st_ino) in secrets:
+        raise PolicyDenied(
+            f"`{escape_path(path)}` is another name of a file that holds secrets and is not read by tools",
+            hint="read `.env.example`, or ask the user for what you need",
+        )
+
+
+def _secrets(base: str, *, changed: int) -> frozenset[Identity] | None:
+    """The secrets below a directory, searched anew if a file could have become one of them: a new name changes it."""
+    known = _searched.get(base)
+    if known is None or changed + UNSETTLED_NS >= known[0]:
+        known = _searched[base] = time.clock_gettime_ns(time.CLOCK_REALTIME), _search(base)
+    return known[1]
+
+
+def _search(base: str) -> frozenset[Identity] | None:
+    found: set[Identity] = set()
+    directories = [base]
+    for count, directory in enumerate(directories):  # which grows meanwhile
+        if count >= MAX_DIRECTORIES:
+            return None
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        directories.append(entry.path)
+                    elif is_secret_name(entry.name):
+                        at = entry.stat(follow_symlinks=False)
+                        found.add((at.st_dev, at.st_ino))
+        except OSError:  # gone, or closed to us: then nobody linked it from there for us to read
+            continue
+    return frozenset(found)
