@@ -16,7 +16,7 @@ from skills_runtime.ports import Quarantined
 from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
-from skills_runtime.sandbox.quarantine import Recorded, record, settle
+from skills_runtime.sandbox import Recorded, record, settle
 from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.storage import release_lock
 

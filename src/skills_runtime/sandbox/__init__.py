@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skills_runtime.sandbox.denials import Denial, ProcessOutcome
     from skills_runtime.sandbox.grants import combine_grants, control_directories, is_secret, why_not_path
     from skills_runtime.sandbox.policy import PROMISES, Gap, promise_named
-    from skills_runtime.sandbox.quarantine import accept, items, quarantine_report
+    from skills_runtime.sandbox.quarantine import Recorded, accept, items, quarantine_report, record, settle
 
 __getattr__ = lazy_names(
     __name__,
@@ -38,7 +38,7 @@ __getattr__ = lazy_names(
         "denials": "Denial ProcessOutcome",
         "grants": "combine_grants control_directories is_secret why_not_path",
         "policy": "Gap PROMISES promise_named",
-        "quarantine": "accept items quarantine_report",
+        "quarantine": "Recorded accept items quarantine_report record settle",
     },
 )
 
@@ -54,6 +54,7 @@ __all__ = [
     "NoFence",
     "ProcessOutcome",
     "Profile",
+    "Recorded",
     "ResourceLimits",
     "SandboxPolicy",
     "Unfenced",
@@ -71,6 +72,8 @@ __all__ = [
     "profile_named",
     "promise_named",
     "quarantine_report",
+    "record",
     "runtime_code",
+    "settle",
     "why_not_path",
 ]

@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "safety.approval_expires_sec": 604800,
     "safety.skill_tools": "preapprove",
     "sandbox.profile": "dev",
+    "sandbox.allow_home": False,
     "sandbox.default_policy": "restricted",
     "sandbox.os.mode": "auto",
     "sandbox.os.seatbelt.profile": "(version 1) (allow default)",

@@ -90,8 +90,8 @@ def test_a_command_that_fails_by_itself_is_no_denial(tmp_path: Path) -> None:
 
 def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    model = FakeModel([calls(("shell_command", {"command": "echo x > .git/HEAD"})), says("done")])
+    (tmp_path / ".git" / "config").write_text("[core]\n")
+    model = FakeModel([calls(("shell_command", {"command": "echo x > .git/config"})), says("done")])
     (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
     assert told["error_kind"] == "sandbox_denied"
     assert "grant" not in told["data"]
