@@ -465,7 +465,7 @@ def resume_run(
     with open_service(given) as service:
         paths = service.find(reference)
         state = RecordedRun(paths).state()  # as far as anybody can read it: it may be adopted only now
-        resolved = service.workspace.settings_of(paths, state, adopt=adopt)
+        resolved = service.workspace.settings_of(paths, adopt=adopt)
         asks = bool(service.approvals_of(str(paths.root)))
     if state.status is RunStatus.REVIEW_REQUIRED:
         (wait,) = waits_of(state, Pending(), CommandFor(program.name, reference))
@@ -492,7 +492,7 @@ def fork_run(
     """Work on a new run that goes on from an event of another one, with the settings of that."""
     with open_service(given) as service:
         paths = service.find(reference)
-        resolved = service.workspace.settings_of(paths, RecordedRun(paths).state())
+        resolved = service.workspace.settings_of(paths)
     people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     return create_run(request, resolved, given, view, program, people)
 

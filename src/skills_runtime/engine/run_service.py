@@ -303,8 +303,7 @@ class RunService(RunReader):
     async def replay(self, run: str) -> Divergence | None:
         """Repeat a run with what it recorded; returns the first move that differs today."""
         paths = await asyncio.to_thread(self.find, run)
-        state = (await asyncio.to_thread(read_view, paths, self.ports)).state
-        resolved = await asyncio.to_thread(self.workspace.settings_of, paths, state, REPLAY_SETTINGS)
+        resolved = await asyncio.to_thread(self.workspace.settings_of, paths, REPLAY_SETTINGS)
         return await asyncio.to_thread(lambda: asyncio.run(replay(paths.root, resolved)))
 
     @asynccontextmanager
@@ -354,7 +353,7 @@ class RunService(RunReader):
         if opening is None:
             state = read_view(paths, self.ports).state
             _refuse_unreviewed(state)
-            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths, state)))
+            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths)))
         self._openings[run_id] = _Opening(opening.agent)
         return OpenedRun(opening.agent.resume(paths.root, adopt=opening.adopt), opening.agent)
 
@@ -462,7 +461,7 @@ class RunService(RunReader):
         parent = self.find(parent_id)
         state = read_view(parent, self.ports).state
         if resolved is None:
-            resolved = self.workspace.settings_of(parent, state, self._changes(request))
+            resolved = self.workspace.settings_of(parent, self._changes(request))
         made = msgspec.structs.replace(
             made,
             prompt=request.prompt or (parent.root / "prompt.md").read_bytes().decode(),
@@ -492,7 +491,7 @@ class RunService(RunReader):
         self.locate(state.run_id, paths)
         if resolved is None:
             check_overrides(overrides, self.workspace.settings().settings)
-            resolved = self.workspace.settings_of(paths, state, overrides.settings(), adopt=adopt)
+            resolved = self.workspace.settings_of(paths, overrides.settings(), adopt=adopt)
         return state.run_id, _Opening(self._agents.agent_for(resolved), adopt=adopt)
 
     async def _proceed(self, run_id: str) -> bool:

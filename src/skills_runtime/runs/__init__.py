@@ -19,7 +19,14 @@ from skills_runtime.runs.verify import Finding, Verdict, verify_run
 if TYPE_CHECKING:
     from skills_runtime.runs.create import publish_run, stage_run
     from skills_runtime.runs.export import export_run, page_of, write_page
-    from skills_runtime.runs.fork import IMPORTED, fork_of, has_local_settings, history_before, was_imported
+    from skills_runtime.runs.fork import (
+        IMPORTED,
+        fork_of,
+        has_own_config,
+        history_before,
+        is_from_elsewhere,
+        was_imported,
+    )
     from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, SUBDIRECTORIES
     from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
     from skills_runtime.runs.record import catch_up, record_of, transcript_agrees
@@ -32,7 +39,7 @@ __getattr__ = lazy_names(
     {
         "create": "publish_run stage_run",
         "export": "export_run page_of write_page",
-        "fork": "IMPORTED fork_of has_local_settings history_before was_imported",
+        "fork": "IMPORTED fork_of has_own_config history_before is_from_elsewhere was_imported",
         "layout": "DIRECTORY_MODE FILE_MODE STATE_DIRECTORY SUBDIRECTORIES",
         "manifests": "ArtifactManifest ROLES scan_outputs",
         "record": "catch_up record_of transcript_agrees",
@@ -79,8 +86,9 @@ __all__ = [
     "follow_lines",
     "fork_of",
     "fork_point",
-    "has_local_settings",
+    "has_own_config",
     "history_before",
+    "is_from_elsewhere",
     "is_legal_id",
     "keep_artifact",
     "open_run",

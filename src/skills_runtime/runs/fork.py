@@ -9,8 +9,6 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event, ForkPoint, RunCreated
 from skills_runtime.projections import Approvals, Pending, RunState, RunView, fold
@@ -31,13 +29,16 @@ def was_imported(paths: RunPaths) -> bool:
     return (paths.archive / IMPORTED).is_file()
 
 
-def has_local_settings(paths: RunPaths, state: RunState, keys: KeyRing) -> bool:
-    """Whether the settings in a run directory are those that somebody on this machine began the run with.
+def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
+    """Whether somebody brought the run here, or its log ends under a key that is not here.
 
     A directory that came by another way, as with a clone of a project, has no mark; but nobody elsewhere has the key.
     """
-    if was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None:
-        return False
+    return was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None
+
+
+def has_own_config(paths: RunPaths, state: RunState) -> bool:
+    """Whether the settings in a run directory are those that the run began with."""
     try:
         found = (paths.root / CONFIG).read_bytes()
     except OSError:
@@ -92,9 +93,8 @@ def _after(point: ForkPoint, before: RunView, ports: LogPorts) -> RunView:
     state = RunState(
         turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
     )
-    if was_imported(paths):  # where its skills lay is what somebody elsewhere says: commands must not read there
-        talk = view.conversation
-        talk.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in talk.skills.items()}
+    if is_from_elsewhere(paths, ports.keys):
+        view.conversation.distrust_paths()
     asked = view.pending  # what people said to a call that is still open, they need not say again
     pending = Pending(
         # Approvals were given to the parent only, but a skill that is active confines whoever goes on with it.

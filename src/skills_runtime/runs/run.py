@@ -15,7 +15,7 @@ from skills_runtime.events import Event, Payload, RunStateChanged, RunStatus, ch
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.fork import ancestors, beginning, fork_of
-from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
+from skills_runtime.runs.layout import SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
 from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot, snapshot_due
 from skills_runtime.runs.log.opening import secret_finder
@@ -179,6 +179,7 @@ def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
     """Open a run to go on with it; run.json is brought in step with the log."""
     paths = RunPaths(root.resolve())
+    _refuse_links(paths)
     try:
         log, lock = open_log(paths, ports, adopt=adopt)
     except LogEnded:
@@ -245,6 +246,15 @@ def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, L
             yield name, "missing"
         elif sha256_of_path(path) != digest:
             yield name, "changed"
+
+
+def _refuse_links(paths: RunPaths) -> None:
+    """Refuse a run that would be worked on, or written to, where a link in its place leads."""
+    for name in SUBDIRECTORIES:
+        if (paths.root / name).is_symlink():
+            raise LogCorrupt(
+                f"`{name}` of the run is a link to another place", hint=f"put the directory `{name}` back in its place"
+            )
 
 
 def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:
