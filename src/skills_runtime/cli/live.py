@@ -66,7 +66,8 @@ from skills_runtime.events import (
 from skills_runtime.ports import Clock
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
-from skills_runtime.runs import RunPaths
+from skills_runtime.runs import RunPaths, read_prompt
+from skills_runtime.storage import open_regular
 from skills_runtime.text import readable_line, title_of
 
 CHAT_PROMPT = "you> "
@@ -379,7 +380,7 @@ class LogView(View):
 
     def begin(self, root: Path, run_id: str) -> None:
         """Write what is there already."""
-        self._fd = os.open(RunPaths(root).events, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = open_regular(RunPaths(root).events)
         self._copy()
 
     def take(self, event: Event) -> None:
@@ -609,7 +610,7 @@ class Showing:
             if skill_note(event.payload):
                 self._noted.add(event.seq)
                 self._happened.put_nowait(event)
-        prompt = (paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        prompt = read_prompt(paths.root)
         heading = Heading(
             title=title_of(prompt),
             model=model_name(resolved),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild
 from skills_runtime.projections import RunState
-from skills_runtime.runs import LogPorts, RunPaths, read_view, runs_root
+from skills_runtime.runs import LogPorts, RunPaths, read_prompt, read_view, runs_root
 from skills_runtime.text import title_of
 
 
@@ -41,7 +41,7 @@ def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
     """The row and the searchable text of one run directory."""
     paths = RunPaths(root)
     view = read_view(paths, ports)
-    prompt = (root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+    prompt = read_prompt(root)
     row = row_of(paths, view.state, prompt, pending_approvals=len(view.pending.approvals.open))
     return row, f"{prompt}\n{view.state.final_output}"
 

@@ -22,11 +22,11 @@ from skills_runtime.ledger import PAGE_LIMIT, Ledger, Problem, RunRow, TaskRow
 from skills_runtime.projections import RunView
 from skills_runtime.runs import (
     ROLES,
-    ArtifactManifest,
     Head,
     RunPaths,
     Verdict,
     blobs_of,
+    read_manifest,
     read_view,
     runs_root,
     scan_outputs,
@@ -178,7 +178,7 @@ class RunReader:
         """List the files of a run, or only those that it hands over."""
         paths = self.find(run)
         try:
-            manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+            manifest = read_manifest(paths)
         except (OSError, msgspec.MsgspecError):
             manifest = None  # what is on the disk is still there to be seen
         if manifest is not None and manifest.final:

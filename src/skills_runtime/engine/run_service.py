@@ -65,6 +65,7 @@ from skills_runtime.runs import (
     fork_point,
     is_legal_id,
     read_events,
+    read_prompt,
     read_view,
     runs_root,
 )
@@ -464,7 +465,7 @@ class RunService(RunReader):
             resolved = self.workspace.settings_of(parent, self._changes(request))
         made = msgspec.structs.replace(
             made,
-            prompt=request.prompt or (parent.root / "prompt.md").read_bytes().decode(),
+            prompt=request.prompt or read_prompt(parent.root),
             session_id=state.session_id,
             task_id=state.task_id,
             fork=fork_point(parent.root, state.last_seq if request.fork_at is None else request.fork_at, self.ports),

@@ -13,11 +13,12 @@ from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event, ForkPoint, RunCreated
 from skills_runtime.projections import Approvals, Pending, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.layout import MAX_TEXT_BYTES, RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified
 from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.opening import header_of, verified_lines, verifier_at
 from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.storage import read_regular
 
 IMPORTED = "imported.json"
 """In `archive/` of such a run: when it came, and by whom."""
@@ -40,7 +41,7 @@ def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
 def has_own_config(paths: RunPaths, state: RunState) -> bool:
     """Whether the settings in a run directory are those that the run began with."""
     try:
-        found = (paths.root / CONFIG).read_bytes()
+        found = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:
         return False
     return hashlib.sha256(found).hexdigest() == state.snapshots.get(CONFIG)
