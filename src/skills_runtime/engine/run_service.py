@@ -30,7 +30,7 @@ from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRu
 from skills_runtime.engine.recovery import should_continue, should_resume
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.engine.run_control import RunControl
-from skills_runtime.engine.run_index import read_row
+from skills_runtime.engine.run_index import read_known_row
 from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
     RESERVED,
@@ -343,7 +343,7 @@ class RunService(RunReader):
     def record(self, paths: RunPaths) -> None:
         """Let the index know of a change made here; it catches up later when it cannot be told now."""
         with suppress(SkillsRuntimeError, OSError):
-            row, text = read_row(paths.root, self.ports)
+            row, text = read_known_row(self.ledger.index, paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
     # What the dispatcher asks

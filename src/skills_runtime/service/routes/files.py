@@ -19,7 +19,7 @@ from skills_runtime.errors import Busy, NotFound
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.render import POLICY
-from skills_runtime.runs import ROLES, RunPaths
+from skills_runtime.runs import ROLES, Outcome, RunPaths
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId, row_document, run_document
@@ -50,6 +50,8 @@ class VerdictDocument(Answer):
     """Whether a run directory is what its run left behind."""
 
     ok: bool
+    outcome: Outcome
+    """`not_authenticated` where nothing contradicts the log, but its key is not on this machine."""
     authentic: bool
     events: int
     findings: list[dict[str, Any]]
@@ -100,7 +102,7 @@ def get_transcript(request: Request, run_id: RunId) -> Response:
 def verify(request: Request, run_id: RunId) -> Response:
     """Check a run against its log, and the log against its key and against what the index saw of it."""
     verdict = runs_of(request).verify(run_id)
-    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok})
+    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok, "outcome": verdict.outcome})
 
 
 @router.get(
