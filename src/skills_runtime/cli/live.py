@@ -66,7 +66,7 @@ from skills_runtime.events import (
 from skills_runtime.ports import Clock
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
-from skills_runtime.runs import RunPaths, read_prompt
+from skills_runtime.runs import RunPaths
 from skills_runtime.storage import open_regular
 from skills_runtime.text import readable_line, title_of
 
@@ -610,7 +610,7 @@ class Showing:
             if skill_note(event.payload):
                 self._noted.add(event.seq)
                 self._happened.put_nowait(event)
-        prompt = read_prompt(paths.root)
+        prompt = RecordedRun(paths).prompt
         heading = Heading(
             title=title_of(prompt),
             model=model_name(resolved),

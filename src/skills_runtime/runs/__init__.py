@@ -14,7 +14,7 @@ from skills_runtime.runs.manifests import files_of, keep_artifact
 from skills_runtime.runs.record import RunRecord, read_prompt, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
 from skills_runtime.runs.spec import Deliverable, RunSpec
-from skills_runtime.runs.verify import Finding, Outcome, Verdict, verify_run
+from skills_runtime.runs.verify import Finding, Verdict, verify_run
 
 if TYPE_CHECKING:
     from skills_runtime.runs.create import publish_run, stage_run
@@ -67,7 +67,6 @@ __all__ = [
     "Head",
     "KeyRing",
     "LogPorts",
-    "Outcome",
     "Run",
     "RunPaths",
     "RunRecord",

@@ -231,7 +231,7 @@ def _manifest_findings(
 
 
 def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authenticity) -> Iterator[Finding]:
-    for prefix in manifest.logs:
+    for prefix in manifest.logs or [{"name": paths.events.name}]:
         size, digest = prefix.get("size"), prefix.get("digest", {}).get("sha256")
         known = log_prefix_digest(paths, size) if isinstance(size, int) and size <= log.position.offset else ""
         if known != digest:

@@ -26,7 +26,7 @@ def test_skills_of_another_machine_permit_nothing_and_name_no_directory_when_the
         skill_name="x",
         mention_text="$x",
         text_blob="0" * 64,
-        skill_path="/root/.ssh/SKILL.md",
+        skill_path="/home/user/.ssh/SKILL.md",
         preapproves=True,
         permits=[{"tool": "*"}],
     )

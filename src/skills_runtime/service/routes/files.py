@@ -19,7 +19,7 @@ from skills_runtime.errors import Busy, NotFound
 from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.render import POLICY
-from skills_runtime.runs import ROLES, Outcome, RunPaths
+from skills_runtime.runs import ROLES, RunPaths
 from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, RunId, row_document, run_document
@@ -50,7 +50,7 @@ class VerdictDocument(Answer):
     """Whether a run directory is what its run left behind."""
 
     ok: bool
-    outcome: Outcome
+    outcome: Literal["verified", "not_authenticated", "not_verified"]
     """`not_authenticated` where nothing contradicts the log, but its key is not on this machine."""
     authentic: bool
     events: int
