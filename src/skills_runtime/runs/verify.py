@@ -217,21 +217,29 @@ def _manifest(paths: RunPaths) -> ArtifactManifest | None:
 def _manifest_findings(
     paths: RunPaths, state: RunState, manifest: ArtifactManifest | None, log: Authenticity
 ) -> Iterator[Finding]:
-    for path in (paths.sandbox_manifest, paths.artifact_manifest):
-        data = _json(path)
+    listed = _json(paths.artifact_manifest)
+    for path, data in ((paths.sandbox_manifest, _json(paths.sandbox_manifest)), (paths.artifact_manifest, listed)):
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
     if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
         return
-    if manifest is None or sha256_of_path(paths.artifact_manifest, MAX_TEXT_BYTES) != state.manifest_sha256:
+    unchanged = listed is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
+    if manifest is None or not unchanged or "logs" not in (listed or {}):
         yield Finding(code="tampered", where=paths.artifact_manifest.name, message="the manifest was changed")
         return
     yield from _listed_findings(paths, manifest, log)
 
 
+def _digest_of(path: Path) -> str:
+    try:
+        return sha256_of_path(path, MAX_TEXT_BYTES)
+    except OSError:  # it was there a moment ago
+        return ""
+
+
 def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authenticity) -> Iterator[Finding]:
-    for prefix in manifest.logs or [{"name": paths.events.name}]:
+    for prefix in manifest.logs:
         size, digest = prefix.get("size"), prefix.get("digest", {}).get("sha256")
         known = log_prefix_digest(paths, size) if isinstance(size, int) and size <= log.position.offset else ""
         if known != digest:
