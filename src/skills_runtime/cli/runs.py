@@ -260,14 +260,14 @@ def event_line(event: Event) -> Text:
 def verify(
     *,
     unauthenticated: Annotated[
-        bool, typer.Option("--unauthenticated", help="Accept a log whose key is not here, if all digests hold.")
+        bool, typer.Option("--unauthenticated", help="Accept a log whose key is not here (else exit code 28).")
     ] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Check a run against its log, and the log against its key; exit code 28 if its key is not here."""
+    """Check a run against its log, and the log against its key."""
     verdict, notices = check_run(find_run(run, workspace_root))
     if as_json:
         outcome = {"ok": verdict.ok, "outcome": verdict.outcome}
