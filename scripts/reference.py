@@ -70,7 +70,8 @@ def error_kinds() -> str:
     tree = inspect.getdoc(errors) or ""
     return (
         f"# Errors\n\n{NOTE}An error is one sentence, a stable kind and a hint. Exit code 0 is success, 1 a run that"
-        f" failed, 2 wrong usage.\n\n```text\n{tree}\n```\n\n| kind | exit code |\n|---|---|\n{rows}\n"
+        " failed, 2 wrong usage,\n28 a run that `runs verify` cannot authenticate because its key is not here."
+        f"\n\n```text\n{tree}\n```\n\n| kind | exit code |\n|---|---|\n{rows}\n"
     )
 
 

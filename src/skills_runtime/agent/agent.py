@@ -38,7 +38,7 @@ from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
-from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, runs_root
+from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, read_prompt, runs_root
 from skills_runtime.safety.policy import RulesRead, read_rules
 from skills_runtime.tools import Offer, builtin_tools, tool_from
 
@@ -258,7 +258,7 @@ class Agent:
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
         """Create a run that goes on from event `seq` of another, perhaps with another prompt."""
         point = fork_point(root, seq, self._log_ports)
-        task = prompt if prompt is not None else (Path(point.root) / "prompt.md").read_bytes().decode()
+        task = prompt if prompt is not None else read_prompt(Path(point.root))
         return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
 
     async def execute(

@@ -519,6 +519,7 @@ def fact_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) ->
     intent, risk = request.intent, request.risk
     surroundings = {
         "types": "" if intent.typed is None else msgspec.json.encode(intent.typed).decode(),
+        "workspace": request.workspace,
         "directory": "" if intent.directory == "." or _command(intent) is None else intent.directory,
         "sets": " ".join(f"{name}={shlex.quote(value)}" for name, value in intent.environment.items()),
         "script": ", ".join(f"{name} (sha256 {digest[:16]}…)" for name, digest in intent.digests.items()),

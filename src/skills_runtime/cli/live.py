@@ -67,6 +67,7 @@ from skills_runtime.ports import Clock
 from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import RunPaths
+from skills_runtime.storage import open_regular
 from skills_runtime.text import readable_line, title_of
 
 CHAT_PROMPT = "you> "
@@ -384,7 +385,7 @@ class LogView(View):
 
     def begin(self, root: Path, run_id: str) -> None:
         """Write what is there already."""
-        self._fd = os.open(RunPaths(root).events, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = open_regular(RunPaths(root).events)
         self._copy()
 
     def take(self, event: Event) -> None:
@@ -470,7 +471,7 @@ def resume_run(
     with open_service(given) as service:
         paths = service.find(reference)
         state = RecordedRun(paths).state()  # as far as anybody can read it: it may be adopted only now
-        resolved = service.workspace.settings_of(paths, state, adopt=adopt)
+        resolved = service.workspace.settings_of(paths, adopt=adopt)
         asks = bool(service.approvals_of(str(paths.root)))
     if state.status is RunStatus.REVIEW_REQUIRED:
         (wait,) = waits_of(state, Pending(), CommandFor(program.name, reference))
@@ -497,7 +498,7 @@ def fork_run(
     """Work on a new run that goes on from an event of another one, with the settings of that."""
     with open_service(given) as service:
         paths = service.find(reference)
-        resolved = service.workspace.settings_of(paths, RecordedRun(paths).state())
+        resolved = service.workspace.settings_of(paths)
     people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     return create_run(request, resolved, given, view, program, people)
 
@@ -614,7 +615,7 @@ class Showing:
             if skill_note(event.payload):
                 self._noted.add(event.seq)
                 self._happened.put_nowait(event)
-        prompt = (paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        prompt = RecordedRun(paths).prompt
         heading = Heading(
             title=title_of(prompt),
             model=model_name(resolved),

@@ -73,6 +73,7 @@ app.add_typer(runs_control.app)
 top = create_app()
 """What can be called without `runs` before it."""
 _LIST = "runs list --status failed\nls --session demo --search report"
+_VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
 _VERIFY = "verify ./runs/demo-001\nruns verify demo-001 --json"
 
 
@@ -258,6 +259,9 @@ def event_line(event: Event) -> Text:
 @app.command("verify", cls=ExampleCommand, epilog=_VERIFY)
 def verify(
     *,
+    unauthenticated: Annotated[
+        bool, typer.Option("--unauthenticated", help="Accept a log whose key is not here (else exit code 28).")
+    ] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
@@ -266,17 +270,20 @@ def verify(
     """Check a run against its log, and the log against its key."""
     verdict, notices = check_run(find_run(run, workspace_root))
     if as_json:
-        write_json({"ok": verdict.ok, **msgspec.to_builtins(verdict)}, pretty=False)
+        outcome = {"ok": verdict.ok, "outcome": verdict.outcome}
+        write_json({**outcome, **msgspec.to_builtins(verdict)}, pretty=False)
     else:
         write_notices(notices)
         show_verdict(verdict, answers(no_color=no_color))
-    return 0 if verdict.ok else 20
+        if verdict.outcome == "not_authenticated" and not unauthenticated:
+            hint = "anybody can have written it; `--unauthenticated` accepts it because its digests hold"
+            talk(no_color=no_color).print(Text(hint, style="dim"))
+    accepted = unauthenticated and verdict.outcome == "not_authenticated"
+    return 0 if accepted else _VERIFY_CODES[verdict.outcome]
 
 
 def check_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
     """The verdict on a run, and what could not be asked."""
-    if run.run_id is None:  # verification itself says what is wrong with the log
-        return run.verify(), []
     try:
         with open_service() as service:
             head = service.last_seen(run)
@@ -291,9 +298,11 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
         mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
         where = (f"{mark} {readable_line(finding.where)}  ", style)
         console.print(Text.assemble(where, readable_line(finding.message)))
-    if verdict.ok:
-        how = "authentic" if verdict.authentic else "authenticity not checked"
-        console.print(Text(f"✓ verified: {plural(verdict.events, 'event')}, {how}", style="green"))
+    events = plural(verdict.events, "event")
+    if verdict.outcome == "verified":
+        console.print(Text(f"✓ verified: {events}, authentic", style="green"))
+    elif verdict.outcome == "not_authenticated":
+        console.print(Text(f"? not authenticated: {events}, all digests hold", style="bold yellow"))
     else:
         errors = sum(finding.severity == "error" for finding in verdict.findings)
         console.print(Text(f"✗ not verified: {plural(errors, 'finding')}", style="bold red"))

@@ -67,7 +67,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
             "run_id": self.run_id,
             "session_id": self.session_id,
             "run_title": title_of(self.task),
-            "workspace": self.workspace,
+            "workspace": request.workspace or self.workspace,
             "call_id": pending.call_id,
             "tool": pending.tool,
             "summary": pending.summary,

@@ -23,7 +23,7 @@ from skills_runtime.engine.run_index import row_of
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.ledger import Ledger
 from skills_runtime.projections import RunState
-from skills_runtime.runs import Run, runs_root
+from skills_runtime.runs import Run, read_prompt, runs_root
 
 DEFAULT_SLOTS = 8
 WATCH_SECONDS = 0.05
@@ -246,7 +246,7 @@ class InlineDispatcher:
         if self._ledger is None:
             return
         index = self._ledger.index
-        prompt = (run.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
+        prompt = read_prompt(run.paths.root)
 
         def record(state: RunState) -> None:
             # The index is only derived, and catches up when it is next refreshed: it never stops a run.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from skills_runtime.agent import log_ports
-from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.errors import NotFound, SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.projections import Move, Moves, RunState, RunView, fold
 from skills_runtime.render import render_transcript
@@ -19,6 +19,7 @@ from skills_runtime.runs import (
     follow_lines,
     page_of,
     read_events,
+    read_prompt,
     read_record,
     read_verified,
     read_view,
@@ -28,6 +29,7 @@ from skills_runtime.runs import (
     whole_history,
     write_page,
 )
+from skills_runtime.runs.log import open_for_reading, read_lines
 from skills_runtime.sandbox import accept, items
 
 
@@ -50,8 +52,8 @@ class RecordedRun:
     def prompt(self) -> str:
         """What it was asked for, or nothing where that is not there any more."""
         try:
-            return (self.paths.root / "prompt.md").read_text(encoding="utf-8", errors="replace")
-        except OSError:
+            return read_prompt(self.paths.root)
+        except NotFound:
             return ""
 
     @property
@@ -85,10 +87,10 @@ class RecordedRun:
     def lines(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """Read every complete line of its log from number `start` on; a log that cannot be read is refused first."""
         next(self.events(), None)
-        with self.paths.events.open("rb") as file:
-            for number, line in enumerate(file):
-                if number >= start and line.endswith(b"\n"):
-                    yield number, line[:-1]
+        with open_for_reading(self.paths) as fd:
+            for number, line in enumerate(read_lines(fd)):
+                if number >= start and line.complete:
+                    yield number, line.data
 
     async def follow(self, start: int = 0) -> AsyncGenerator[tuple[int, bytes]]:
         """Read the same, and then every line that comes, until it ends."""

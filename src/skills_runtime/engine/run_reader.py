@@ -22,11 +22,11 @@ from skills_runtime.ledger import PAGE_LIMIT, Ledger, Problem, RunRow, TaskRow
 from skills_runtime.projections import RunView
 from skills_runtime.runs import (
     ROLES,
-    ArtifactManifest,
     Head,
     RunPaths,
     Verdict,
     blobs_of,
+    read_manifest,
     read_view,
     runs_root,
     scan_outputs,
@@ -160,17 +160,13 @@ class RunReader:
     def verify(self, run: str) -> Verdict:
         """Check a run against its log, and the log against its key and against what the index saw of it."""
         recorded = self.recorded(run)
-        try:
-            head = _head(self.ledger.index.get(run))
-        except NotFound:
-            head = None
-        return recorded.verify(head)
+        return recorded.verify(self.last_seen(recorded))
 
     def last_seen(self, run: RecordedRun) -> Head | None:
-        """Where the index last saw the log of the run in exactly this directory."""
+        """Where the index last saw the log in exactly this directory end, whichever run that log names by now."""
         wanted = run.run_id
-        for run_id, directory, _ in self.ledger.index.places():
-            if run_id == wanted and _same(directory, run.paths.root):
+        for run_id, directory, _ in sorted(self.ledger.index.places(), key=lambda place: place[0] != wanted):
+            if _same(directory, run.paths.root):
                 return _head(self.ledger.index.get(run_id))
         return None
 
@@ -178,7 +174,7 @@ class RunReader:
         """List the files of a run, or only those that it hands over."""
         paths = self.find(run)
         try:
-            manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+            manifest = read_manifest(paths)
         except (OSError, msgspec.MsgspecError):
             manifest = None  # what is on the disk is still there to be seen
         if manifest is not None and manifest.final:

@@ -30,7 +30,7 @@ from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRu
 from skills_runtime.engine.recovery import should_continue, should_resume
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.engine.run_control import RunControl
-from skills_runtime.engine.run_index import read_row
+from skills_runtime.engine.run_index import read_known_row
 from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
     RESERVED,
@@ -65,6 +65,7 @@ from skills_runtime.runs import (
     fork_point,
     is_legal_id,
     read_events,
+    read_prompt,
     read_view,
     runs_root,
 )
@@ -303,8 +304,7 @@ class RunService(RunReader):
     async def replay(self, run: str) -> Divergence | None:
         """Repeat a run with what it recorded; returns the first move that differs today."""
         paths = await asyncio.to_thread(self.find, run)
-        state = (await asyncio.to_thread(read_view, paths, self.ports)).state
-        resolved = await asyncio.to_thread(self.workspace.settings_of, paths, state, REPLAY_SETTINGS)
+        resolved = await asyncio.to_thread(self.workspace.settings_of, paths, REPLAY_SETTINGS)
         return await asyncio.to_thread(lambda: asyncio.run(replay(paths.root, resolved)))
 
     @asynccontextmanager
@@ -343,7 +343,7 @@ class RunService(RunReader):
     def record(self, paths: RunPaths) -> None:
         """Let the index know of a change made here; it catches up later when it cannot be told now."""
         with suppress(SkillsRuntimeError, OSError):
-            row, text = read_row(paths.root, self.ports)
+            row, text = read_known_row(self.ledger.index, paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
     # What the dispatcher asks
@@ -354,7 +354,7 @@ class RunService(RunReader):
         if opening is None:
             state = read_view(paths, self.ports).state
             _refuse_unreviewed(state)
-            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths, state)))
+            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths)))
         self._openings[run_id] = _Opening(opening.agent)
         return OpenedRun(opening.agent.resume(paths.root, adopt=opening.adopt), opening.agent)
 
@@ -462,10 +462,10 @@ class RunService(RunReader):
         parent = self.find(parent_id)
         state = read_view(parent, self.ports).state
         if resolved is None:
-            resolved = self.workspace.settings_of(parent, state, self._changes(request))
+            resolved = self.workspace.settings_of(parent, self._changes(request))
         made = msgspec.structs.replace(
             made,
-            prompt=request.prompt or (parent.root / "prompt.md").read_bytes().decode(),
+            prompt=request.prompt or read_prompt(parent.root),
             session_id=state.session_id,
             task_id=state.task_id,
             fork=fork_point(parent.root, state.last_seq if request.fork_at is None else request.fork_at, self.ports),
@@ -492,7 +492,7 @@ class RunService(RunReader):
         self.locate(state.run_id, paths)
         if resolved is None:
             check_overrides(overrides, self.workspace.settings().settings)
-            resolved = self.workspace.settings_of(paths, state, overrides.settings(), adopt=adopt)
+            resolved = self.workspace.settings_of(paths, overrides.settings(), adopt=adopt)
         return state.run_id, _Opening(self._agents.agent_for(resolved), adopt=adopt)
 
     async def _proceed(self, run_id: str) -> bool:

@@ -12,8 +12,15 @@ from skills_runtime.agent import log_ports
 from skills_runtime.config import Defaults, Resolved, deep_merge, resolve
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger import PREFIX_LENGTH, RunIndex, RunRow
-from skills_runtime.projections import RunState
-from skills_runtime.runs import RunPaths, check_id, has_local_settings, runs_root, was_imported
+from skills_runtime.runs import (
+    RunPaths,
+    check_id,
+    has_own_config,
+    is_from_elsewhere,
+    read_view,
+    runs_root,
+    was_imported,
+)
 
 LOG = "events.jsonl"
 _HEX = re.compile(r"[0-9a-f]+")
@@ -53,16 +60,22 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settings_of(
-        self, paths: RunPaths, state: RunState, changes: Mapping[str, Any] | None = None, *, adopt: bool = False
+        self, paths: RunPaths, changes: Mapping[str, Any] | None = None, *, adopt: bool = False
     ) -> Resolved:
         """Resolve the settings of a run that exists: those it began with, and what is to be different now.
 
         Those of a run from elsewhere do not count, unless its user is adopting it: they could choose where your key is
-        sent.
+        sent. The workspace that such a run names never counts.
         """
-        if not ((adopt and not was_imported(paths)) or has_local_settings(paths, state, log_ports().keys)):
+        ports, workspace = log_ports(), self.workspace_root
+        if not is_from_elsewhere(paths, ports.keys):
+            state = read_view(paths, ports).state  # verified: the lines after it could name any workspace
+            if not has_own_config(paths, state):
+                return self.settings(changes)
+            if state.workspace_root and not state.from_elsewhere:
+                workspace = Path(state.workspace_root)
+        elif not adopt or was_imported(paths):
             return self.settings(changes)
-        workspace = Path(state.workspace_root) if state.workspace_root else self.workspace_root
         own, changes = (paths.root / "config.yaml",), changes or {}
         if not self.for_user:
             return resolve(workspace, config_paths=own, session_settings=changes)

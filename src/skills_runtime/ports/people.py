@@ -96,6 +96,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     risk: Mapping[str, str] = {}
     """`level`, `reason` and the `part` of the call that is the reason."""
     intent: Intent = Intent()
+    workspace: str = ""
+    """The directory it would work in."""
     expires_at: str = ""
 
 

@@ -10,11 +10,12 @@ from skills_runtime.events import (
     ApprovalRequested,
     Event,
     InboxReceived,
+    RunAdopted,
     SkillInjected,
     SkillUnloaded,
 )
 
-READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, SkillInjected, SkillUnloaded})
+READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, RunAdopted, SkillInjected, SkillUnloaded})
 """The payloads this projection looks at, besides the messages that bring decisions."""
 
 
@@ -98,6 +99,9 @@ class Approvals(msgspec.Struct):
                 self.sent[received.message_id] = SentDecision(
                     message_id=received.message_id, body=received.body, sent_at=received.sent_at or event.timestamp
                 )
+            case RunAdopted():  # what was allowed on another machine nobody has allowed here
+                self.sent, self.settled, self.session, self.permits = {}, {}, {}, {}
+                self.rules = []
             case _:
                 pass
 

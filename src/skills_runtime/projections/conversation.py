@@ -17,6 +17,7 @@ from skills_runtime.events import (
     LlmUsage,
     OutputRejected,
     PlanUpdated,
+    RunAdopted,
     RunCompleted,
     RunStarted,
     SkillCatalogOffered,
@@ -245,6 +246,10 @@ class Conversation(msgspec.Struct, kw_only=True):
                 if one.pinned and one.skill == mention:
                     messages[at] = msgspec.structs.replace(one, pinned=False)
 
+    def distrust_paths(self) -> None:
+        """Forget where skills lay: another machine says so, and commands may read there."""
+        self.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in self.skills.items()}
+
     def skills_beyond(self, room: int) -> list[str]:
         """The active skills that must go for the texts of the others to have room: the newest that fit stay."""
         left, gone = room, list[str]()
@@ -397,6 +402,10 @@ def _unloaded(talk: Conversation, event: Event, payload: SkillUnloaded) -> None:
     talk.unload(payload.mention_text)
 
 
+def _adopted(talk: Conversation, event: Event, payload: RunAdopted) -> None:
+    talk.distrust_paths()
+
+
 def _shown(talk: Conversation, event: Event, payload: ImagesAttached) -> None:
     talk.lead(Message(role="user", text="Pictures that belong to the task:", images=tuple(payload.images), pinned=True))
 
@@ -428,6 +437,7 @@ _CHANGES: dict[type, Any] = {
     ToolCallStarted: _begun,
     ToolCallFinished: _finished,
     RunStarted: _started,
+    RunAdopted: _adopted,
     ContextCompacted: _compacted,
     ContextRecoveryDecided: _decided,
     PlanUpdated: _planned,

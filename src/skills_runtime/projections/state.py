@@ -20,6 +20,7 @@ from skills_runtime.events import (
     InboxReceived,
     LlmRequestStarted,
     LlmUsage,
+    RunAdopted,
     RunCancelled,
     RunCompleted,
     RunCreated,
@@ -62,6 +63,8 @@ class RunState(msgspec.Struct, kw_only=True):
     snapshots: dict[str, str] = {}
     workspace_mode: str = ""
     workspace_root: str = ""
+    from_elsewhere: bool = False
+    """Whether the run was taken over from another machine, which named the workspace, and not started here yet."""
     task: str = ""
     model: str = ""
     status: RunStatus = RunStatus.PENDING
@@ -171,9 +174,13 @@ def _sandboxed(state: RunState, event: Event, payload: SandboxCreated) -> None:
 def _started(state: RunState, event: Event, payload: RunStarted) -> None:
     state.run_id = state.run_id or event.run_id
     state.created_at = state.created_at or event.timestamp
-    state.task, state.workspace_root = payload.task, payload.workspace_root
+    state.task, state.workspace_root, state.from_elsewhere = payload.task, payload.workspace_root, False
     state.segment_since = state.segment_since or event.timestamp
     _enter(state, RunStatus.RUNNING, event.timestamp)
+
+
+def _adopted(state: RunState, event: Event, payload: RunAdopted) -> None:
+    state.from_elsewhere = True
 
 
 def _changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
@@ -293,6 +300,7 @@ _CHANGES: dict[type, Any] = {
     RunCreated: _created,
     SandboxCreated: _sandboxed,
     RunStarted: _started,
+    RunAdopted: _adopted,
     RunStateChanged: _changed,
     RunWaitingHuman: _waiting,
     RunCompleted: _completed,

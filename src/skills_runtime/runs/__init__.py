@@ -11,7 +11,7 @@ from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.layout import RunPaths, check_id, is_legal_id, runs_root
 from skills_runtime.runs.log import EventLog, KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
 from skills_runtime.runs.manifests import files_of, keep_artifact
-from skills_runtime.runs.record import RunRecord, read_record
+from skills_runtime.runs.record import RunRecord, read_prompt, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
 from skills_runtime.runs.spec import Deliverable, RunSpec
 from skills_runtime.runs.verify import Finding, Verdict, verify_run
@@ -19,8 +19,16 @@ from skills_runtime.runs.verify import Finding, Verdict, verify_run
 if TYPE_CHECKING:
     from skills_runtime.runs.create import publish_run, stage_run
     from skills_runtime.runs.export import export_run, page_of, write_page
-    from skills_runtime.runs.fork import IMPORTED, fork_of, has_local_settings, history_before, was_imported
+    from skills_runtime.runs.fork import (
+        IMPORTED,
+        fork_of,
+        has_own_config,
+        history_before,
+        is_from_elsewhere,
+        was_imported,
+    )
     from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, SUBDIRECTORIES
+    from skills_runtime.runs.listing import read_manifest
     from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
     from skills_runtime.runs.record import catch_up, record_of, transcript_agrees
     from skills_runtime.runs.run import opened_run
@@ -32,8 +40,9 @@ __getattr__ = lazy_names(
     {
         "create": "publish_run stage_run",
         "export": "export_run page_of write_page",
-        "fork": "IMPORTED fork_of has_local_settings history_before was_imported",
+        "fork": "IMPORTED fork_of has_own_config history_before is_from_elsewhere was_imported",
         "layout": "DIRECTORY_MODE FILE_MODE STATE_DIRECTORY SUBDIRECTORIES",
+        "listing": "read_manifest",
         "manifests": "ArtifactManifest ROLES scan_outputs",
         "record": "catch_up record_of transcript_agrees",
         "run": "opened_run",
@@ -79,8 +88,9 @@ __all__ = [
     "follow_lines",
     "fork_of",
     "fork_point",
-    "has_local_settings",
+    "has_own_config",
     "history_before",
+    "is_from_elsewhere",
     "is_legal_id",
     "keep_artifact",
     "open_run",
@@ -90,6 +100,8 @@ __all__ = [
     "pretty",
     "publish_run",
     "read_events",
+    "read_manifest",
+    "read_prompt",
     "read_record",
     "read_verified",
     "read_view",

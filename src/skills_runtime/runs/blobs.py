@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from skills_runtime.errors import LogCorrupt, NotFound, StorageFailed, ValidationFailed
-from skills_runtime.runs.layout import DIRECTORY_MODE
-from skills_runtime.storage import write_new
+from skills_runtime.runs.layout import DIRECTORY_MODE, MAX_BLOB_BYTES
+from skills_runtime.storage import error_reason, read_regular, write_new
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -63,9 +63,11 @@ class Blobs:
         """The bytes with this digest, checked; a fork also looks where it came from."""
         place = next((one for one in (self, *self._inherited) if one.has(digest)), self)
         try:
-            data = place.path(digest).read_bytes()
+            data = read_regular(place.path(digest), MAX_BLOB_BYTES)
         except FileNotFoundError:
             raise NotFound(f"the blob `{digest[:12]}…` is missing from this run") from None
+        except OSError as error:
+            raise LogCorrupt(f"the blob `{digest[:12]}…` cannot be read: {error_reason(error)}") from error
         if hashlib.sha256(data).hexdigest() != digest:
             raise LogCorrupt(f"the blob `{digest[:12]}…` does not hold what its name says")
         return data
@@ -74,6 +76,6 @@ class Blobs:
 def _holds(path: Path, data: bytes) -> bool:
     """Whether the file is whole; one that a crash left empty or short is written anew."""
     try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
+        return read_regular(path, len(data)) == data
     except OSError:
         return False

@@ -1,12 +1,13 @@
 """Handing a run to somebody else: checksums anybody can check, provenance in a known format, and one archive file.
 
-Private blobs stay behind unless they are asked for.
+Only what the run itself lists is handed on. Private blobs stay behind unless they are asked for.
 """
 
 import gzip
+import hashlib
 import os
 import tarfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,18 @@ from skills_runtime import __version__
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, StorageFailed, ValidationFailed
 from skills_runtime.projections import RunState, fold
 from skills_runtime.render import Language, PageFile, render_page
-from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SPARE, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.listing import Listing, digest_file, find_files, open_file, read_manifest
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.manifests import ArtifactManifest
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import atomic_file, open_directory, open_new, sha256_of_path, walk, write_atomic
+from skills_runtime.storage import atomic_file, error_reason, open_new, write_atomic
+from skills_runtime.text import printable
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
-_LEFT_OUT = frozenset({"archive", "run.lock", "blobs"})
+_TELLING = ("artifact-manifest.json", "events.jsonl", "run.json", "transcript.md")
+"""The files that tell about the run."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 
 
@@ -39,18 +43,22 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
         )
     if output is not None and (output.exists() or output.is_symlink()):
         raise ValidationFailed(f"`{output}` already exists", hint="name another file")
-    statement = _statement(paths, state)
-    names = _exported(paths.root, _LEFT_OUT - {"blobs"} if with_blobs else _LEFT_OUT)
+    manifest = _manifest(paths)
+    files = _files(paths, Listing(paths, state, manifest), with_blobs=with_blobs)
+    digests = {name: _digest(paths, name, limit) for name, limit in files.items()}
     sums = paths.archive / "SHA256SUMS"
     provenance = paths.archive / "provenance.intoto.json"
-    listed = [*names, f"archive/{provenance.name}"]
+    statement = pretty(_statement(state, manifest, digests))
+    digests[f"archive/{provenance.name}"] = hashlib.sha256(statement).hexdigest()
+    lines = b"".join(_sum(name, digest) for name, digest in digests.items())
     with _explained(paths.archive):
-        write_atomic(provenance, pretty(statement), durable=False)
-        write_atomic(sums, b"".join(_sum(paths.root, name) for name in listed), durable=False)
+        write_atomic(provenance, statement, durable=False)
+        write_atomic(sums, lines, durable=False)
     written = [sums, provenance]
     if output is not None:
+        own = {f"archive/{provenance.name}": len(statement), f"archive/{sums.name}": len(lines)}
         with _explained(output):
-            pack(paths.root, [*listed, f"archive/{sums.name}"], output, prefix=state.run_id)
+            pack(paths, files | own, output, prefix=state.run_id)
         written.append(output)
     return written
 
@@ -65,28 +73,51 @@ def _explained(place: Path) -> Generator[None]:
         raise StorageFailed(f"`{place}` cannot be written: {error.strerror}", hint="choose another place") from error
 
 
-def _exported(root: Path, left_out: frozenset[str]) -> list[str]:
-    """Every regular file that is handed on, as a path from the run directory."""
-    with open_directory(root) as top:
-        entries = walk(top, enter=lambda entry: entry.path not in left_out, on_error=lambda _, __: None)
-        return sorted(entry.path for entry in entries if entry.is_file and entry.path not in {*left_out, SPARE})
+def _files(paths: RunPaths, listing: Listing, *, with_blobs: bool) -> dict[str, int]:
+    """Every file that is handed on, as a path from the run directory, and how long it may be."""
+    with _readable(paths, "."):
+        found = sorted(find_files(paths.root))
+    wanted = (file for file in found if file.regular and listing.standing(file) == "listed")
+    files = {file.path: listing.limit(file) or 0 for file in wanted if with_blobs or file.blob is None}
+    for name in _TELLING:
+        if name not in files:
+            raise _damaged(paths, f"`{name}` is missing, or is not a regular file")
+    return files
 
 
-def _sum(root: Path, name: str) -> bytes:
+def _digest(paths: RunPaths, name: str, limit: int) -> str:
+    with _readable(paths, name):
+        return digest_file(paths.root, name, limit)
+
+
+@contextmanager
+def _readable(paths: RunPaths, name: str) -> Generator[None]:
+    try:
+        yield
+    except (OSError, msgspec.MsgspecError) as error:
+        reason = error_reason(error) if isinstance(error, OSError) else str(error)
+        raise _damaged(paths, f"`{printable(name)}` cannot be read: {reason}") from error
+
+
+def _damaged(paths: RunPaths, reason: str) -> LogCorrupt:
+    hint = "`skills-runtime runs verify` names what is wrong"
+    return LogCorrupt(f"the run `{paths.root.name}` is not whole: {reason}", hint=hint)
+
+
+def _sum(name: str, digest: str) -> bytes:
     """One line as `sha256sum` writes it: a name with odd characters is escaped, and the line says so."""
     plain = name.translate(_ESCAPES)
     mark = b"\\" if plain != name else b""
-    return b"%b%b  %b\n" % (mark, sha256_of_path(root / name).encode(), os.fsencode(plain))
+    return b"%b%b  %b\n" % (mark, digest.encode(), os.fsencode(plain))
 
 
-def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
-    manifest, byproducts = _read(paths)
+def _statement(state: RunState, manifest: ArtifactManifest, digests: Mapping[str, str]) -> dict[str, Any]:
     delivered = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.role == "deliverable"]
     consumed = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.direction == "consumed"]
     snapshots = [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(state.snapshots.items())]
     return {
         "_type": "https://in-toto.io/Statement/v1",
-        "subject": delivered or [{"name": "events.jsonl", "digest": {"sha256": sha256_of_path(paths.events)}}],
+        "subject": delivered or [{"name": "events.jsonl", "digest": {"sha256": digests["events.jsonl"]}}],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
@@ -110,27 +141,19 @@ def _statement(paths: RunPaths, state: RunState) -> dict[str, Any]:
                     "startedOn": state.started_at,
                     "finishedOn": state.completed_at,
                 },
-                "byproducts": [{"name": name, "digest": {"sha256": digest}} for name, digest in byproducts.items()],
+                "byproducts": [{"name": name, "digest": {"sha256": digests[name]}} for name in _TELLING],
             },
         },
     }
 
 
-def _read(paths: RunPaths) -> tuple[ArtifactManifest, dict[str, str]]:
-    """The artifact manifest, and the digests of the files that tell about the run."""
-    told = (paths.artifact_manifest, paths.events, paths.run_json, paths.transcript)
-    try:
-        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
-        return manifest, {path.name: sha256_of_path(path) for path in told}
-    except (OSError, msgspec.MsgspecError) as error:
-        raise LogCorrupt(
-            f"the run `{paths.root.name}` is not whole: {error}",
-            hint="`skills-runtime runs verify` names what is wrong",
-        ) from error
+def _manifest(paths: RunPaths) -> ArtifactManifest:
+    with _readable(paths, "artifact-manifest.json"):
+        return read_manifest(paths)
 
 
-def pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
-    """One gzip-ed tar whose bytes depend on the run alone."""
+def pack(paths: RunPaths, files: Mapping[str, int], output: Path, *, prefix: str) -> None:
+    """Write one gzip-ed tar whose bytes depend on the run alone; the files are named with how long they may be."""
     with (
         atomic_file(output, mode=FILE_MODE, durable=False) as fd,
         open(fd, "wb", closefd=False) as file,
@@ -139,10 +162,12 @@ def pack(root: Path, names: list[str], output: Path, *, prefix: str) -> None:
     ):
         for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
             tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
-        for name in names:
-            member = _member(f"{prefix}/{name}", FILE_MODE, size=(root / name).stat().st_size)
-            with (root / name).open("rb") as content:
-                tar.addfile(member, content)
+        for name, limit in files.items():
+            with _readable(paths, name):
+                descriptor = open_file(paths.root, name, limit)
+            with open(descriptor, "rb") as content:
+                size = os.fstat(descriptor).st_size
+                tar.addfile(_member(f"{prefix}/{name}", FILE_MODE, size=size), content)
 
 
 def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
@@ -177,7 +202,7 @@ def write_page(paths: RunPaths, place: Path, language: Language = "en") -> None:
 def deliverables_of(paths: RunPaths) -> list[PageFile]:
     """What the run handed over, as its manifest has it; one without a manifest has nothing to tell yet."""
     try:
-        manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
+        manifest = read_manifest(paths)
     except (OSError, msgspec.MsgspecError):
         return []
     return [

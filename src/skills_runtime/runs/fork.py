@@ -9,17 +9,16 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.events import Event, ForkPoint, RunCreated
 from skills_runtime.projections import Approvals, Pending, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.layout import RunPaths
+from skills_runtime.runs.layout import MAX_TEXT_BYTES, RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified
 from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.opening import header_of, verified_lines, verifier_at
 from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.storage import read_regular
 
 IMPORTED = "imported.json"
 """In `archive/` of such a run: when it came, and by whom."""
@@ -31,15 +30,18 @@ def was_imported(paths: RunPaths) -> bool:
     return (paths.archive / IMPORTED).is_file()
 
 
-def has_local_settings(paths: RunPaths, state: RunState, keys: KeyRing) -> bool:
-    """Whether the settings in a run directory are those that somebody on this machine began the run with.
+def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
+    """Whether somebody brought the run here, or its log ends under a key that is not here.
 
     A directory that came by another way, as with a clone of a project, has no mark; but nobody elsewhere has the key.
     """
-    if was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None:
-        return False
+    return was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None
+
+
+def has_own_config(paths: RunPaths, state: RunState) -> bool:
+    """Whether the settings in a run directory are those that the run began with."""
     try:
-        found = (paths.root / CONFIG).read_bytes()
+        found = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:
         return False
     return hashlib.sha256(found).hexdigest() == state.snapshots.get(CONFIG)
@@ -92,9 +94,8 @@ def _after(point: ForkPoint, before: RunView, ports: LogPorts) -> RunView:
     state = RunState(
         turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
     )
-    if was_imported(paths):  # where its skills lay is what somebody elsewhere says: commands must not read there
-        talk = view.conversation
-        talk.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in talk.skills.items()}
+    if is_from_elsewhere(paths, ports.keys):
+        view.conversation.distrust_paths()
     asked = view.pending  # what people said to a call that is still open, they need not say again
     pending = Pending(
         # Approvals were given to the parent only, but a skill that is active confines whoever goes on with it.

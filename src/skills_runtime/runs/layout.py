@@ -26,6 +26,10 @@ SNAPSHOTS = {
     "session.json": ("session", "application/json"),
 }
 """Files that never change once the run exists: name to (role, media type)."""
+MAX_TEXT_BYTES = 64 << 20
+"""How long a file may be that describes the run: its record, its manifests, its snapshots."""
+MAX_BLOB_BYTES = 1 << 30
+"""How long a file may be that holds what the run said: its transcript, a blob."""
 LEGAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 SPARE = "logs/spare"
 

@@ -17,10 +17,20 @@ from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
 from skills_runtime.events import Event, reader
 from skills_runtime.projections import RunState
 from skills_runtime.render import render_transcript
-from skills_runtime.runs.layout import FILE_MODE, RunPaths, spare_of
+from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES, MAX_TEXT_BYTES, RunPaths, spare_of
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import append, exchange, explain_write, sync_path, write_all, write_atomic
+from skills_runtime.storage import (
+    append,
+    error_reason,
+    exchange,
+    explain_write,
+    open_regular,
+    read_regular,
+    sync_path,
+    write_all,
+    write_atomic,
+)
 
 _NEW_OR_OLD = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _WRITE_LEASE = getattr(fcntl, "F_WRLCK", 1)
@@ -65,15 +75,26 @@ def write_record(root: Path, record: RunRecord) -> None:
 def read_record(path: Path) -> RunRecord:
     """The record in a run directory."""
     try:
-        return _decode(path.read_bytes())
+        return _decode(read_regular(path, MAX_TEXT_BYTES))
     except FileNotFoundError:
         raise NotFound(f"`{path.parent}` is not a run directory: it has no `run.json`") from None
     except OSError as error:
-        raise AccessRefused(f"`{path}` cannot be read: {error.strerror}") from error
+        raise AccessRefused(f"`{path}` cannot be read: {error_reason(error)}") from error
     except msgspec.MsgspecError as error:
         raise LogCorrupt(
             f"`{path}` is not a run record: {error}", hint="it is rewritten from the log when the run is opened"
         ) from error
+
+
+def read_prompt(root: Path) -> str:
+    """The task in a run directory."""
+    path = root / "prompt.md"
+    try:
+        return read_regular(path, MAX_TEXT_BYTES).decode(errors="replace")
+    except FileNotFoundError:
+        raise NotFound(f"`{root}` has no `prompt.md`") from None
+    except OSError as error:
+        raise AccessRefused(f"`{path}` cannot be read: {error_reason(error)}") from error
 
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
@@ -92,11 +113,12 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
 def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
     """Whether transcript.md is what the log gives, to the last byte."""
     try:
-        with paths.transcript.open("rb") as file:
-            told = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
-            return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
-    except (FileNotFoundError, IsADirectoryError):
+        fd = open_regular(paths.transcript)
+    except OSError:
         return False
+    with open(fd, "rb") as file:
+        told = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
+        return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -115,11 +137,12 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
 
 
 def content_of(path: Path | str) -> bytes | None:
-    """The bytes of a file, or nothing where there is none."""
+    """The bytes of a file, or nothing where there is no ordinary one."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except (FileNotFoundError, IsADirectoryError):
+        return read_regular(path, MAX_BLOB_BYTES)
+    except PermissionError:
+        raise
+    except OSError:
         return None
 
 

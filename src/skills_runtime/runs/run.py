@@ -1,5 +1,6 @@
 """One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
 
+import errno
 import os
 import threading
 from collections import deque
@@ -15,7 +16,7 @@ from skills_runtime.events import Event, Payload, RunStateChanged, RunStatus, ch
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.fork import ancestors, beginning, fork_of
-from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
+from skills_runtime.runs.layout import MAX_TEXT_BYTES, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
 from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot, snapshot_due
 from skills_runtime.runs.log.opening import secret_finder
@@ -23,7 +24,7 @@ from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.writer import Entry
 from skills_runtime.runs.record import catch_up, content_of, record_of, write_record
 from skills_runtime.runs.spec import pretty
-from skills_runtime.storage import sha256_of_path
+from skills_runtime.storage import read_regular, sha256_of_path
 
 SNAPSHOT = "state.snapshot"
 REMEMBERED = 500
@@ -82,7 +83,7 @@ class Run:
     def text(self, snapshot: str) -> str:
         """The text of a snapshot to the letter; it never changes."""
         if snapshot not in self._texts:
-            self._texts[snapshot] = (self.paths.root / snapshot).read_bytes().decode()
+            self._texts[snapshot] = read_regular(self.paths.root / snapshot, MAX_TEXT_BYTES).decode()
         return self._texts[snapshot]
 
     def keep(self, data: bytes) -> str:
@@ -179,6 +180,7 @@ def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
     """Open a run to go on with it; run.json is brought in step with the log."""
     paths = RunPaths(root.resolve())
+    _refuse_links(paths)
     try:
         log, lock = open_log(paths, ports, adopt=adopt)
     except LogEnded:
@@ -240,11 +242,20 @@ def _read(paths: RunPaths, ports: LogPorts) -> _Found:
 def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:
     """The snapshot files that are not what the run began with."""
     for name, digest in state.snapshots.items():
-        path = paths.root / name
-        if not path.is_file():
-            yield name, "missing"
-        elif sha256_of_path(path) != digest:
-            yield name, "changed"
+        try:
+            if sha256_of_path(paths.root / name, MAX_TEXT_BYTES) != digest:
+                yield name, "changed"
+        except OSError as error:  # a link or a directory in its place is not the file
+            yield name, "changed" if error.errno == errno.EFBIG else "missing"
+
+
+def _refuse_links(paths: RunPaths) -> None:
+    """Refuse a run that would be worked on, or written to, where a link in its place leads."""
+    for name in SUBDIRECTORIES:
+        if (paths.root / name).is_symlink():
+            raise LogCorrupt(
+                f"`{name}` of the run is a link to another place", hint=f"put the directory `{name}` back in its place"
+            )
 
 
 def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:

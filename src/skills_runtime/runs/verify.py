@@ -3,6 +3,9 @@
 Every file is held against the log, and the log against its key.
 """
 
+import errno
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -13,16 +16,28 @@ from skills_runtime.errors import LogError, SkillsRuntimeError
 from skills_runtime.events import Event
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.layout import SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.layout import MAX_BLOB_BYTES, MAX_TEXT_BYTES, SUBDIRECTORIES, RunPaths
+from skills_runtime.runs.listing import (
+    MAX_ARTIFACT_BYTES,
+    FoundFile,
+    Listing,
+    digest_file,
+    find_files,
+    read_manifest,
+    real_name,
+)
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
 from skills_runtime.runs.log.chain import MEANING
-from skills_runtime.runs.manifests import log_prefix_digest
+from skills_runtime.runs.manifests import ArtifactManifest, log_prefix_digest
 from skills_runtime.runs.record import read_record, record_of, transcript_agrees
 from skills_runtime.runs.run import changed_snapshots
 from skills_runtime.runs.spec import config_fingerprint
-from skills_runtime.storage import sha256_of_path
+from skills_runtime.storage import error_reason, read_regular, sha256_of_path
 
+MAX_UNLISTED = 100
+"""How many files that do not belong to the run are named."""
 Severity = Literal["error", "note"]
+Outcome = Literal["verified", "not_authenticated", "not_verified"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +70,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing contradicts the log."""
         return all(one.severity != "error" for one in self.findings)
 
+    @property
+    def outcome(self) -> Outcome:
+        """What it comes to: a log that nothing contradicts may still have been written by anybody."""
+        if not self.ok:
+            return "not_verified"
+        return "verified" if self.authentic else "not_authenticated"
+
 
 def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> Verdict:
     """Check a whole run directory; reads everything, changes nothing."""
@@ -67,6 +89,7 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         return Verdict(run_id="", events=seq or 0, authentic=False, findings=[broken])
     found = fold(read_verified(paths, keys), _Reading())
     state = found.state
+    manifest = _manifest(paths)
     findings = [
         *_log_findings(log),
         *_head_findings(paths, state, known_head),
@@ -74,8 +97,9 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         *_snapshot_findings(paths, state),
         *_fork_findings(state),
         *_record_findings(paths, state),
-        *_manifest_findings(paths, state),
+        *_manifest_findings(paths, state, manifest, log),
         *_transcript_findings(paths, state, keys),
+        *_file_findings(paths, state, manifest),
         *_blob_findings(paths, found),
     ]
     return Verdict(run_id=state.run_id, events=log.position.seq, authentic=log.unchecked == 0, findings=findings)
@@ -100,7 +124,7 @@ def _log_findings(log: Authenticity) -> Iterator[Finding]:
         message = f"line {line} {MEANING[log.tail_fault]}; it and what follows ({log.tail_bytes} bytes) do not count"
         yield Finding(code="log_tail", where="events.jsonl", message=message, seq=log.position.seq)
     if log.unchecked:
-        message = f"authenticity not checked: the key `{log.header.key_id}` is not on this machine"
+        message = f"not authenticated: the key `{log.header.key_id}` is not on this machine"
         yield Finding(code="authenticity", where="events.jsonl", message=message, severity="note")
 
 
@@ -119,11 +143,19 @@ def _head_findings(paths: RunPaths, state: RunState, head: Head | None) -> Itera
 
 def _layout_findings(paths: RunPaths) -> Iterator[Finding]:
     for name in SUBDIRECTORIES:
-        if not (paths.root / name).is_dir():
+        if not _has_mode(paths.root / name, stat.S_IFDIR):
             yield Finding(code="missing", where=name, message=f"the directory `{name}` is missing")
     for path in (paths.run_json, paths.artifact_manifest, paths.transcript):
-        if not path.is_file():
+        if not _has_mode(path, stat.S_IFREG):
             yield Finding(code="missing", where=path.name, message=f"`{path.name}` is missing")
+
+
+def _has_mode(path: Path, kind: int) -> bool:
+    """Whether something of this kind is there itself, not where a link leads."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode) == kind
+    except OSError:
+        return False
 
 
 def _snapshot_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
@@ -134,7 +166,12 @@ def _snapshot_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
     config = paths.root / "config.yaml"
     if config.name in bad:
         return
-    if config_fingerprint(config.read_text(encoding="utf-8")) != state.config_fingerprint:
+    try:
+        text = read_regular(config, MAX_TEXT_BYTES).decode(errors="replace")
+    except OSError as error:
+        yield Finding(code="missing", where=config.name, message=f"it cannot be read: {error_reason(error)}")
+        return
+    if config_fingerprint(text) != state.config_fingerprint:
         yield Finding(code="fingerprint", where=config.name, message="the configuration has another fingerprint")
 
 
@@ -144,10 +181,13 @@ def _fork_findings(state: RunState) -> Iterator[Finding]:
         return
     parent = RunPaths(Path(point.root))
     where = f"run {point.run_id}"
-    if not parent.events.is_file():
+    try:
+        digest = log_prefix_digest(parent, point.offset)
+    except SkillsRuntimeError:
         message = f"the run it was forked from is not at `{point.root}`"
         yield Finding(code="parent", where=where, message=message, severity="note")
-    elif log_prefix_digest(parent, point.offset) != point.prefix_sha256:
+        return
+    if digest != point.prefix_sha256:
         yield Finding(code="parent", where=where, message="the run it was forked from was changed")
 
 
@@ -167,33 +207,57 @@ def _record_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
             yield Finding(code="run_json", where="run.json", message=message)
 
 
-def _manifest_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
-    for path in (paths.sandbox_manifest, paths.artifact_manifest):
-        data = _json(path)
+def _manifest(paths: RunPaths) -> ArtifactManifest | None:
+    try:
+        return read_manifest(paths)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _manifest_findings(
+    paths: RunPaths, state: RunState, manifest: ArtifactManifest | None, log: Authenticity
+) -> Iterator[Finding]:
+    listed = _json(paths.artifact_manifest)
+    for path, data in ((paths.sandbox_manifest, _json(paths.sandbox_manifest)), (paths.artifact_manifest, listed)):
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
     if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
         return
-    manifest = _json(paths.artifact_manifest)
-    if manifest is None or sha256_of_path(paths.artifact_manifest) != state.manifest_sha256:
+    unchanged = listed is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
+    if manifest is None or not unchanged or "logs" not in (listed or {}):
         yield Finding(code="tampered", where=paths.artifact_manifest.name, message="the manifest was changed")
         return
-    yield from _listed_findings(paths, manifest)
+    yield from _listed_findings(paths, manifest, log)
 
 
-def _listed_findings(paths: RunPaths, manifest: dict[str, Any]) -> Iterator[Finding]:
-    for log in manifest["logs"]:
-        if log_prefix_digest(paths, log["size"]) != log["digest"]["sha256"]:
-            yield Finding(code="log_prefix", where=log["name"], message="the log is not an extension of what it was")
-    for artifact in manifest["artifacts"]:
-        name = str(artifact["name"])
-        if artifact["role"] != "deliverable" or artifact["annotations"].get("escaped"):
+def _digest_of(path: Path) -> str:
+    try:
+        return sha256_of_path(path, MAX_TEXT_BYTES)
+    except OSError:  # it was there a moment ago
+        return ""
+
+
+def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authenticity) -> Iterator[Finding]:
+    for prefix in manifest.logs:
+        size, digest = prefix.get("size"), prefix.get("digest", {}).get("sha256")
+        known = log_prefix_digest(paths, size) if isinstance(size, int) and size <= log.position.offset else ""
+        if known != digest:
+            name = str(prefix.get("name"))
+            yield Finding(code="log_prefix", where=name, message="the log is not an extension of what it was")
+    for artifact in manifest.artifacts:
+        if artifact.role != "deliverable":
             continue
-        path = paths.root / name
-        if not path.is_file():
-            yield Finding(code="missing", where=name, message=f"the deliverable `{name}` is missing")
-        elif sha256_of_path(path) != artifact["digest"]["sha256"]:
+        name = artifact.name
+        try:
+            path = real_name(name, escaped="escaped" in artifact.annotations)
+            digest = digest_file(paths.root, path, min(artifact.size, MAX_ARTIFACT_BYTES))
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                yield Finding(code="missing", where=name, message=f"the deliverable `{name}` is missing")
+                continue
+            digest = ""
+        if digest != artifact.digest.get("sha256"):
             yield Finding(code="tampered", where=name, message=f"the deliverable `{name}` was changed after the run")
 
 
@@ -204,10 +268,56 @@ def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Ite
         yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
 
 
+def _file_findings(paths: RunPaths, state: RunState, manifest: ArtifactManifest | None) -> Iterator[Finding]:
+    try:
+        files = find_files(paths.root)
+    except OSError as error:
+        yield Finding(code="unlisted", where=".", message=f"the directory cannot be looked at: {error_reason(error)}")
+        return
+    listing, count = Listing(paths, state, manifest), 0
+    for file in files:
+        finding = _file_finding(listing, file) or _digest_finding(paths, file)
+        count += finding is not None
+        if finding is not None and count <= MAX_UNLISTED:
+            yield finding
+    if count > MAX_UNLISTED:
+        message = f"{count - MAX_UNLISTED} more files do not belong to the run"
+        yield Finding(code="unlisted", where=".", message=message)
+
+
+def _file_finding(listing: Listing, file: FoundFile) -> Finding | None:
+    """What is wrong with the place of a file."""
+    standing, name = listing.standing(file), file.path
+    if file.blob is not None:
+        orphan = standing != "listed" and file.regular
+        message = "no event names this blob"
+        return Finding(code="unlisted", where=_shown(file.blob), message=message, severity="note") if orphan else None
+    if standing == "draft":
+        message = "a process that was ended while it wrote a file left this"
+        return Finding(code="unlisted", where=name, message=message, severity="note")
+    if standing == "uncertain":
+        message = "the manifest does not list it, but is not complete"
+        return Finding(code="unlisted", where=name, message=message, severity="note")
+    if standing == "unlisted":
+        return Finding(code="unlisted", where=name, message="neither the manifest nor the log lists this file")
+    if not file.regular and standing == "listed" and name.startswith(("workspace/", "executions/")):
+        return Finding(code="tampered", where=name, message="it is not a regular file")
+    return None
+
+
+def _digest_finding(paths: RunPaths, file: FoundFile) -> Finding | None:
+    """Whether a blob holds what its name says."""
+    if file.blob is None:
+        return None
+    try:
+        if digest_file(paths.root, file.path, MAX_BLOB_BYTES) == file.blob:
+            return None
+    except OSError:
+        pass
+    return Finding(code="blob", where=_shown(file.blob), message="a blob does not hold what its name says")
+
+
 def _blob_findings(paths: RunPaths, found: _Reading) -> Iterator[Finding]:
-    for path in sorted((paths.blobs / "sha256").glob("*/[0-9a-f]*")):
-        if not path.is_file() or sha256_of_path(path) != path.name:
-            yield Finding(code="blob", where=_shown(path.name), message="a blob does not hold what its name says")
     blobs = Blobs(paths.blobs)
     # A run that goes on needs its blobs; when an ended one is handed on they stay behind.
     severity: Severity = "error" if found.state.open else "note"
@@ -221,6 +331,6 @@ def _shown(blob: str) -> str:
 
 def _json(path: Path) -> dict[str, Any] | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(read_regular(path, MAX_TEXT_BYTES), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None

@@ -4,10 +4,12 @@ Knows nothing of runs, skills or settings. Errors of the system stay `OSError`, 
 
 To write a file whole or not at all: `write_atomic`; piece by piece: `atomic_file`; one that must be new: `write_new`,
 `open_new`; a whole directory: `stage_directory`. To make names durable: `sync_path`, `sync_tree`, `make_directories`.
-To remove: `remove_tree`. To digest: `sha256_of` an open file, `sha256_of_path`. (`files`)
+To remove: `remove_tree`. To digest: `sha256_of` an open file, `sha256_of_path`. To read what others may have put there:
+`open_regular`, `read_regular`, `check_size`. (`files`)
 
-To read below a directory without following links: `open_directory`, then `read_below`, `open_below`, `walk`; to measure
-it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay below: `open_beneath`. (`beneath`)
+To read below a directory without following links: `open_directory`, then `read_below`, `open_below`,
+`open_regular_below`, `walk`; to measure it: `disk_usage`. (`nofollow`) Where links may be followed as long as they stay
+below: `open_beneath`. (`beneath`)
 
 To keep other processes out: `lock_file`, `lock_directory`, `try_lock`, `release_lock`. (`locks`) To keep processes of
 other rights out of a workspace: `try_claim`. (`claims`)
@@ -33,6 +35,7 @@ from skills_runtime.storage.files import (
     Draft,
     append,
     atomic_file,
+    check_size,
     copy_at_most,
     exchange,
     explain_write,
@@ -40,6 +43,7 @@ from skills_runtime.storage.files import (
     open_new,
     open_regular,
     read_at_most,
+    read_regular,
     remove_empty,
     remove_tree,
     sha256_of,
@@ -65,6 +69,7 @@ from skills_runtime.storage.nofollow import (
     mode_below,
     open_below,
     open_directory,
+    open_regular_below,
     read_below,
     relative_parts,
     walk,
@@ -88,6 +93,7 @@ __all__ = [
     "append",
     "atomic_file",
     "best_opener",
+    "check_size",
     "copy_at_most",
     "disk_usage",
     "error_reason",
@@ -106,10 +112,12 @@ __all__ = [
     "open_directory",
     "open_new",
     "open_regular",
+    "open_regular_below",
     "open_root",
     "read_at_most",
     "read_below",
     "read_link",
+    "read_regular",
     "relative_parts",
     "release_lock",
     "remove_empty",

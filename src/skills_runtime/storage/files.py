@@ -210,10 +210,32 @@ def sha256_of(fd: int, limit: int) -> tuple[str, int]:
     return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
 
 
-def sha256_of_path(path: Path | str) -> str:
-    """Digest a whole file."""
-    with open(path, "rb", buffering=0) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def read_regular(path: Path | str, limit: int) -> bytes:
+    """Read a whole regular file, never through a link; one of more than `limit` bytes is `EFBIG`."""
+    fd = open_regular(path)
+    try:
+        check_size(fd, limit)
+        return read_at_most(fd, limit)
+    finally:
+        os.close(fd)
+
+
+def sha256_of_path(path: Path | str, limit: int) -> str:
+    """Digest a whole regular file, never through a link; one of more than `limit` bytes is `EFBIG`."""
+    fd = open_regular(path)
+    try:
+        check_size(fd, limit)
+        return sha256_of(fd, limit)[0]
+    finally:
+        os.close(fd)
+
+
+def check_size(fd: int, limit: int) -> int:
+    """Return the size of an open file; more than `limit` bytes are `EFBIG`."""
+    size = os.fstat(fd).st_size
+    if size > limit:
+        raise OSError(errno.EFBIG, f"has {size} bytes, which is more than {limit}")
+    return size
 
 
 class _Limited:

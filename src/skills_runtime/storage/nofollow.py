@@ -103,15 +103,20 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
     return here
 
 
-def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
-    """Read at most the first `limit` bytes of a regular file."""
+def open_regular_below(directory: int, parts: Sequence[str]) -> int:
+    """Open the regular file that the names lead to, for reading."""
     *above, name = parts
     here = open_below(directory, above, ENTERING) if above else directory
     try:
-        file = open_regular(name, dir_fd=here)
+        return open_regular(name, dir_fd=here)
     finally:
         if here != directory:
             os.close(here)
+
+
+def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
+    """Read at most the first `limit` bytes of a regular file."""
+    file = open_regular_below(directory, parts)
     try:
         size = os.fstat(file).st_size
         first = os.read(file, min(limit, _CHUNK)) if limit > 0 else b""

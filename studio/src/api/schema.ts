@@ -2571,6 +2571,11 @@ export interface components {
             }[];
             /** Ok */
             ok: boolean;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "verified" | "not_authenticated" | "not_verified";
         } & {
             [key: string]: unknown;
         };

@@ -28,7 +28,11 @@ function change(state: RunState, event: KnownEvent): void {
       state.created_at ||= event.timestamp;
       state.task = event.payload.task;
       state.workspace_root = event.payload.workspace_root ?? "";
+      state.from_elsewhere = false;
       enter(state, "running", event.timestamp);
+      break;
+    case "run_adopted":
+      state.from_elsewhere = true;
       break;
     case "run_state_changed":
       if (STATUSES.has(event.payload.to)) {

@@ -13,6 +13,7 @@ export interface RunState {
   required_deliverables: readonly string[];
   workspace_mode: string;
   workspace_root: string;
+  from_elsewhere: boolean;
   task: string;
   model: string;
   status: string;
@@ -93,6 +94,7 @@ export const EMPTY_VIEW: RunView = {
     required_deliverables: [],
     workspace_mode: "",
     workspace_root: "",
+    from_elsewhere: false,
     task: "",
     model: "",
     status: "pending",

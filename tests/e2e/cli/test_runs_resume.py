@@ -81,6 +81,26 @@ def test_a_run_signed_elsewhere_is_resumed_only_when_adopted(alpha: Path, home: 
     assert "run_adopted" in types
 
 
+def test_an_adopted_run_writes_into_the_workspace_of_the_caller(
+    workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_config(workspace, say("", write("left.txt")), say("Done."), sandbox={"workspace": "shared"})
+    assert invoke("run", "-p", "Go", "--config", "kgent.yaml", "--run-id", "alpha", "-q").code == 0
+    given = workspace.parent / "given"
+    shutil.copytree(workspace / ".skills_runtime_sdk/runs/alpha", given / "alpha")
+    interrupted(given / "alpha", "run_started")
+    (workspace / "left.txt").unlink()
+    (key,) = home.rglob("log.key")
+    key.unlink()
+    mine = workspace.parent / "mine"
+    mine.mkdir()
+    monkeypatch.chdir(mine)
+    adopted = invoke("runs", "resume", str(given / "alpha"), "--adopt", "-q")
+    assert adopted.code == 0, adopted.err
+    assert (mine / "left.txt").exists()
+    assert not (workspace / "left.txt").exists()
+
+
 def test_a_run_replays_without_divergence_and_touches_nothing(alpha: Path) -> None:
     before = (alpha / "events.jsonl").read_bytes()
     answer = invoke("runs", "replay", "runs/alpha")

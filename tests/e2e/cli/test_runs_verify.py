@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config import state_home
+from skills_runtime.runs.log.chain import Chain
 from tests.e2e.cli.programs import invoke, say, tree, write, write_config
 
 
@@ -60,12 +61,51 @@ def test_a_log_that_was_cut_is_noticed_because_the_ledger_saw_it_longer(root: Pa
     assert "log_cut" in [finding["code"] for finding in json.loads(answer.out)["findings"]]
 
 
-def test_a_run_from_another_machine_is_checked_but_not_called_authentic(root: Path) -> None:
+def test_a_run_whose_key_nobody_has_is_not_authenticated(root: Path) -> None:
     shutil.rmtree(state_home())
     answer = invoke("verify", "runs/one")
+    assert answer.code == 28
+    assert "note: events.jsonl  not authenticated: the key " in answer.out
+    assert "? not authenticated: " in answer.out
+    assert "`--unauthenticated` accepts it" in answer.err
+
+
+def test_a_run_whose_key_nobody_has_is_accepted_on_request(root: Path) -> None:
+    shutil.rmtree(state_home())
+    answer = invoke("verify", "runs/one", "--unauthenticated", "--json")
     assert answer.code == 0
-    assert "note: events.jsonl  authenticity not checked: the key " in answer.out
-    assert answer.out.endswith("events, authenticity not checked\n")
+    told = json.loads(answer.out)
+    assert (told["ok"], told["authentic"], told["outcome"]) == (True, False, "not_authenticated")
+
+
+def test_a_changed_run_is_not_accepted_without_its_key(root: Path) -> None:
+    shutil.rmtree(state_home())
+    (root / "deliverables/report.md").write_text("better\n")
+    assert invoke("verify", "runs/one", "--unauthenticated").code == 20
+
+
+def _sealed_by_another_key(root: Path, run_id: str) -> None:
+    """Put a log in the place of the run's that has as many events, names a run, and is sealed with a key of its own."""
+    log, chain = root / "events.jsonl", Chain(b"another key".ljust(32))
+    lines: list[bytes] = []
+    for line in log.read_bytes().splitlines():
+        event = json.loads(line) | {"run_id": run_id}
+        del event["mac"]
+        if event["type"] == "run_created":
+            event["payload"]["key_id"] = "f" * 16
+        body = json.dumps(event, separators=(",", ":")).encode().removesuffix(b"}")
+        lines.append(b'%b,"mac":"%b"}\n' % (body, chain.seal(body)))
+    log.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("run_id", ["one", "another"])
+def test_a_log_that_was_replaced_is_noticed_because_the_ledger_saw_another(root: Path, run_id: str) -> None:
+    _sealed_by_another_key(root, run_id)
+    for _ in range(2):
+        answer = invoke("verify", "runs/one", "--unauthenticated", "--json")
+        assert answer.code == 20
+        assert "log_replaced" in [finding["code"] for finding in json.loads(answer.out)["findings"]]
+        invoke("runs", "list")  # looks at the directory, and must not take the new log for the one it saw
 
 
 def test_a_ledger_that_was_lost_is_derived_from_the_runs_again(root: Path) -> None:
@@ -112,3 +152,10 @@ def test_a_run_id_that_is_taken_elsewhere_is_refused(root: Path, monkeypatch: py
     assert answer.code == 20
     assert f"error: the run id `one` names a run at `{root}`\n  kind: run_exists\n" in answer.err
     assert tree(elsewhere) == before
+
+
+def test_a_file_that_nothing_lists_is_named(root: Path) -> None:
+    (root / "deliverables/extra.sh").write_text("planted\n")
+    answer = invoke("verify", "runs/one")
+    assert answer.code == 20
+    assert "✗ deliverables/extra.sh  neither the manifest nor the log lists this file\n" in answer.out

@@ -108,7 +108,9 @@ def test_a_run_killed_after_any_event_goes_on_to_its_end(copied: tuple[Path, Run
         assert not order_problem(request.messages)
     assert (place / "a.txt").read_text() == "first"
     assert (paths.deliverables / "report.md").read_text() == "# Report"
-    assert verify_run(paths.root, log_ports().keys).findings == []
+    findings = verify_run(paths.root, log_ports().keys).findings
+    # What the killed process kept for an event that it could not write any more is nobody's.
+    assert [one for one in findings if one.message != "no event names this blob"] == []
     assert _ids_are_unique(result.wal_locator)
 
 

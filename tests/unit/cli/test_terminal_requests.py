@@ -103,6 +103,10 @@ FILES = {
 }
 
 
+def test_the_path_of_the_workspace_is_told_of_every_call() -> None:
+    assert "       workspace  /home/me/project" in shown(workspace="/home/me/project").splitlines()
+
+
 def test_what_can_be_written_read_and_reached_is_told_in_short() -> None:
     egress = {"allow": ["a.example"], "allow_private": [], "deny": ["evil.example"]}
     text = shown(Intent(line="make", fence={**FENCE, "network": "allow-list", "egress": egress, "file_access": FILES}))

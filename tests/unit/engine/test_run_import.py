@@ -116,20 +116,20 @@ async def test_settings_in_a_run_directory_that_came_with_a_project_do_not_count
     place.mkdir(parents=True)
     _unpack(forged(archive), place)
     async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
-        paths, state = service.runs.find(run_id), service.runs.view(run_id).state
-        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
+        paths = service.runs.find(run_id)
+        assert service.runs.workspace.settings_of(paths).settings.safety.mode == "deny"
 
 
 async def test_settings_that_were_changed_after_a_run_do_not_count(tmp_path: Path, here: Path) -> None:
     async with serving(here, [says("x")], safety={"mode": "deny"}) as service:
         run_id = await service.begin()
         await service.until(run_id, "completed")
-        paths, state = service.runs.find(run_id), service.runs.view(run_id).state
+        paths = service.runs.find(run_id)
         file = paths.root / "config.yaml"
-        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
+        assert service.runs.workspace.settings_of(paths).settings.safety.mode == "deny"
         file.chmod(0o600)
         file.write_text("safety: {mode: allow}\n")
-        assert service.runs.workspace.settings_of(paths, state).settings.safety.mode == "deny"
+        assert service.runs.workspace.settings_of(paths).settings.safety.mode == "deny"
 
 
 def _unpack(archive: bytes, into: Path) -> None:

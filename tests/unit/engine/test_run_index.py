@@ -64,3 +64,13 @@ def test_the_places_to_look_are_this_workspace_and_those_remembered(tmp_path: Pa
     ledger.index.remember_root(other)
     ledger.index.remember_root(runs_root(tmp_path))
     assert workspace_roots(ledger.index, tmp_path) == [runs_root(tmp_path), other]
+
+
+def test_a_task_that_became_a_link_is_a_problem_and_not_a_title(tmp_path: Path, ledger: Ledger) -> None:
+    result = agent_in(tmp_path, [says("done")]).run("One.", run_id="run_1")
+    prompt = Path(result.wal_locator).parent / "prompt.md"
+    prompt.unlink()
+    prompt.symlink_to("/etc/hostname")
+    report = refresh(ledger.index, [runs_root(tmp_path)], log_ports())
+    assert [problem.kind for problem in report.problems] == ["permission"]
+    assert ledger.index.list() == ()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.errors import AccessRefused, IllegalTransition, LogCorrupt, NotFound, ValidationFailed
-from skills_runtime.runs import KeyRing, RunPaths, finish_run, verify_run
+from skills_runtime.runs import Blobs, KeyRing, RunPaths, finish_run, verify_run
 from skills_runtime.runs.export import export_run
 from tests.support.runs import COMPLETED, REPORT, finished_run, keys_in, new_run, working_run
 from tests.support.tools import tree
@@ -142,7 +142,8 @@ def test_what_comes_out_of_the_archive_verifies(paths: RunPaths, tmp_path: Path)
     with tarfile.open(tmp_path / "out.tar.gz") as tar:
         tar.extractall(tmp_path / "there", filter="data")
     there = tmp_path / "there" / "run_test"
-    assert verify_run(there, keys_in(tmp_path)).findings == []
+    findings = verify_run(there, keys_in(tmp_path)).findings
+    assert [(one.severity, one.message) for one in findings] == [("note", "a blob the log names is missing")]
     assert verify_run(there, KeyRing(tmp_path / "none")).ok
     assert _check_sums(there).returncode == 0
 
@@ -208,3 +209,57 @@ def test_a_place_that_cannot_be_written_is_refused(unprivileged: Unprivileged) -
     for target in ("inside", "outside"):
         with pytest.raises(AccessRefused):
             unprivileged(lambda target=target: export(target))
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.sh", "deliverables/extra.txt", "workspace/extra.txt", "logs/extra", "executions/x"]
+)
+def test_a_file_that_nothing_lists_stays_behind(paths: RunPaths, tmp_path: Path, name: str) -> None:
+    (paths.root / name).write_bytes(b"planted")
+    export_run(paths.root, output=tmp_path / "out.tar.gz")
+    assert f"run_test/{name}" not in _members(tmp_path / "out.tar.gz")
+    assert b"extra" not in (paths.archive / "SHA256SUMS").read_bytes()
+
+
+def test_keys_of_executions_stay_behind(paths: RunPaths, tmp_path: Path) -> None:
+    (paths.root / "executions/.runtime").mkdir()
+    (paths.root / "executions/.runtime/key").write_bytes(b"secret")
+    export_run(paths.root, output=tmp_path / "out.tar.gz")
+    assert "run_test/executions/.runtime/key" not in _members(tmp_path / "out.tar.gz")
+
+
+def test_a_blob_that_no_event_names_stays_behind(paths: RunPaths, tmp_path: Path) -> None:
+    digest = Blobs(paths.blobs).put(b"smuggled")
+    export_run(paths.root, output=tmp_path / "out.tar.gz", with_blobs=True)
+    assert not [name for name in _members(tmp_path / "out.tar.gz") if digest in name]
+
+
+@pytest.mark.parametrize("name", ["run.json", "artifact-manifest.json", "transcript.md", "events.jsonl"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "hole"])
+def test_a_run_with_something_else_in_the_place_of_a_file_is_not_handed_on(
+    paths: RunPaths, tmp_path: Path, name: str, kind: str
+) -> None:
+    path = paths.root / name
+    if kind == "hole":
+        os.truncate(path, 1 << 40)
+    else:
+        path.rename(tmp_path / "moved")
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to(tmp_path / "moved")
+    with pytest.raises((LogCorrupt, AccessRefused), match=name):
+        export_run(paths.root, output=tmp_path / "out.tar.gz")
+    assert not (tmp_path / "out.tar.gz").exists()
+
+
+def test_a_deliverable_that_became_a_link_does_not_hand_on_another_file(paths: RunPaths, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"another file")
+    (paths.deliverables / "report.md").unlink()
+    (paths.deliverables / "report.md").symlink_to(secret)
+    export_run(paths.root, output=tmp_path / "out.tar.gz")
+    assert "run_test/deliverables/report.md" not in _members(tmp_path / "out.tar.gz")
+
+
+def test_a_deliverable_that_became_a_hole_is_refused(paths: RunPaths, tmp_path: Path) -> None:
+    os.truncate(paths.deliverables / "report.md", 1 << 40)
+    with pytest.raises(LogCorrupt, match=r"report\.md"):
+        export_run(paths.root, output=tmp_path / "out.tar.gz")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.errors import IllegalTransition
+from skills_runtime.errors import IllegalTransition, LogCorrupt
 from skills_runtime.events.payloads import RunCompleted, ToolCallFinished
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.log import read_events
 from skills_runtime.runs.run import open_run
 from skills_runtime.testing import FaultyDisk
-from tests.support.runs import keys_in, lines_of, new_run, ports_in, sample_events, switching_often
+from tests.support.runs import keys_in, lines_of, new_run, ports_in, sample_events, switching_often, working_run
 
 
 def test_the_view_is_the_fold_of_the_log_at_every_moment(tmp_path: Path) -> None:
@@ -130,3 +130,13 @@ def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, synced: lis
     run.close()
     assert len(kept) == 240
     assert {str(path) for digest in kept for path in run.blobs.trail(digest)} <= set(synced)
+
+
+@pytest.mark.parametrize("name", ["workspace", "deliverables", "logs"])
+def test_a_run_whose_directory_is_a_link_is_not_opened(tmp_path: Path, name: str) -> None:
+    run = working_run(tmp_path)
+    run.close()
+    (run.paths.root / name).rename(tmp_path / "moved")
+    (run.paths.root / name).symlink_to(tmp_path / "moved")
+    with pytest.raises(LogCorrupt, match=name):
+        open_run(run.paths.root, ports_in(tmp_path))

@@ -11,7 +11,8 @@ import pytest
 
 from skills_runtime.errors import LogCorrupt, NotFound
 from skills_runtime.events.payloads import ToolCallRequested
-from skills_runtime.runs import KeyRing, RunPaths, Verdict, finish_run, open_run, verify_run
+from skills_runtime.runs import Blobs, KeyRing, RunPaths, Verdict, finish_run, open_run, verify_run
+from skills_runtime.runs.verify import MAX_UNLISTED
 from tests.support.runs import COMPLETED, copy_of, decoded, digest, keys_in, lines_of, new_run, ports_in, working_run
 from tests.support.tools import tree
 
@@ -56,10 +57,10 @@ def test_a_copy_on_a_machine_without_the_key_is_checked_but_not_authenticated(
     paths: RunPaths, no_keys: KeyRing, tmp_path: Path
 ) -> None:
     verdict = verify_run(copy_of(paths, tmp_path / "copy").root, no_keys)
-    assert (verdict.ok, verdict.authentic) == (True, False)
+    assert (verdict.ok, verdict.authentic, verdict.outcome) == (True, False, "not_authenticated")
     (note,) = verdict.findings
     assert (note.severity, note.code) == ("note", "authenticity")
-    assert note.message.startswith("authenticity not checked")
+    assert note.message.startswith("not authenticated: the key ")
 
 
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -226,3 +227,82 @@ def test_the_digest_of_a_deliverable_is_the_one_everybody_computes(paths: RunPat
         one["name"]: one["digest"]["sha256"] for one in decoded(paths.artifact_manifest.read_bytes())["artifacts"]
     }
     assert listed["deliverables/report.md"] == digest((paths.deliverables / "report.md").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["evil.sh", "deliverables/extra.txt", "workspace/extra.txt", "logs/extra", "archive/extra.tar.gz", "blobs/extra"],
+)
+def test_a_file_that_nothing_lists_is_found(paths: RunPaths, keys: KeyRing, name: str) -> None:
+    (paths.root / name).write_bytes(b"planted")
+    assert _found(verify_run(paths.root, keys)) == [("unlisted", name)]
+
+
+@pytest.mark.parametrize("name", ["deliverables/extra", "workspace/extra", "extra"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_link_or_a_pipe_that_nothing_lists_is_found(paths: RunPaths, keys: KeyRing, name: str, kind: str) -> None:
+    if kind == "link":
+        (paths.root / name).symlink_to("/etc/passwd")
+    else:
+        os.mkfifo(paths.root / name)
+    assert _found(verify_run(paths.root, keys)) == [("unlisted", name)]
+
+
+def test_a_blob_that_no_event_names_is_noted(paths: RunPaths, keys: KeyRing) -> None:
+    Blobs(paths.blobs).put(b"smuggled")
+    (note,) = verify_run(paths.root, keys).findings
+    assert (note.code, note.severity) == ("unlisted", "note")
+
+
+def test_what_a_killed_process_left_is_noted(paths: RunPaths, keys: KeyRing) -> None:
+    (paths.root / ".run.json.4711.0123456789ab").write_bytes(b"{")
+    (note,) = verify_run(paths.root, keys).findings
+    assert (note.where, note.severity) == (".run.json.4711.0123456789ab", "note")
+
+
+def test_only_the_first_of_very_many_unlisted_files_are_named(paths: RunPaths, keys: KeyRing) -> None:
+    for number in range(MAX_UNLISTED + 5):
+        (paths.workspace / f"{number}.txt").touch()
+    findings = verify_run(paths.root, keys).findings
+    assert len(findings) == MAX_UNLISTED + 1
+    assert findings[-1].message == "5 more files do not belong to the run"
+
+
+def test_links_that_a_run_left_are_its_own(tmp_path: Path) -> None:
+    run = working_run(tmp_path)
+    (run.paths.workspace / "python").symlink_to("/usr/bin/python3")
+    finish_run(run, COMPLETED)
+    run.close()
+    assert verify_run(run.paths.root, keys_in(tmp_path)).ok
+
+
+def _replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _replace_by_link(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.symlink_to(path.with_name("moved"))
+
+
+def _replace_by_hole(path: Path) -> None:
+    path.chmod(0o600)
+    os.truncate(path, 1 << 40)
+
+
+@pytest.mark.parametrize("replace", [_replace_by_pipe, _replace_by_link, _replace_by_hole])
+@pytest.mark.parametrize(
+    "name",
+    ["run.json", "prompt.md", "config.yaml", "artifact-manifest.json", "transcript.md", "deliverables/report.md"],
+)
+def test_what_is_no_ordinary_file_is_found_at_once(
+    paths: RunPaths, keys: KeyRing, name: str, replace: Callable[[Path], None]
+) -> None:
+    replace(paths.root / name)
+    assert name in [where for _, where in _found(verify_run(paths.root, keys))]
+
+
+def test_a_hole_after_the_log_is_found_at_once(paths: RunPaths, keys: KeyRing) -> None:
+    _replace_by_hole(paths.events)
+    assert ("log_tail", "events.jsonl") in _found(verify_run(paths.root, keys))

@@ -22,6 +22,7 @@ from skills_runtime.storage.files import (
     make_directories,
     open_regular,
     read_at_most,
+    read_regular,
     remove_empty,
     remove_tree,
     sha256_of,
@@ -314,7 +315,15 @@ def test_a_copy_and_a_digest_end_at_their_limit(tmp_path: Path) -> None:
         os.close(source)
         os.close(target)
     assert (tmp_path / "b").read_bytes() == b"0123"
-    assert sha256_of_path(tmp_path / "a") == hashlib.sha256(b"0123456789").hexdigest()
+    assert sha256_of_path(tmp_path / "a", 10) == hashlib.sha256(b"0123456789").hexdigest()
+
+
+@pytest.mark.parametrize("read", [read_regular, sha256_of_path])
+def test_a_file_that_is_too_long_is_not_read(tmp_path: Path, read: Callable[[Path, int], object]) -> None:
+    (tmp_path / "a").write_bytes(b"0123456789")
+    with pytest.raises(OSError, match="more than 9") as raised:
+        read(tmp_path / "a", 9)
+    assert raised.value.errno == errno.EFBIG
 
 
 def test_a_tree_is_synced_without_following_links(tmp_path: Path, calls: list[tuple[str, str]]) -> None:

@@ -34,6 +34,8 @@ _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 CHUNK = 1 << 20
 """So many bytes of a log are read at once."""
+MAX_LINE_BYTES = 64 << 20
+"""No line is longer: what looks like one is not a log, or is a hole in a file."""
 _SMALL = 4096
 
 Fault = Literal["shape", "seal", "sequence", "foreign", "epoch", "after_end", "prefix", "key"]
@@ -113,7 +115,7 @@ class Line(NamedTuple):
 
 
 def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | None = None) -> Iterator[Line]:
-    """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete."""
+    """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete, and is if it is too long."""
     parts: list[bytes] = []
     start = offset
     size = step or CHUNK
@@ -126,6 +128,8 @@ def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | 
             yield Line(start, data, complete=True)
             start += len(data) + 1
         parts.append(rest)
+        if offset - start > MAX_LINE_BYTES:
+            break
     if data := b"".join(parts):
         yield Line(start, data, complete=False)
 
@@ -138,7 +142,7 @@ def first_line(fd: int, offset: int = 0) -> Line | None:
 def line_before(fd: int, offset: int) -> bytes | None:
     """The complete line that ends at `offset`, or None when no line ends there."""
     size = _SMALL
-    while offset > 0:
+    while offset > 0 and size < 8 * MAX_LINE_BYTES:
         start = max(0, offset - size)
         data = os.pread(fd, offset - start, start)
         if not data.endswith(b"\n"):

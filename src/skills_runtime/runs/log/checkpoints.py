@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.events import decode_wire, reader
-from skills_runtime.runs.layout import FILE_MODE
+from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES
 from skills_runtime.runs.log.chain import FindSecret, Position, line_before, read_lines, same, split_line, tag
-from skills_runtime.storage import write_atomic
+from skills_runtime.storage import open_regular, read_regular, write_atomic
 
 EVERY_BYTES = 1 << 20
 """How much a log grows from one checkpoint to the next."""
@@ -23,6 +23,9 @@ LEAST_BYTES = 4 << 20
 """How much a log grows at least from one snapshot to the next."""
 GROWTH = 8
 """How many times the size of the last snapshot a log grows until the next."""
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MOST = 64 << 20
+"""How many bytes of `checkpoints.jsonl` are looked at."""
 _TAIL = 8192
 """How much of the end of `checkpoints.jsonl` is looked at for the last one."""
 
@@ -67,7 +70,7 @@ class Checkpoints:
     def add(self, position: Position, secret: bytes) -> None:
         """Remember a position; only ever called for bytes already synced."""
         line = msgspec.json.encode(Checkpoint(position, _tag(secret, self._run_id, position))) + b"\n"
-        fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+        fd = os.open(self._path, _APPENDING, FILE_MODE)
         try:
             os.write(fd, line)
         finally:
@@ -91,12 +94,12 @@ class Checkpoints:
 
     def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
+            fd = open_regular(self._path)
+        except OSError:  # reading begins at the beginning then
             return
         try:
             start = max(0, os.fstat(fd).st_size - _TAIL) if tail_only else 0
-            for line in read_lines(fd, start):
+            for line in read_lines(fd, start, end=start + _MOST):
                 try:
                     yield _decode_checkpoint(line.data)
                 except msgspec.MsgspecError:
@@ -146,7 +149,7 @@ def load_snapshot(
 ) -> tuple[SnapshotHeader, bytes] | None:
     """The last snapshot of this kind, or None when there is none that can be believed."""
     try:
-        first, _, state = path.read_bytes().partition(b"\n")
+        first, _, state = read_regular(path, MAX_BLOB_BYTES).partition(b"\n")
         signed = _decode_signed(first)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -28,6 +28,7 @@ from skills_runtime.runs.log.opening import (
     verified_lines,
     verifier_at,
 )
+from skills_runtime.storage import error_reason, open_regular
 
 HEARTBEAT_MS = 1000
 """A change the file system did not report (some network file systems) is seen this late at worst."""
@@ -38,13 +39,13 @@ WITHOUT_WATCH_SECONDS = 0.1
 def open_for_reading(paths: RunPaths) -> Generator[int]:
     """A descriptor of the log, closed afterwards."""
     try:
-        fd = os.open(paths.events, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_regular(paths.events)
     except FileNotFoundError:
         raise NotFound(
             f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=WHERE_RUNS_ARE
         ) from None
     except OSError as error:
-        raise AccessRefused(f"`{paths.events}` cannot be read: {error.strerror}", hint=WHOSE_RUN) from error
+        raise AccessRefused(f"`{paths.events}` cannot be read: {error_reason(error)}", hint=WHOSE_RUN) from error
     try:
         yield fd
     finally:

@@ -32,7 +32,7 @@ from skills_runtime.events import (
     encode_payload,
 )
 from skills_runtime.ports import Clock, Disk, Secrets, ToolResult
-from skills_runtime.runs.log.chain import Chain, Position, prefix_digest
+from skills_runtime.runs.log.chain import MAX_LINE_BYTES, Chain, Position, prefix_digest
 from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
 from skills_runtime.runs.log.commit import LogFlush, SystemDisk, committer
 from skills_runtime.runs.log.keys import KeyRing, LogKey
@@ -60,6 +60,8 @@ WORDLESS: frozenset[type[Payload]] = frozenset(
 )
 """Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
 
+MAX_PAYLOAD_BYTES = MAX_LINE_BYTES - 4096
+"""The rest of a line has room beside it."""
 SOON_SECONDS = 0.005
 """How long `commit_soon` waits for a commit that would sync the same lines."""
 
@@ -197,6 +199,8 @@ class EventLog:
     def _encoded(self, payload: Payload) -> tuple[Payload, bytes]:
         """The payload as it may be written down."""
         data = encode_payload(payload)
+        if len(data) > MAX_PAYLOAD_BYTES:
+            raise StorageFailed(f"an event of {len(data)} bytes is too long for the log")
         if self._secrets is None or type(payload) in WORDLESS or self._secrets.line(data) is data:
             return payload, data
         shown = without_secrets(payload, self._secrets)

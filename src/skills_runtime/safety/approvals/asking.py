@@ -7,6 +7,7 @@ command that wants to reach it waits.
 import asyncio
 from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol, cast, get_args
 
 import msgspec
@@ -44,6 +45,11 @@ class ApprovalContext(Protocol):
     @property
     def call_id(self) -> str:
         """The call."""
+        ...
+
+    @property
+    def root(self) -> Path:
+        """The directory the call works in."""
         ...
 
     @property
@@ -171,7 +177,7 @@ def _shown(wanted: Wanted, room: ApprovalContext, approval_id: str, expires_at: 
     exact = approval_request_of(
         wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
     )
-    return masked(exact, room.secrets)
+    return masked(msgspec.structs.replace(exact, workspace=str(room.root)), room.secrets)
 
 
 async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, asking: Asking) -> Settled:

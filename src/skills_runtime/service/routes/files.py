@@ -50,6 +50,8 @@ class VerdictDocument(Answer):
     """Whether a run directory is what its run left behind."""
 
     ok: bool
+    outcome: Literal["verified", "not_authenticated", "not_verified"]
+    """`not_authenticated` where nothing contradicts the log, but its key is not on this machine."""
     authentic: bool
     events: int
     findings: list[dict[str, Any]]
@@ -100,7 +102,7 @@ def get_transcript(request: Request, run_id: RunId) -> Response:
 def verify(request: Request, run_id: RunId) -> Response:
     """Check a run against its log, and the log against its key and against what the index saw of it."""
     verdict = runs_of(request).verify(run_id)
-    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok})
+    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok, "outcome": verdict.outcome})
 
 
 @router.get(

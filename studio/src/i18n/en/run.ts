@@ -46,6 +46,7 @@ export const run = {
   verifyHint: "Compares the run directory with its sealed log.",
   verifying: "Verifying",
   verified: (events: string) => `Everything is as the run left it (${events} events)`,
+  notAuthenticated: (events: string) => `Not authenticated: all digests hold (${events} events)`,
   notVerified: "The run is not as it was left",
   authentic: "The log was sealed with a key of this machine.",
   notAuthentic: "This machine cannot tell who sealed the log.",

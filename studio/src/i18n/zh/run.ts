@@ -48,6 +48,7 @@ export const run = {
   verifyHint: "将运行目录与其封存的日志进行比对。",
   verifying: "正在校验",
   verified: (events: string) => `一切与运行结束时一致（${events} 个事件）`,
+  notAuthenticated: (events: string) => `未经认证：所有摘要一致（${events} 个事件）`,
   notVerified: "运行与其结束时不一致",
   authentic: "日志由本机密钥封存。",
   notAuthentic: "本机无法确认日志由谁封存。",

@@ -229,3 +229,9 @@ def test_what_the_approver_sees_is_what_runs(tmp_path: Path) -> None:
 def test_an_abort_of_one_call_stops_those_beside_it(tmp_path: Path) -> None:
     stage = reading(tmp_path)
     assert stage.work(Answering(Decision(decision="abort"), "approved")).status == "cancelled"
+
+
+def test_an_approver_is_told_the_path_of_the_workspace(tmp_path: Path) -> None:
+    approver = Yes()
+    assert one_write(tmp_path).work(approver).status == "completed"
+    assert [asked.workspace for asked in approver.asked] == [str(tmp_path)]

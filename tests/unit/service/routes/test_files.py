@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.config import state_home
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
+from tests.support.runs import lines_of
 from tests.unit.service.served import Served, serving
 
 TEXT = "0123456789"
@@ -121,10 +123,10 @@ async def test_the_transcript_is_what_the_log_gives(service: Served, run_id: str
 
 async def test_a_run_is_verified_and_damage_is_named(service: Served, run_id: str) -> None:
     good = (await service.get(f"/runs/{run_id}/verify")).json()
-    assert (good["ok"], good["authentic"]) == (True, True)
+    assert (good["ok"], good["authentic"], good["outcome"]) == (True, True, "verified")
     (service.runs.find(run_id).deliverables / "a b.txt").write_text("forged")
     bad = (await service.get(f"/runs/{run_id}/verify")).json()
-    assert bad["ok"] is False
+    assert (bad["ok"], bad["outcome"]) == (False, "not_verified")
     assert any("a b.txt" in finding["where"] for finding in bad["findings"])
 
 
@@ -144,3 +146,34 @@ async def test_a_run_that_has_not_ended_is_not_exported(tmp_path: Path) -> None:
         answer = await service.get(f"/runs/{run_id}/export")
         assert (answer.status_code, answer.json()["kind"]) == (409, "illegal_transition")
         assert (await service.get(f"/runs/{run_id}/artifacts")).json()["final"] is False
+
+
+async def test_a_run_whose_key_is_not_here_is_not_authenticated(service: Served, run_id: str) -> None:
+    (key,) = state_home().rglob("log.key")
+    key.unlink()
+    verdict = (await service.get(f"/runs/{run_id}/verify")).json()
+    assert (verdict["ok"], verdict["authentic"], verdict["outcome"]) == (True, False, "not_authenticated")
+
+
+async def test_a_log_that_took_the_place_of_another_is_named(service: Served, run_id: str) -> None:
+    paths = service.runs.find(run_id)
+    paths.events.write_bytes(b"".join(lines_of(paths)[:-2]))
+    findings = (await service.get(f"/runs/{run_id}/verify")).json()["findings"]
+    assert "log_cut" in [finding["code"] for finding in findings]
+
+
+@pytest.mark.parametrize("name", ["artifact-manifest.json", "transcript.md", "run.json"])
+async def test_an_export_waits_for_no_pipe(service: Served, run_id: str, name: str) -> None:
+    path = service.runs.find(run_id).root / name
+    path.unlink()
+    os.mkfifo(path)
+    answer = await service.get(f"/runs/{run_id}/export")
+    assert answer.json()["kind"] == "log_corrupt"
+    assert name in answer.json()["detail"]
+
+
+async def test_a_file_that_nothing_lists_is_not_exported(service: Served, run_id: str) -> None:
+    (service.runs.find(run_id).deliverables / "planted.sh").write_text("planted")
+    answer = await service.get(f"/runs/{run_id}/export")
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        assert f"{run_id}/deliverables/planted.sh" not in archive.getnames()

@@ -92,8 +92,7 @@ async def test_settings_of_an_imported_run_do_not_count_here(tmp_path: Path, her
     run_id, archive = await exported(tmp_path / "far")
     async with serving(here, SCRIPT, safety={"mode": "deny"}) as service:
         await send(service, archive)
-        state = service.runs.view(run_id).state
-        resolved = service.runs.workspace.settings_of(service.runs.find(run_id), state)
+        resolved = service.runs.workspace.settings_of(service.runs.find(run_id))
         assert resolved.settings.safety.mode == "deny"
 
 

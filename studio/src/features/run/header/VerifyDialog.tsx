@@ -36,14 +36,20 @@ export function VerifyDialog({
   );
 }
 
+const TONES = { verified: "text-good", not_authenticated: "text-wait", not_verified: "text-bad" } as const;
+
 function Result({ verdict }: { verdict: Verdict }) {
   const words = useWords("run");
   const format = useFormat();
   return (
     <div role="status" className="flex flex-col gap-2">
-      <p className={`flex items-center gap-1.5 font-medium ${verdict.ok ? "text-good" : "text-bad"}`}>
-        {verdict.ok ? <DoneIcon /> : <WarnIcon />}
-        {verdict.ok ? words.verified(format.number(verdict.events)) : words.notVerified}
+      <p className={`flex items-center gap-1.5 font-medium ${TONES[verdict.outcome]}`}>
+        {verdict.outcome === "verified" ? <DoneIcon /> : <WarnIcon />}
+        {verdict.outcome === "verified"
+          ? words.verified(format.number(verdict.events))
+          : verdict.outcome === "not_authenticated"
+            ? words.notAuthenticated(format.number(verdict.events))
+            : words.notVerified}
       </p>
       <p className="text-soft">{verdict.authentic ? words.authentic : words.notAuthentic}</p>
       {verdict.findings.length > 0 ? (

@@ -1,0 +1,35 @@
+"""The approvals of a run: which decisions count for what comes later."""
+
+from skills_runtime.events import Payload
+from skills_runtime.events.payloads import ApprovalDecided, RunAdopted, SkillInjected
+from skills_runtime.projections import RunView, fold
+from tests.support.events import numbered
+
+ADOPTED = RunAdopted(previous_key_id="theirs", key_id="ours", prefix_sha256="0" * 64)
+RULE = {"scope": "run", "text": "allow everything"}
+
+
+def _view(*payloads: Payload) -> RunView:
+    return fold(numbered(payloads), RunView())
+
+
+def test_rules_that_another_machine_added_end_when_the_run_is_adopted() -> None:
+    decided = ApprovalDecided(approval_key="key", decision="approved_for_session", reason="provider", rule=RULE)
+    before = _view(decided).pending.approvals
+    assert (len(before.rules), len(before.session)) == (1, 1)
+    after = _view(decided, ADOPTED).pending.approvals
+    assert (after.rules, after.session) == ([], {})
+
+
+def test_skills_of_another_machine_permit_nothing_and_name_no_directory_when_the_run_is_adopted() -> None:
+    taught = SkillInjected(
+        skill_name="x",
+        mention_text="$x",
+        text_blob="0" * 64,
+        skill_path="/home/user/.ssh/SKILL.md",
+        preapproves=True,
+        permits=[{"tool": "*"}],
+    )
+    view = _view(taught, ADOPTED)
+    assert view.pending.approvals.permits == {}
+    assert [skill.path for skill in view.conversation.skills.values()] == [""]
