@@ -36,7 +36,7 @@ _INTERNAL = frozenset({
     "run.lock", SPARE, "logs/checkpoints.jsonl", "logs/state.snapshot",
     "archive/SHA256SUMS", "archive/provenance.intoto.json", "archive/imported.json",
 })  # fmt: skip
-_INTERNAL_DIRECTORIES = ("executions/.runtime/", "logs/trash/")
+_INTERNAL_DIRECTORIES = ("executions/.runtime/", "logs/trash/", "logs/quarantine/")
 _BLOB = re.compile(r"blobs/sha256/[0-9a-f]{2}/([0-9a-f]{64})")
 _DRAFT = re.compile(r"(?:.*/)?\.(?:.{1,40}\.[0-9]+\.[0-9a-f]{12}|[0-9a-f]{16})", re.DOTALL)
 """What a process that is killed while it writes a file leaves beside it."""
