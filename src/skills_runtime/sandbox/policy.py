@@ -106,7 +106,7 @@ Profile = Literal["read-only", "workspace-write", "workspace-net", "build", "dan
 Access = Literal["read", "write"]
 Network = Literal["none", "allow-list", "host"]
 
-_ADDED = ("allow_home", "egress", "opened", "protected")
+_ADDED = ("allow_home", "egress", "opened")
 
 MEBIBYTE = 1 << 20
 GIBIBYTE = 1 << 30
@@ -190,6 +190,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """The name of the policy: what is approved under one digest is not approved under another."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text, order="sorted")
+        del values["protected"]  # it only tightens, and a run that is resumed has other files of configuration
         for name in _ADDED:
             if not values[name]:  # so that a policy without them keeps the name it has always had
                 del values[name]
