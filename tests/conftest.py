@@ -1,14 +1,16 @@
 """What holds for every test: a fixed seed, an empty home, no secrets, no network."""
 
+import gc
 import itertools
 import os
 import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,9 +39,31 @@ LONGEST_NAME = 30
 _numbers = itertools.count()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Read the tests in a different order in each worker, so that most of them were compiled by another one already.
+
+    What was read stays until the end, so the collector of garbage need not look at it again and again.
+    """
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    given = [Path(one) for one in session.config.args]
+    if worker and all(one.exists() for one in given):
+        files = sorted(path for one in given for path in (one.rglob("test_*.py") if one.is_dir() else (one,)))
+        first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        session.config.args = [str(path) for path in (*files[first:], *files[:first])]
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What takes long comes first, so that nobody is left with it at the end while the others have nothing to do."""
+    items.sort(key=lambda item: item.path)  # all workers need the same order
+    yield
     folders = [f"{Path(__file__).parent / one}/" for one in LONG]
     items.sort(key=lambda item: next((n for n, one in enumerate(folders) if str(item.path).startswith(one)), len(LONG)))
 
