@@ -31,11 +31,14 @@ for _profile, _count in (("quick", 25), ("thorough", 100)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every program that a test starts would compile all of ours again
+os.environ.pop("MAKEFLAGS", None)  # a `make` that a test starts is none of ours
 settings.load_profile("thorough" if THOROUGH else "quick")
 
 LONG = ("e2e/studio", "e2e", "property", "docs", "contract", "replay")
 """Where tests take long, in the order in which they are begun."""
 LONGEST_NAME = 30
+MANY_OBJECTS = 20_000
+"""How many are made before garbage is looked for: with the usual 700, that is a twentieth of what tests cost."""
 _numbers = itertools.count()
 
 
@@ -57,6 +60,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(MANY_OBJECTS)
 
 
 @pytest.hookimpl(wrapper=True)
