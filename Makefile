@@ -1,6 +1,6 @@
 # Every target sets up what it needs by itself; nothing has to be installed or activated before.
 .DEFAULT_GOAL := help
-.PHONY: help demo studio test check bench format docs lock clean setup built static lint types layers web tests test-thorough
+.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests test-thorough
 
 BIN := .venv/bin
 # Hundreds of programs are started: none of them compiles again what another one has compiled.
@@ -20,13 +20,14 @@ demo: ## set up, then run one complete agent run offline and say where the resul
 	$(call heading,demo: one agent run without network)
 	@$(BIN)/skills-runtime demo
 
-studio: built ## set up, build the web app if its sources changed, then start it in a browser
+studio: setup built ## set up, build the web app if its sources changed, then start it in a browser
 	$(call heading,studio)
 	@$(BIN)/skills-runtime studio
 
-test: setup ## set up, then run everything: lint, types, layers, the web app, all tests
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target static
-	@$(MAKE) --no-print-directory tests
+# Two things at a time: the web app needs no packages of Python, and checking types needs one core only.
+test: ## set up, then run everything: lint, types, layers, the web app, all tests
+	@$(MAKE) --no-print-directory --jobs=2 setup web
+	@$(MAKE) --no-print-directory --jobs=2 lint layers types tests
 
 test-thorough: setup built ## set up, then run the property tests with all their examples
 	$(call heading,property tests with all their examples)
@@ -60,11 +61,9 @@ clean: ## remove .venv, the caches, what was built and the output of the demo
 setup:
 	@scripts/setup dev
 
-built: setup
+# Only where npm is missing has it to wait until that was installed.
+built: $(if $(shell command -v npm),,setup)
 	@scripts/studio
-
-# The longest comes first: the others are done beside it.
-static: types web lint layers
 
 lint: setup
 	$(call heading,format)
@@ -72,9 +71,9 @@ lint: setup
 	$(call heading,lint)
 	@$(BIN)/ruff check
 
+# It says everything at its end, for tests may be running beside it.
 types: setup
-	$(call heading,types)
-	@$(BIN)/basedpyright
+	@told=$$($(BIN)/basedpyright 2>&1); status=$$?; printf '\n== types\n%s\n' "$$told"; exit $$status
 
 layers: setup
 	$(call heading,layers)

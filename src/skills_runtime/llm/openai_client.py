@@ -1,7 +1,9 @@
 """The client and the event stream of the `openai` package, without its retries and with an end to every line."""
 
 import re
+import ssl
 from collections.abc import AsyncIterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -10,10 +12,12 @@ import openai
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient
 from openai._streaming import ServerSentEvent, SSEDecoder
 
+from skills_runtime.config import process_environ
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm.failures import LONGEST_READ, shorten
 
 OPENAI = "api.openai.com"
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 VARIABLES = "check the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `SSL_CERT_FILE`"
 
 
@@ -44,12 +48,18 @@ class ServiceClient(AsyncOpenAI):
 def _connections() -> DefaultAsyncHttpxClient:
     """An empty pool; what the environment says of proxies and certificates is taken in here, and may be no use."""
     try:
-        return DefaultAsyncHttpxClient()
+        return DefaultAsyncHttpxClient(verify=_load_certificates(*map(process_environ().get, CERTIFICATES)))
     except httpx2.InvalidURL:
         reason = "the address of a proxy is none"  # without its own words: there may be a password in the address
     except (ImportError, ValueError, OSError) as error:
         reason = shorten(str(error))
     raise ConfigError(f"no connection to the model can be opened: {reason}", hint=VARIABLES)
+
+
+@lru_cache(maxsize=1)
+def _load_certificates(*_places: str | None) -> ssl.SSLContext:
+    """Read the certificates that the environment names, once: it takes longer than most requests to a near service."""
+    return httpx2.create_ssl_context()
 
 
 MOST_BYTES = 64 << 20

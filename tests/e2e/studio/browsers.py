@@ -47,6 +47,12 @@ class Watched:
     errors: list[str] = field(default_factory=list[str])
     elsewhere: list[str] = field(default_factory=list[str])
 
+    def begin(self, origin: str) -> None:
+        """Forget everything, and listen for another service."""
+        self.origin = origin
+        self.errors.clear()
+        self.elsewhere.clear()
+
     def attach(self, page: Page) -> None:
         """Listen to a page from now on."""
         page.on("console", lambda said: self._say(said.text) if said.type == "error" else None)
@@ -91,6 +97,49 @@ def opened(browser: Browser, service: Service, path: str = "/studio/", **options
         context.close()
 
 
+@dataclass
+class Spares:
+    """Pages that show nothing and wait for another service: a new context costs as much as a whole test."""
+
+    browser: Browser
+    _free: dict[str, list[tuple[Page, Watched]]] = field(default_factory=dict[str, list[tuple[Page, Watched]]])
+
+    def take(self, service: Service, locale: str = "en-GB") -> tuple[Page, Watched]:
+        """A page of somebody who has opened the printed link, which shows nothing yet."""
+        free = self._free.setdefault(locale, [])
+        if free:
+            page, watched = free.pop()
+            page.context.clear_cookies()
+            watched.begin(service.url)
+        else:
+            page, watched = _new_context(self.browser, locale=locale).new_page(), Watched(service.url)
+            watched.attach(page)
+        assert page.context.request.get(f"{service.url}/studio/?token={service.token}").ok
+        return page, watched
+
+    def give(self, locale: str, page: Page, watched: Watched) -> None:
+        """Take back a page whose service is about to end."""
+        _leave(page)
+        page.set_viewport_size(DESK)
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.evaluate("location.replace('about:blank')")  # by the page itself, which keeps its process
+        page.wait_for_url("about:blank")
+        self._free.setdefault(locale, []).append((page, watched))
+
+    @contextmanager
+    def page(self, service: Service, path: str = "/studio/") -> Generator[Page]:
+        """A page at this address for a while; it is checked afterwards."""
+        page, watched = self.take(service)
+        try:
+            page.goto(f"{service.url}{path}")
+            yield page
+            watched.check()
+        except BaseException:
+            page.context.close()  # what it shows now may be anything
+            raise
+        self.give("en-GB", page, watched)
+
+
 KEPT_FOR_A_WHILE = ("/studio/skills", "/studio/operations", "/studio/new")
 """Pages whose content is not asked for again within seconds, so that another test's would be shown."""
 
@@ -99,7 +148,7 @@ KEPT_FOR_A_WHILE = ("/studio/skills", "/studio/operations", "/studio/new")
 class Pages:
     """Pages of one service that serve one test after another: a new context costs more than most tests."""
 
-    browser: Browser
+    spares: Spares
     service: Service
     _free: dict[str, list[tuple[Page, Watched, bool]]] = field(
         default_factory=dict[str, list[tuple[Page, Watched, bool]]]
@@ -122,7 +171,7 @@ class Pages:
         the app keeps what it has read for a while.
         """
         free = self._free.setdefault(locale, [])
-        page, watched, is_clean = free.pop() if free else self._new_page(locale)
+        page, watched, is_clean = free.pop() if free else (*self.spares.take(self.service, locale), False)
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         try:
@@ -138,12 +187,12 @@ class Pages:
             raise
         free.append((page, watched, is_clean))
 
-    def _new_page(self, locale: str) -> tuple[Page, Watched, bool]:
-        context = _new_context(self.browser, locale=locale)
-        assert context.request.get(f"{self.service.url}/studio/?token={self.service.token}").ok
-        page, watched = context.new_page(), Watched(self.service.url)
-        watched.attach(page)
-        return page, watched, False
+    def close(self) -> None:
+        """Leave all pages to the next file."""
+        for locale, free in self._free.items():
+            for page, watched, _ in free:
+                self.spares.give(locale, page, watched)
+        self._free.clear()
 
 
 def _new_context(browser: Browser, **options: Any) -> BrowserContext:
@@ -216,6 +265,7 @@ class LastingBrowser:
     def __init__(self) -> None:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._spares: Spares | None = None
 
     def get(self) -> Browser:
         """The browser, which answers."""
@@ -227,10 +277,12 @@ class LastingBrowser:
             self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         return self._browser
 
-    def tidy(self) -> None:
-        """Close what was left open."""
-        for context in self._browser.contexts if self._browser else ():
-            context.close()
+    def spares(self) -> Spares:
+        """Its pages that wait to be used."""
+        browser = self.get()
+        if self._spares is None or self._spares.browser is not browser:
+            self._spares = Spares(browser)
+        return self._spares
 
     def close(self) -> None:
         """End the browser and its driver, if they are there."""

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import LastingBrowser, Pages, opened, settle
+from tests.e2e.studio.browsers import LastingBrowser, Pages, Spares, settle
 from tests.e2e.studio.seeded import Seeded, seed
 
 HERE = Path(__file__).parent
@@ -49,10 +49,14 @@ def browser(request: pytest.FixtureRequest, lasting: LastingBrowser) -> Iterator
     """One browser for the tests of a file, and of the next one if none of them failed."""
     failed = request.session.testsfailed
     yield lasting.get()
-    if request.session.testsfailed == failed:
-        lasting.tidy()
-    else:
+    if request.session.testsfailed != failed:
         lasting.close()
+
+
+@pytest.fixture(scope="module")
+def spares(browser: Browser, lasting: LastingBrowser) -> Spares:
+    """Pages that earlier files have left."""
+    return lasting.spares()
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +70,11 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
 
 
 @pytest.fixture(scope="module")
-def pages(browser: Browser, service: Service) -> Pages:
+def pages(spares: Spares, service: Service) -> Iterator[Pages]:
     """Pages of the service of a file, used again by its next test."""
-    return Pages(browser, service)
+    found = Pages(spares, service)
+    yield found
+    found.close()
 
 
 @pytest.fixture
@@ -85,8 +91,8 @@ def seeded(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[S
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, seeded: Seeded) -> Generator[Page]:
+def page(spares: Spares, seeded: Seeded) -> Generator[Page]:
     """One page for the tests of a file that look at the seeded service, which goes from one view to the next."""
-    with opened(browser, seeded.service) as found:
+    with spares.page(seeded.service) as found:
         settle(found)
         yield found

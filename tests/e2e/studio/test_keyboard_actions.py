@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.studio.browsers import go, opened, settle
+from tests.e2e.studio.browsers import Spares, go, settle
 from tests.e2e.studio.keys import Down, See, Step, To, Type, do, named
 from tests.e2e.studio.seeded import Seeded, seed, wait_for_person
 from tests.e2e.studio.services import decision_in, events_of, start_calls
@@ -111,9 +111,9 @@ def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Se
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, place: Seeded) -> Generator[Page]:
+def page(spares: Spares, place: Seeded) -> Generator[Page]:
     """One page for all actions, which goes from one to the next as a person would."""
-    with opened(browser, place.service) as found:
+    with spares.page(place.service) as found:
         settle(found)
         yield found
 
@@ -189,9 +189,9 @@ def test_two_runs_are_swapped_and_compared(page: Page, place: Seeded) -> None:
     [("Colours", "Dark", "data-theme", "dark"), ("Language", "简体中文", "lang", "zh-CN")],
 )
 def test_the_look_is_chosen_from_a_menu(
-    browser: Browser, place: Seeded, menu: str, entry: str, attribute: str, value: str
+    spares: Spares, place: Seeded, menu: str, entry: str, attribute: str, value: str
 ) -> None:
-    with opened(browser, place.service, place.pages["runs"]) as own:
+    with spares.page(place.service, place.pages["runs"]) as own:
         settle(own)
         do(own, To("button", menu), "Enter", Down("menuitemradio", entry), "Enter")
         expect(own.locator("html")).to_have_attribute(attribute, value)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Generator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import go, keep_screenshot, opened
+from tests.e2e.studio.browsers import Spares, go, keep_screenshot
 from tests.e2e.studio.conftest import Open
 
 TABS = ("Model", "API keys", "Sandbox", "Policy", "Configuration", "Storage")
@@ -117,8 +117,8 @@ def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: 
         expect(state).to_contain_text("No model can be used yet")
 
 
-def test_what_overrides_a_chosen_model_is_named(browser: Browser, fresh: Service) -> None:
-    with opened(browser, fresh, "/studio/operations/model") as page:
+def test_what_overrides_a_chosen_model_is_named(spares: Spares, fresh: Service) -> None:
+    with spares.page(fresh, "/studio/operations/model") as page:
         expect(page.get_by_text("The key comes from the environment variable OPENAI_API_KEY")).to_be_visible()
         page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:8/v1")
         page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)
@@ -128,8 +128,8 @@ def test_what_overrides_a_chosen_model_is_named(browser: Browser, fresh: Service
         assert fresh.environment["OPENAI_API_KEY"] not in page.content()
 
 
-def test_a_fresh_server_has_no_keys_and_no_runs_and_says_so(browser: Browser, fresh: Service) -> None:
-    with opened(browser, fresh, "/studio/operations/keys") as page:
+def test_a_fresh_server_has_no_keys_and_no_runs_and_says_so(spares: Spares, fresh: Service) -> None:
+    with spares.page(fresh, "/studio/operations/keys") as page:
         expect(page.get_by_role("heading", name="There are no API keys")).to_be_visible()
         expect(page.get_by_role("button", name="New key")).to_have_count(1)
         page.goto(f"{fresh.url}/studio/operations/storage")

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.service.servers import Service, serving
-from tests.e2e.studio.browsers import PHONE, keep_screenshot, opened
+from tests.e2e.studio.browsers import PHONE, Spares, keep_screenshot, opened
 from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.services import Script, card_of, events_of, finished_run, scripted, start_calls, start_run
 
@@ -122,7 +122,7 @@ def test_what_is_no_run_is_refused_and_the_reason_is_shown(studio: Open, tmp_pat
 
 
 def test_an_exported_run_is_imported_elsewhere(
-    studio: Open, service: Service, browser: Browser, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    studio: Open, service: Service, spares: Spares, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with studio("/studio/runs?status=completed") as page:
         page.get_by_role("link", name="Say hello to the harbour").click()
@@ -130,7 +130,7 @@ def test_an_exported_run_is_imported_elsewhere(
         with page.expect_download() as download:
             page.get_by_role("menuitem", name="Run directory").click()
         download.value.save_as(tmp_path / "run.tar.gz")
-    with scripted(tmp_path_factory.mktemp("elsewhere"), Script()) as other, opened(browser, other) as page:
+    with scripted(tmp_path_factory.mktemp("elsewhere"), Script()) as other, spares.page(other) as page:
         expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
         expect(page.get_by_role("link", name="See the offline demo")).to_have_attribute("href", "/studio/welcome")
         expect(page.get_by_text("skills-runtime run")).to_be_visible()
@@ -254,11 +254,11 @@ def test_the_form_fits_a_narrow_screen(studio: Open, locale: str, scheme: str) -
 
 
 def test_without_a_model_it_says_so_and_where_to_go(
-    browser: Browser, built: None, tmp_path_factory: pytest.TempPathFactory
+    spares: Spares, built: None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     home = tmp_path_factory.mktemp("no-model")
     (home / "skills").mkdir()
-    with serving(home, home / "skills") as bare, opened(browser, bare, "/studio/new") as page:
+    with serving(home, home / "skills") as bare, spares.page(bare, "/studio/new") as page:
         note = page.get_by_role("note")
         expect(note).to_contain_text("No model can be used yet")
         expect(note.get_by_role("link", name="Configure a model")).to_have_attribute("href", "/studio/operations/model")

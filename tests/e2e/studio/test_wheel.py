@@ -80,7 +80,7 @@ def link(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[t
 
 
 def visitor(url: str, **headers: str) -> httpx2.Client:
-    return httpx2.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
+    return httpx2.Client(base_url=url, headers=headers, timeout=60, trust_env=False, verify=False)
 
 
 @pytest.fixture(scope="module")

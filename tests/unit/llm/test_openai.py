@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -280,6 +282,22 @@ async def test_an_environment_that_allows_no_connection_is_told_and_not_tried_ag
     gc.collect()
     await asyncio.sleep(0)
     assert not caplog.records, "nothing half made complains when it is forgotten"
+
+
+async def test_certificates_are_read_once_for_all_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "none.pem").touch()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    read: list[str] = []
+
+    def create_context(cafile: str) -> ssl.SSLContext:
+        read.append(cafile)
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    monkeypatch.setattr(ssl, "create_default_context", create_context)
+    with model_server.start([says("x"), says("y")]) as server:
+        for _ in range(2):
+            await _stream(_backend(server))
+    assert read == [str(tmp_path / "none.pem")]
 
 
 async def test_what_an_address_asks_for_is_asked_for_behind_the_path() -> None:
