@@ -36,6 +36,8 @@ from skills_runtime.storage import (
 )
 
 MAX_SHOWN = 50
+MAX_SECRETS = 200
+"""Files with keys: where there are more, new ones are moved too, for each has to be covered for every later command."""
 DESCRIPTION = "items.json"
 """Says where the files beside it were, whose names are their numbers in it."""
 _RECORDING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -73,6 +75,7 @@ def quarantine_for(policy: SandboxPolicy, findings: Findings, directory: Path, r
         *findings.obeyed,
         *findings.links,
         *findings.read_only,
+        *findings.hidden_files,
         *findings.concealed,
         *filter(os.path.lexists, at_home),
     }
@@ -173,7 +176,8 @@ def set_aside(quarantine: Quarantine) -> tuple[Quarantined, ...]:
 def _new_paths(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Path]:
     for _, findings in found:
         moved: set[Path] = set()
-        for path in findings.obeyed:  # sorted, so a directory comes before what is in it
+        many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
+        for path in (*findings.obeyed, *many):  # sorted, so a directory comes before what is in it
             if not _is_known(path, quarantine) and moved.isdisjoint(path.parents):
                 moved.add(path)
                 yield path

@@ -4,6 +4,7 @@ Everything here is ours and harmless: marked files, a sleeping process, sockets 
 """
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - loaded at first use, which an ordinary user may have no right to
 import ctypes
 import json
 import os
@@ -179,7 +180,8 @@ class Arena:
         limits: ResourceLimits = CAREFUL,
     ) -> Outcome:
         """Try something behind the fence that every command gets."""
-        fence = Fence(policy_for("workspace-write", self.workspace, limits), adapters_named("bubblewrap"), {})
+        policy = policy_for("workspace-write", self.workspace, limits)
+        fence = Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(self.workspace))
         variables = {"ARENA": self.values(), **(environment or {})}
         request = ProcessRequest(
             argv=(PYTHON, "-I", "-S", "-c", PRELUDE + code), cwd=self.workspace, environment=variables
@@ -189,6 +191,11 @@ class Arena:
         allowed = Limits(wall_seconds=limits.wall_seconds, grace_seconds=0.2, total_bytes=limits.output_bytes)
         finished = asyncio.run(execute(command, allowed))
         return Outcome(finished, finished.stdout.text(), finished.stderr.text())
+
+
+def state_beside(workspace: Path) -> Path:
+    """Where the runtime of a test keeps its records: outside the workspace, and not in the home of the user."""
+    return workspace.with_name(f"{workspace.name}-state")
 
 
 def _wake(server: socket.socket) -> None:

@@ -68,7 +68,7 @@ def _protected(name: str, code: str, *paths: str) -> Attempt:
 
 
 def _touched(path: Path) -> bool:
-    if path.is_symlink() or (path.name == "config" and not path.is_file()):
+    if path.is_symlink() or (path.name == "config" and path.parent.name == ".git" and not path.is_file()):
         return True
     return path.exists() and (path.is_dir() or "changed" in path.read_text())
 
@@ -110,14 +110,36 @@ PROTECTED = [
     *(_protected(f"make {name}", f"{_removed(name)}os.mkdir('{name}'); write('{name}/x')", name) for name in MISSING),
     *(_protected(f"write {name} as a file", f"{_removed(name)}write('{name}')", name)
       for name in (".bashrc", ".gitmodules")),
-    _protected("rename a file over a placeholder", "write('n'); os.rename('n', '.claude')", ".claude"),
-    _protected("rename a directory over a placeholder", "os.mkdir('n'); write('n/x'); os.rename('n', '.claude')",
+    _protected("rename a file to the name of an agent", "write('n'); os.rename('n', '.claude')", ".claude"),
+    _protected("rename a directory to the name of an agent", "os.mkdir('n'); write('n/x'); os.rename('n', '.claude')",
                ".claude"),
-    _protected("write into a placeholder", "os.chmod('.claude', 0o666); write('.claude')", ".claude"),
-    _protected("exchange a placeholder", "write('n')\ncall(316, -100, b'n', -100, b'.claude', 2)", ".claude"),
-    _protected("write by another name of a placeholder", "os.link('.claude', 'l'); os.chmod('l', 0o666); write('l')",
-               ".claude", "l"),
-    _protected("replace a placeholder by a link", f"{_removed('.claude')}os.symlink('/etc', '.claude')", ".claude"),
+    _protected("link a file to the name of an agent", "write('n'); os.link('n', '.claude')", ".claude"),
+    _protected("put a link in place of an agent", "os.symlink('/etc', '.claude')", ".claude"),
+    _protected("exchange the servers of an agent", "os.mkdir('n')\ncall(316, -100, b'n', -100, b'.mcp.json', 2)",
+               ".mcp.json"),
+    *(_protected(f"make {name} in a directory", f"os.makedirs('deep/er'); write('deep/er/{name}')", f"deep/er/{name}")
+      for name in (".envrc", ".npmrc", ".env", ".env.local", ".devcontainer.json", "x.code-workspace", ".mcp.json")),
+    *(_protected(f"write {name}", f"os.makedirs('config', exist_ok=True); write('{name}')", name)
+      for name in ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml")),
+    _protected("make a repository", "subprocess.run(['git', 'init', '-q', 'made'])", "made/.git"),
+    _protected("clone a repository", "subprocess.run(['git', 'clone', '-q', 'nested', 'made'])", "made/.git"),
+    _protected("make a repository without a work tree", "subprocess.run(['git', 'init', '-q', '--bare', 'made'])",
+               "made/HEAD"),
+    _protected("make a repository that lies elsewhere", "os.makedirs('s/objects'); os.mkdir('s/refs'); os.mkdir('m')\n"
+               "write('m/HEAD'); write('m/commondir'); write('s/config')", "m/HEAD"),
+    _protected("point to a repository by a file", "os.mkdir('m'); write('m/.git')", "m/.git"),
+    _protected("point to a repository by a link", "os.mkdir('m'); os.symlink('../nested/.git', 'm/.git')", "m/.git"),
+    _protected("add a submodule with hooks", "os.makedirs('.git/modules/m/hooks'); write('.git/modules/m/HEAD')\n"
+               "write('.git/modules/m/config')", ".git/modules/m/hooks", ".git/modules/m/config"),
+    _protected("lead submodules elsewhere", "os.makedirs('e/m/hooks'); os.symlink('../e', '.git/modules')",
+               ".git/modules"),
+    _protected("lead a work tree elsewhere", "os.makedirs('.git/worktrees/w'); write('.git/worktrees/w/HEAD')\n"
+               "write('.git/worktrees/w/commondir'); write('.git/worktrees/w/gitdir')", ".git/worktrees/w/commondir",
+               ".git/worktrees/w/gitdir"),
+    _protected("write attributes of a repository", "os.mkdir('.git/info'); write('.git/info/attributes')",
+               ".git/info/attributes"),
+    _protected("take the rights away that moving needs", "os.mkdir('m'); os.mkdir('m/.vscode'); write('m/.vscode/x')\n"
+               "os.chmod('m/.vscode', 0); os.chmod('m', 0o555)", "m/.vscode"),
 ]  # fmt: skip
 
 ATTEMPTS = [*WRITES, *PROTECTED]

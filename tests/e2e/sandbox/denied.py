@@ -66,7 +66,7 @@ PROTECTED = [
     Stopped("echo x > .vscode/tasks.json", "write", "WS/.vscode/tasks.json"),
     Stopped("echo x > .git/hooks/pre-commit", "write", "WS/.git/hooks/pre-commit"),
     Stopped("git config user.name x", "write", "WS/.git/config"),
-    Stopped("git commit --allow-empty -m y", "write", "WS/.git/index.lock"),
+    Stopped("rm .git/config", "write", "WS/.git/config"),
 ]
 LIMITS = [
     Stopped("dd if=/dev/zero of=big bs=1M count=100", "limit", "file_bytes", "raise `file_bytes` to 134217728"),

@@ -15,6 +15,7 @@ from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.supervision import process_tree
+from tests.e2e.sandbox.arena import state_beside
 from tests.support.users import Unprivileged
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -33,7 +34,9 @@ def workspace(tmp_path: Path) -> Path:
 
 def _plan(workspace: Path, *argv: str, **limits: int) -> SandboxPlan:
     policy = policy_for("workspace-write", workspace, msgspec.structs.replace(CAREFUL, **limits))
-    return Fence(policy, adapters_named("bubblewrap"), {}).plan(ProcessRequest(argv=argv or ECHO, cwd=workspace))
+    return Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(workspace)).plan(
+        ProcessRequest(argv=argv or ECHO, cwd=workspace)
+    )
 
 
 def _run(plan: SandboxPlan) -> Finished:
@@ -64,7 +67,13 @@ def test_a_command_ends_as_it_would_outside(argv: tuple[str, ...], code: int, sa
 
 
 def test_an_ordinary_user_runs_commands_too(unprivileged: Unprivileged) -> None:
-    assert unprivileged(lambda: _output(_plan(unprivileged.path))) == "ran\n"
+    workspace = unprivileged.path / "workspace"
+
+    def run() -> str:
+        workspace.mkdir()
+        return _output(_plan(workspace))
+
+    assert unprivileged(run) == "ran\n"
 
 
 def test_a_program_that_is_gone_by_then_is_named(workspace: Path) -> None:
@@ -78,8 +87,8 @@ def test_a_program_that_is_gone_by_then_is_named(workspace: Path) -> None:
     "name", ["re\rturn", "tab\t", "line\n", "back\\040slash", "\x0b\x0c\x1c", "\N{LINE SEPARATOR}"]
 )
 def test_a_name_that_looks_like_the_end_of_a_line_is_protected(name: str, workspace: Path) -> None:
-    (workspace / name / ".git").mkdir(parents=True)
-    assert _output(_plan(workspace, "/bin/touch", f"{name}/.git/new")).endswith("Read-only file system\n")
+    (workspace / name / ".git/hooks").mkdir(parents=True)
+    assert _output(_plan(workspace, "/bin/touch", f"{name}/.git/hooks/new")).endswith("Read-only file system\n")
 
 
 def test_arguments_that_are_too_long_are_refused(workspace: Path) -> None:

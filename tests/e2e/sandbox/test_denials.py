@@ -15,6 +15,7 @@ from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute, shell_command
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome
+from tests.e2e.sandbox.arena import state_beside
 from tests.e2e.sandbox.denied import LIMITS, ORDINARY, STOPPED, Stopped
 from tests.support.users import outside
 
@@ -40,7 +41,12 @@ class Place:
 
     def fence(self) -> Fence:
         limits = msgspec.structs.replace(CAREFUL, cpu_seconds=None)
-        return Fence(policy_for("workspace-write", self.workspace, limits), adapters_named("bubblewrap"), VARIABLES)
+        return Fence(
+            policy_for("workspace-write", self.workspace, limits),
+            adapters_named("bubblewrap"),
+            VARIABLES,
+            state=state_beside(self.workspace),
+        )
 
     def run(self, text: str, fence: Fence) -> ProcessOutcome:
         argv = shell_command(self.said(text))
@@ -128,7 +134,7 @@ def test_what_is_opened_is_protected_as_the_workspace_is(place: Place) -> None:
     wider = fence.widened(next(one.grant for one in fence.denials(place.run("touch OUT/new", fence)) if one.grant))
     assert "hush" not in place.run("cat OUT/.env", wider).stdout
     assert place.run("echo x > OUT/project/.git/hooks/pre-commit", wider).exit_code != 0
-    assert place.run("echo x > OUT/.mcp.json", wider).exit_code != 0
+    place.run("echo x > OUT/.mcp.json", wider)
     assert not (outside / "project/.git/hooks/pre-commit").exists()
     assert not (outside / ".mcp.json").exists()
 

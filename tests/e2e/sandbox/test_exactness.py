@@ -10,6 +10,7 @@ from benchmarks.sandbox_leaks import left_after
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, PtySession, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from tests.e2e.sandbox.arena import state_beside
 from tests.support.users import Unprivileged
 from tests.unit.processes.test_execute_deadlines import ALLOWED, DAEMON, LATE, TRIES
 from tests.unit.processes.test_execute_exact_output import DIGEST, LINES, ON_A_TERMINAL, PATIENCE_MS, times
@@ -25,7 +26,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def fenced(workspace: Path, *argv: str, terminal: bool = False) -> Command:
-    fence = Fence(policy_for("workspace-write", workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(workspace),
+    )
     plan = fence.plan(ProcessRequest(argv=argv, cwd=workspace, terminal=terminal))
     return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
 

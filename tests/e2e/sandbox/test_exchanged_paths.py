@@ -12,7 +12,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
-from tests.e2e.sandbox.arena import ORIGINAL, Arena, new_arena
+from tests.e2e.sandbox.arena import ORIGINAL, Arena, new_arena, state_beside
 from tests.support.users import Unprivileged
 
 Swap = Callable[[Arena], None]
@@ -26,7 +26,12 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 
 def _plan(arena: Arena, *argv: str) -> SandboxPlan:
-    fence = Fence(policy_for("workspace-write", arena.workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", arena.workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(arena.workspace),
+    )
     request = ProcessRequest(argv=argv, cwd=arena.workspace, environment={}, readable=(arena.outside,))
     return fence.plan(request)
 
@@ -129,7 +134,12 @@ def test_a_workspace_with_odd_names_is_as_planned(tmp_path: Path) -> None:
 def test_what_is_readable_may_be_named_by_a_link(arena: Arena) -> None:
     link = arena.base / "link"
     link.symlink_to(arena.outside)
-    fence = Fence(policy_for("workspace-write", arena.workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", arena.workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(arena.workspace),
+    )
     request = ProcessRequest(
         argv=("/bin/cat", str(link / "file.txt")), cwd=arena.workspace, environment={}, readable=(link,)
     )

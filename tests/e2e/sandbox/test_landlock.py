@@ -12,7 +12,7 @@ from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.policy import Promise
-from tests.e2e.sandbox.arena import PYTHON, SECRET, Arena, new_arena
+from tests.e2e.sandbox.arena import PYTHON, SECRET, Arena, new_arena, state_beside
 from tests.support.users import Unprivileged
 
 ACCEPTED: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets", "processes"))
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not Landlock().probe().works, reason="there is n
 
 def run(arena: Arena, code: str, *, tell: str = "") -> Finished:
     policy = msgspec.structs.replace(policy_for("workspace-write", arena.workspace, CAREFUL), accepted_gaps=ACCEPTED)
-    fence = Fence(policy, adapters_named("landlock"), {})
+    fence = Fence(policy, adapters_named("landlock"), {}, state=state_beside(arena.workspace))
     prelude = "import os, socket, subprocess, ctypes\nprint('STARTED', flush=True)\n"
     request = ProcessRequest(
         argv=(PYTHON, "-I", "-S", "-c", prelude + code), cwd=arena.workspace, environment={"TOLD": tell}

@@ -10,6 +10,7 @@ import pytest
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from tests.e2e.sandbox.arena import state_beside
 
 COUNT = 600
 BOUND_SECONDS = 1.0
@@ -29,7 +30,12 @@ def workspace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def _plan(workspace: Path, line: str) -> SandboxPlan:
-    fence = Fence(policy_for("workspace-write", workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(workspace),
+    )
     return fence.plan(ProcessRequest(argv=("/bin/sh", "-c", line), cwd=workspace))
 
 

@@ -11,7 +11,7 @@ from skills_runtime.errors import SandboxError, ToolError
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
-from tests.e2e.sandbox.arena import SECRET, Arena, new_arena
+from tests.e2e.sandbox.arena import SECRET, Arena, new_arena, state_beside
 from tests.support.users import Unprivileged
 
 MANY = "for a in range(72):\n  for b in range(70): os.makedirs(f'zz/{a}/{b}')"
@@ -79,7 +79,12 @@ def test_a_directory_that_became_a_link_to_the_old_root_has_nothing_made_outside
     swapped = arena.workspace / "swapped"
     swapped.mkdir()
     (swapped / ".env").touch()
-    fence = Fence(policy_for("workspace-write", arena.workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", arena.workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(arena.workspace),
+    )
     plan = fence.plan(ProcessRequest(argv=("/bin/true",), cwd=arena.workspace, environment={}))
     # A command that runs in the same workspace at the same time can do this at any moment.
     swapped.rename(arena.workspace / "aside")

@@ -12,13 +12,14 @@ from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
 from skills_runtime.sandbox import protected_paths as module
 from skills_runtime.sandbox.policy import Promise
+from tests.e2e.sandbox.arena import state_beside
 
 BOTH: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets"))
 
 
 def plan(workspace: Path, line: str, accepted: frozenset[Promise] = frozenset()) -> SandboxPlan:
     policy = msgspec.structs.replace(policy_for("workspace-write", workspace, CAREFUL), accepted_gaps=accepted)
-    fence = Fence(policy, adapters_named("bubblewrap"), {})
+    fence = Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(workspace))
     return fence.plan(ProcessRequest(argv=("/bin/sh", "-ec", line), cwd=workspace, environment={}))
 
 
@@ -29,11 +30,27 @@ def run(workspace: Path, line: str) -> tuple[int | None, str]:
     return finished.exit_code, finished.stdout.text() + finished.stderr.text()
 
 
-def test_a_workspace_that_is_too_large_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
+def test_what_was_not_scanned_of_a_large_workspace_is_hidden_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_DIRECTORIES", 5)
     for name in "abc":
-        (tmp_path / name).mkdir()
-    with pytest.raises(SandboxError, match="was not looked through from") as caught:
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep/.env").write_text("secret")
+    evidence = plan(tmp_path, "true").evidence
+    assert {"protected_paths", "secrets"} <= set(evidence["promises"])
+    assert any("hold too much to scan and are hidden" in gap for gap in evidence["gaps"])
+    code, said = run(tmp_path, "echo new > file; cat file; cat */deep/.env 2> /dev/null || true")
+    assert (code, said) == (0, "new\n")
+
+
+def test_a_workspace_of_which_nothing_can_be_hidden_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
+    for number in range(60):
+        (tmp_path / str(number)).mkdir()
+    with pytest.raises(SandboxError, match="was not scanned") as caught:
         plan(tmp_path, "true")
     assert caught.value.details["missing"] == ["protected_paths", "secrets"]
     assert "name a smaller directory" in (caught.value.hint or "")
@@ -41,22 +58,30 @@ def test_a_workspace_that_is_too_large_is_refused_in_words(tmp_path: Path, monke
 
 def test_who_accepts_the_gaps_is_told_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
-    for name in "abc":
-        (tmp_path / name).mkdir()
+    for number in range(60):
+        (tmp_path / str(number)).mkdir()
     evidence = plan(tmp_path, "true", BOTH).evidence
     assert not BOTH & set(evidence["promises"])
-    assert any("was not looked through" in gap for gap in evidence["gaps"])
+    assert any("was not scanned" in gap for gap in evidence["gaps"])
 
 
-@pytest.mark.parametrize(
-    "place", ["node_modules", "other/.claude", "other/.git/objects", "other/.ssh", "a/b/c/d/e/f/g/h/i"]
-)
+@pytest.mark.parametrize("place", ["node_modules", "other/.ssh", "a/b/c/d/e/f/g/h/i"])
 def test_a_secret_stays_hidden_wherever_its_directory_is_moved(place: str, tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app/.env").write_text("secret")
     code, said = run(tmp_path, f"mkdir -p {place}; mv app {place}/app; cat {place}/app/.env; touch {place}/app/a")
     assert (code, said) == (0, "")
     assert run(tmp_path, f"cat {place}/app/.env") == (0, "")
+
+
+@pytest.mark.parametrize("place", ["other/.claude", "other/.git/objects"])
+def test_a_secret_that_is_carried_into_what_is_set_aside_goes_with_it(place: str, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/.env").write_text("secret")
+    code, said = run(tmp_path, f"mkdir -p {place}; mv app {place}/app; cat {place}/app/.env")
+    assert (code, said) == (0, "")
+    code, said = run(tmp_path, f"cat {place}/app/.env")
+    assert "secret" not in said
 
 
 def test_what_a_home_hides_cannot_be_carried_away(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, PtySession, execute
 from skills_runtime.sandbox import CAREFUL, Fence, Profile, adapters_named, policy_for
 from skills_runtime.sandbox.egress import Handover
+from tests.e2e.sandbox.arena import state_beside
 from tests.e2e.sandbox.attempt import snapshot
 
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
@@ -23,7 +24,9 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def plan(workspace: Path, *argv: str, terminal: bool = False, profile: Profile = "workspace-write") -> SandboxPlan:
-    fence = Fence(policy_for(profile, workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for(profile, workspace, CAREFUL), adapters_named("bubblewrap"), {}, state=state_beside(workspace)
+    )
     return fence.plan(ProcessRequest(argv=argv, cwd=workspace, terminal=terminal, environment={"PS1": "ready> "}))
 
 
@@ -87,17 +90,15 @@ async def test_a_terminal_cannot_be_typed_into_even_if_it_is_one_s_own(workspace
 
 
 async def test_commands_in_one_workspace_do_not_unprotect_each_other(workspace: Path) -> None:
-    long = asyncio.create_task(
-        run(workspace, "touch started; while ! test -e go; do sleep 0.02; done; mkdir .claude && touch .claude/x")
-    )
+    line = "touch started; while ! test -e go; do sleep 0.02; done; mkdir .claude && touch .claude/x"
+    long = asyncio.create_task(run(workspace, line))
     async with asyncio.timeout(20):
         while not (workspace / "started").exists():
             await asyncio.sleep(0.02)
         await asyncio.gather(*(run(workspace, "true") for _ in range(4)))
-        assert (workspace / ".claude").exists(), "a command that still runs needs it"
         (workspace / "go").touch()
         finished = await long
-    assert finished.exit_code != 0
+    assert [Path(one.path).name for one in finished.quarantined] == [".claude"]
     assert snapshot(workspace) == {"go": "", "started": ""}
 
 

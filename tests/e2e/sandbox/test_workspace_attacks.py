@@ -13,7 +13,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
-from tests.e2e.sandbox.arena import ORIGINAL, PYTHON, SECRET, Arena, new_arena
+from tests.e2e.sandbox.arena import ORIGINAL, PYTHON, SECRET, Arena, new_arena, state_beside
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
 GIT = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
@@ -27,7 +27,12 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 
 def _plan(workspace: Path, code: str, readable: tuple[Path, ...] = ()) -> SandboxPlan:
-    fence = Fence(policy_for("workspace-write", workspace, CAREFUL), adapters_named("bubblewrap"), {})
+    fence = Fence(
+        policy_for("workspace-write", workspace, CAREFUL),
+        adapters_named("bubblewrap"),
+        {},
+        state=state_beside(workspace),
+    )
     argv = (PYTHON, "-I", "-S", "-c", code)
     return fence.plan(ProcessRequest(argv=argv, cwd=workspace, environment={}, readable=readable))
 

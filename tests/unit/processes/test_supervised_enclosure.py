@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError, ValidationFailed
-from skills_runtime.ports import ControlGroup, Enclosure, Watch
+from skills_runtime.ports import ControlGroup, Enclosure, Quarantine, Watch
 from skills_runtime.processes import Limits, execute
 from skills_runtime.sandbox.machine import this_machine
 from skills_runtime.sandbox.supervision.control_groups import Groups
@@ -52,22 +52,55 @@ async def test_a_command_reads_from_a_descriptor_of_its_caller(command: Tagged) 
     assert finished.stdout.head == b"given"
 
 
-async def test_names_are_kept_free_only_while_the_command_runs(command: Tagged) -> None:
-    place = command.cwd.resolve()
-    enclosure = Enclosure(placeholders=(str(place / ".a"),), placeholder_directories=(str(place / ".c"),))
-    asked = msgspec.structs.replace(command.shell("ls -A"), enclosure=enclosure)
-    assert (await execute(asked, LIMITS)).stdout.text().split() == [".a", ".c"]
-    assert list(place.iterdir()) == []
+def _quarantine(place: Path) -> Quarantine:
+    workspace = place.resolve()
+    state = workspace.parent / f"{workspace.name}-state"
+    return Quarantine(
+        roots=(str(workspace),),
+        directory=str(state / "quarantine"),
+        records=str(state / "running"),
+        known=frozenset(),
+        identities=frozenset(),
+    )
 
 
-async def test_a_command_does_not_start_where_a_name_cannot_be_kept_free(command: Tagged) -> None:
-    place = command.cwd.resolve()
-    (place / ".a").symlink_to("/etc")
-    enclosure = Enclosure(placeholders=(str(place / ".a"),))
-    asked = msgspec.structs.replace(command.shell("touch ran"), enclosure=enclosure)
-    with pytest.raises(SandboxError, match="cannot be kept free"):
-        await execute(asked, LIMITS)
-    assert not (place / "ran").exists()
+async def test_what_programs_outside_would_obey_is_moved_aside_at_the_end(command: Tagged) -> None:
+    quarantine = _quarantine(command.cwd)
+    asked = msgspec.structs.replace(
+        command.shell("mkdir .vscode; touch kept"), enclosure=Enclosure(quarantine=quarantine)
+    )
+    finished = await execute(asked, LIMITS)
+    (moved,) = finished.quarantined
+    assert moved.path == str(command.cwd.resolve() / ".vscode")
+    assert Path(moved.moved_to).is_dir()
+    assert [path.name for path in command.cwd.iterdir()] == ["kept"]
+
+
+async def test_a_command_is_recorded_only_while_it_runs(command: Tagged) -> None:
+    quarantine = _quarantine(command.cwd)
+    asked = msgspec.structs.replace(
+        command.shell(f"ls {quarantine.records} | wc -l"), enclosure=Enclosure(quarantine=quarantine)
+    )
+    assert (await execute(asked, LIMITS)).stdout.text().split() == ["1"]
+    assert list(Path(quarantine.records).iterdir()) == []
+
+
+async def test_what_a_background_process_makes_last_is_moved_too(command: Tagged) -> None:
+    quarantine = _quarantine(command.cwd)
+    line = "(trap 'mkdir .vscode; exit' TERM; touch ready; sleep 60 & wait) & while ! test -e ready; do :; done"
+    asked = msgspec.structs.replace(command.shell(line), enclosure=Enclosure(quarantine=quarantine))
+    finished = await execute(asked, LIMITS)
+    assert [Path(moved.path).name for moved in finished.quarantined] == [".vscode"]
+    assert not (command.cwd / ".vscode").exists()
+
+
+async def test_a_command_that_was_never_started_leaves_no_record(command: Tagged) -> None:
+    quarantine = _quarantine(command.cwd)
+    group = ControlGroup(parent="/nowhere", home="/nowhere", settings=(("pids.max", "1"),))
+    enclosure = Enclosure(quarantine=quarantine, control_groups=(group,))
+    with pytest.raises(SandboxError):
+        await execute(msgspec.structs.replace(command("true"), enclosure=enclosure), LIMITS)
+    assert list(Path(quarantine.records).glob("*")) == []
 
 
 async def test_a_command_does_not_start_without_its_control_group(command: Tagged) -> None:

@@ -30,7 +30,8 @@ def told(place: Path, profile: Profile = "workspace-write", **others: Any) -> di
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     place = tmp_path / "workspace"
-    (place / ".claude").mkdir(parents=True)
+    for name in (".claude", ".git/hooks", ".skills_runtime_sdk"):
+        (place / name).mkdir(parents=True)
     (place / ".env").write_text("TOKEN=1")
     return place
 
@@ -47,17 +48,14 @@ def test_the_system_can_be_read(workspace: Path) -> None:
 
 def test_what_is_protected_and_what_is_hidden_is_named(workspace: Path) -> None:
     files = told(workspace)
-    assert files["protected"][0] == str(workspace / ".claude")
-    assert str(workspace / ".git") in files["protected"]
-    assert str(workspace / ".env") in files["hidden"]
-    assert str(workspace / ".skills_runtime_sdk") in files["hidden"]
-    assert set(files["protected"]).isdisjoint(files["hidden"])
+    assert files["protected"] == [str(workspace / name) for name in (".claude", ".git/hooks")]
+    assert files["hidden"] == [str(workspace / name) for name in (".env", ".skills_runtime_sdk")]
 
 
 def test_a_read_only_workspace_is_read_and_nothing_in_it_needs_protection(workspace: Path) -> None:
     files = told(workspace, "read-only")
     assert (files["writable"], files["readable"], files["protected"]) == ([], [str(workspace)], [])
-    assert files["hidden"] == [str(workspace / ".env")]
+    assert files["hidden"] == [str(workspace / name) for name in (".env", ".skills_runtime_sdk")]
 
 
 def test_the_directory_of_a_skill_and_what_was_granted_are_among_them(workspace: Path, tmp_path: Path) -> None:

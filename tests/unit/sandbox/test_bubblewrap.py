@@ -27,11 +27,10 @@ MACHINE = Machine(
 )
 ROOT = msgspec.structs.replace(MACHINE, user=0, kernel_secrets=("/proc/keys",), kernel_directories=("/proc/acpi",))
 FINDINGS = Findings(
-    read_only=(PLACE / ".git", PLACE / "deep/nested/.git"),
+    read_only=(PLACE / ".git/config", PLACE / ".git/hooks", PLACE / "deep/nested/.vscode"),
     hidden_files=(PLACE / ".env",),
     hidden_directories=(PLACE / ".skills_runtime_sdk",),
-    placeholders=(PLACE / ".claude", PLACE / "deep/nested/.vscode"),
-    pinned=(PLACE / "deep", PLACE / "deep/nested"),
+    pinned=(PLACE / ".git", PLACE / "deep", PLACE / "deep/nested"),
 )
 INNER = Inner(argv=("make", "test"), cwd=PLACE, environment={"PATH": "/usr/bin", "KEY": "value"})
 
@@ -57,7 +56,7 @@ def test_parents_are_pinned_before_what_is_protected_in_them() -> None:
     options = lines(wrapped(policy_for("workspace-write", PLACE))).splitlines()
     order = [options.index(f"--{kind} {path} {path}") for kind, path in (
         ("bind", PLACE), ("bind", PLACE / "deep"), ("bind", PLACE / "deep/nested"),
-        ("ro-bind", PLACE / "deep/nested/.git"), ("ro-bind-try", PLACE / "deep/nested/.vscode"),
+        ("ro-bind", PLACE / "deep/nested/.vscode"),
     )]  # fmt: skip
     assert order == sorted(order)
 
@@ -143,9 +142,23 @@ def test_the_service_manager_limits_where_there_are_no_control_groups() -> None:
     assert enclosed.enclosure.control_groups == ()
 
 
-def test_nothing_is_made_where_nothing_can_be_written() -> None:
-    enclosure = Bubblewrap().enclose(policy_for("read-only", PLACE), MACHINE, FINDINGS, INNER).enclosure
-    assert (enclosure.placeholders, enclosure.placeholder_directories) == ((), ())
+def test_only_secrets_are_covered_where_nothing_can_be_written() -> None:
+    options = lines(wrapped(policy_for("read-only", PLACE))).splitlines()
+    about_paths = [line for line in options if f" {PLACE}/" in line and "bind" in line]
+    assert [line.split()[-1] for line in about_paths] == [f"{PLACE}/.env"]
+
+
+def test_git_knows_the_user_by_name_and_address() -> None:
+    files = wrap(policy_for("workspace-write", PLACE), FINDINGS, MACHINE, INNER, b"filter").inputs
+    assert any(b'name = "agent"' in data for data in files)
+    hostile = msgspec.structs.replace(INNER, git_identity=('A"\n[core]\n\tpager = evil', "a@example.com"))
+    (config,) = [
+        data
+        for data in wrap(policy_for("workspace-write", PLACE), FINDINGS, MACHINE, hostile, b"").inputs
+        if data.startswith(b"[user]")
+    ]
+    assert b"\n[core]" not in config
+    assert b'email = "a@example.com"' in config
 
 
 def test_the_profile_for_macos_is_the_one_that_was_reviewed() -> None:

@@ -19,10 +19,9 @@ from tests.support import users
 WORKSPACE = Path("/project")
 POLICY = SandboxPolicy(profile="workspace-write", workspace=WORKSPACE, limits=CAREFUL)
 FINDINGS = Findings(
-    read_only=(WORKSPACE / ".git",),
+    read_only=(WORKSPACE / ".git/config", WORKSPACE / ".git/hooks", WORKSPACE / ".mcp.json"),
     hidden_files=(WORKSPACE / ".env",),
     hidden_directories=(WORKSPACE / ".skills_runtime_sdk",),
-    placeholders=(WORKSPACE / ".mcp.json",),
 )
 
 
@@ -145,7 +144,7 @@ def test_a_redirection_says_that_it_was_to_be_written(outside: Path) -> None:
     assert (denial.what, denial.grant) == ("write", Grant(writable=(f"{outside}/file",)))
 
 
-@pytest.mark.parametrize("name", [".git/index.lock", ".git/hooks/pre-commit", ".mcp.json"])
+@pytest.mark.parametrize("name", [".git/config", ".git/hooks/pre-commit", ".mcp.json"])
 def test_what_programs_outside_obey_gets_no_grant(name: str) -> None:
     (denial,) = judged(f"touch: cannot touch '{name}': Read-only file system")
     assert (denial.what, denial.target, denial.grant) == ("write", f"/project/{name}", None)

@@ -1,14 +1,16 @@
-"""The two adapters that come before a real fence: one lets nothing start, the other fences nothing in and says so."""
+"""From settings to the sandbox of a run: none that lets anything start, none at all, and whose code is protected."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, Sandbox
-from skills_runtime.sandbox import NoFence, Unfenced
+from skills_runtime.sandbox import Fence, NoFence, Unfenced, fence_for, runtime_code
 
 PLACE = Path("/project")
 
@@ -77,3 +79,38 @@ def test_the_evidence_says_that_there_is_no_fence(permissions: str) -> None:
 def test_isolation_that_cannot_be_given_is_refused() -> None:
     with pytest.raises(SandboxError, match="there is none"):
         Unfenced({}).plan(request(permissions="restricted"))
+
+
+def test_code_that_the_runtime_runs_is_found_in_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = tmp_path.resolve()
+    for name in ("environment/lib/packages", "src", "base", "elsewhere"):
+        (workspace / name).mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(workspace / "environment"))
+    monkeypatch.setattr(sys, "base_prefix", str(workspace / "base"))
+    more = [str(workspace / "environment/lib/packages"), str(workspace / "src"), "", str(workspace / "missing")]
+    monkeypatch.setattr(sys, "path", [*sys.path, *more])
+    assert runtime_code(workspace) == tuple(workspace / name for name in ("base", "environment", "src"))
+    assert runtime_code(workspace / "elsewhere") == ()
+
+
+def test_it_is_read_only_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = tmp_path.resolve()
+    (workspace / "src").mkdir()
+    (workspace / "settings.yaml").touch()
+    monkeypatch.syspath_prepend(str(workspace / "src"))
+    made = fence_for(SandboxSettings(), workspace=workspace, variables={}, protected=(workspace / "settings.yaml",))
+    assert isinstance(made, Fence)
+    _, enclosed = made.explain(ProcessRequest(argv=("/bin/true",), cwd=workspace))
+    words = " ".join(enclosed.options)
+    for name in ("src", "settings.yaml"):
+        assert f"--ro-bind {workspace}/{name} {workspace}/{name}" in words
+
+
+def test_the_user_s_own_setting_accepts_a_home(tmp_path: Path) -> None:
+    workspace, variables = tmp_path.resolve(), {"HOME": str(tmp_path)}
+    refusing = fence_for(SandboxSettings(), workspace=workspace, variables=variables)
+    with pytest.raises(SandboxError, match="is a home directory") as caught:
+        refusing.plan(ProcessRequest(argv=("/bin/true",), cwd=workspace))
+    assert "sandbox.allow_home" in caught.value.hint
+    accepting = fence_for(SandboxSettings(allow_home=True), workspace=workspace, variables=variables)
+    assert accepting.plan(ProcessRequest(argv=("/bin/true",), cwd=workspace)).evidence["active"] is True

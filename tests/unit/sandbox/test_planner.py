@@ -11,10 +11,20 @@ import pytest
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, Sandbox
-from skills_runtime.sandbox import Fence, NoFence, Unfenced, adapters_named, fence_for, own_directories, policy_for
+from skills_runtime.sandbox import (
+    Fence,
+    NoFence,
+    Unfenced,
+    adapters_named,
+    fence_for,
+    own_directories,
+    planner,
+    policy_for,
+)
 from skills_runtime.sandbox.adapter import fenced_environment
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import ControlGroups, Machine, places_of, this_machine
+from skills_runtime.sandbox.planner import check_workspace, git_identity, home_within
 from skills_runtime.sandbox.policy import BOUNDED
 
 BARE = Machine(architecture="x86_64", user=1001)
@@ -109,11 +119,72 @@ def test_where_there_is_no_adapter_nothing_starts(tmp_path: Path) -> None:
         Fence(policy_for("workspace-write", tmp_path), (), {}).plan(request(tmp_path))
 
 
-def test_a_link_at_a_protected_name_is_refused_unless_nothing_can_be_written(tmp_path: Path) -> None:
+def test_a_link_at_a_protected_name_is_told_of_unless_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".vscode").symlink_to("/etc")
-    with pytest.raises(SandboxError, match=r"`\.vscode` is a link"):
-        fence(tmp_path).plan(request(tmp_path))
-    assert fence(tmp_path, access="read").plan(request(tmp_path)).argv
+    told = f"protected_paths: `{tmp_path}/.vscode` is a link"
+    assert any(gap.startswith(told) for gap in fence(tmp_path).plan(request(tmp_path)).evidence["gaps"])
+    reading = fence(tmp_path, access="read").plan(request(tmp_path)).evidence
+    assert not any(gap.startswith(told) for gap in reading["gaps"])
+
+
+class TestHomes:
+    @pytest.fixture
+    def users(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A directory like `/home`, in which the user of these tests lives."""
+
+        class User:
+            pw_dir = str(tmp_path / "users/me")
+
+        monkeypatch.setattr(planner.pwd, "getpwuid", lambda _: User())
+        (tmp_path / "users/me/project").mkdir(parents=True)
+        return tmp_path / "users"
+
+    @pytest.mark.parametrize("name", ["me", ""])
+    def test_a_home_or_what_holds_one_is_no_workspace(self, name: str, users: Path) -> None:
+        with pytest.raises(SandboxError, match="home directory") as caught:
+            check_workspace(users / name, {})
+        assert caught.value.details == {"home": str(users / "me")}
+        check_workspace(users / name, {}, allow_home=True)
+
+    def test_a_project_in_a_home_is_one(self, users: Path) -> None:
+        check_workspace(users / "me/project", {})
+
+    def test_the_home_that_the_variables_name_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(tmp_path)
+        with pytest.raises(SandboxError, match="is a home directory"):
+            check_workspace(tmp_path, {"HOME": str(tmp_path / "link")})
+
+    @pytest.mark.parametrize("home", ["", ".", "relative", "/"])
+    def test_a_home_that_means_nothing_forbids_nothing(self, home: str, tmp_path: Path) -> None:
+        check_workspace(tmp_path, {"HOME": home})
+
+    def test_the_home_of_somebody_else_is_none(self) -> None:
+        assert home_within(Path("/home/somebody"), {}) == Path("/home/somebody")
+        assert home_within(Path("/home/somebody/project"), {}) is None
+
+    @pytest.mark.parametrize("place", ["/", "/usr", "/etc", "/home", "/var", "/proc/self", "/dev"])
+    def test_what_belongs_to_the_system_is_none_even_if_homes_are_accepted(self, place: str) -> None:
+        with pytest.raises(SandboxError, match="belongs to the system"):
+            check_workspace(Path(place), {}, allow_home=True)
+
+
+class TestGitIdentity:
+    def test_it_is_the_user_s_own(self, tmp_path: Path) -> None:
+        (tmp_path / ".gitconfig").write_text('[core]\n\tname = x\n[user]\n\tname = "A B"\n\temail = a@example.com\n')
+        assert git_identity({"HOME": str(tmp_path)}) == ("A B", "a@example.com")
+
+    def test_the_other_file_of_the_user_counts_less(self, tmp_path: Path) -> None:
+        (tmp_path / ".config/git").mkdir(parents=True)
+        (tmp_path / ".config/git/config").write_text("[user]\nname = first\nemail = first@example.com\n")
+        (tmp_path / ".gitconfig").write_text("[user]\nname = second\n")
+        assert git_identity({"HOME": str(tmp_path)}) == ("second", "first@example.com")
+
+    def test_variables_count_most(self, tmp_path: Path) -> None:
+        variables = {"HOME": str(tmp_path), "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e"}
+        assert git_identity(variables) == ("n", "e")
+
+    def test_without_one_it_is_the_agent(self, tmp_path: Path) -> None:
+        assert git_identity({"HOME": str(tmp_path)}) == git_identity({}) == ("agent", "agent@localhost")
 
 
 def test_variables_are_few_and_those_asked_for_come_last() -> None:
@@ -145,7 +216,7 @@ def test_the_runtime_s_own_keys_are_hidden_in_a_home(tmp_path: Path) -> None:
     variables = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / ".local/state")}
     assert [path for path in own_directories(tmp_path, variables) if path in (keys, *keys.parents)]
     assert own_directories(tmp_path / "project", variables) == ()
-    chosen = fence_for(SandboxSettings(), workspace=tmp_path, variables=variables)
+    chosen = fence_for(SandboxSettings(allow_home=True), workspace=tmp_path, variables=variables)
     assert isinstance(chosen, Fence)
     _, enclosed = chosen.explain(request(tmp_path))
     covered = {Path(target) for word, target in itertools.pairwise(enclosed.options) if word == "--tmpfs"}

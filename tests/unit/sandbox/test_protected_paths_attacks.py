@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from skills_runtime.protected_names import CREDENTIALS, HOME_SECRETS
 from skills_runtime.sandbox import protected_paths as directories
 from skills_runtime.sandbox import protected_paths as module
 from skills_runtime.sandbox.grants import SECRET_NAMES
 from skills_runtime.sandbox.policy import policy_for, unmet
-from skills_runtime.sandbox.protected_paths import CREDENTIALS, HOME_SECRETS, Findings, survey, survey_gaps
+from skills_runtime.sandbox.protected_paths import Findings, survey, survey_gaps
 from tests.support.users import Unprivileged
 from tests.unit.sandbox.test_protected_paths import found, make
 
@@ -49,9 +50,8 @@ def test_a_secret_is_found_wherever_it_was_carried(place: str, tmp_path: Path) -
 def test_a_secret_is_found_in_what_looks_like_a_repository(tmp_path: Path) -> None:
     make(tmp_path, *(f"fake/{name}" for name in BARE), "fake/src/.env")
     findings = survey(tmp_path)
-    assert found(tmp_path, findings.read_only) == {"fake"}
+    assert found(tmp_path, findings.read_only) == {"fake/config", "fake/hooks"}
     assert found(tmp_path, findings.hidden_files) == {"fake/src/.env"}
-    assert findings.pinned == ()  # nothing is moved in what is read-only
 
 
 def test_what_is_a_secret_by_its_place_keeps_it(tmp_path: Path) -> None:
@@ -72,32 +72,39 @@ def test_what_is_near_the_top_is_seen_before_any_heap_of_directories(
     monkeypatch.setattr(module, "MAX_DIRECTORIES", 40)
     findings = survey(tmp_path)
     assert found(tmp_path, findings.hidden_files) == {"code/app/.env"}
-    assert not findings.complete
+    assert findings.concealed
 
 
 def test_a_survey_takes_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a/", "b/")
     monkeypatch.setattr(module, "_CLOCK_EVERY", 1)
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert survey(tmp_path).unseen == (tmp_path,)
+    assert not survey(tmp_path).complete
 
 
 def test_what_was_not_seen_is_a_gap_that_nobody_has_accepted() -> None:
     policy = policy_for("workspace-write", Path("/project"))
-    gaps = survey_gaps(policy, Findings(complete=False, unseen=(Path("/project/big"),)))
+    gaps = survey_gaps(policy, Findings(complete=False))
     assert [gap.promise for gap in unmet(policy.required, frozenset(), gaps)] == ["protected_paths", "secrets"]
-    assert all("/project/big" in gap.text and "--accept-gap" in gap.fix for gap in gaps)
+    assert all("was not scanned" in gap.text and "name a smaller directory" in gap.fix for gap in gaps)
     reading = survey_gaps(policy_for("read-only", Path("/project")), Findings(complete=False))
     assert [gap.promise for gap in reading] == ["secrets"]
 
 
-def test_many_repositories_are_told_of_and_refuse_nothing(tmp_path: Path) -> None:
-    make(tmp_path, *(f"r{number}/.git/" for number in range(module.MAX_NESTED + 1)))
-    findings = survey(tmp_path)
-    policy = policy_for("workspace-write", tmp_path)
+@pytest.mark.parametrize(
+    ("findings", "promises"),
+    [
+        (Findings(concealed=(Path("/project/big"),)), ["secrets"]),
+        (Findings(too_deep=(Path("/project/long"),)), ["protected_paths", "secrets"]),
+        (Findings(links=(Path("/project/.git"),)), ["protected_paths"]),
+    ],
+)
+def test_what_was_skipped_is_named_and_refuses_nothing(findings: Findings, promises: list[str]) -> None:
+    policy = policy_for("workspace-write", Path("/project"))
     gaps = survey_gaps(policy, findings)
-    assert [(gap.promise, gap.partial) for gap in gaps] == [("protected_paths", True)]
-    assert len(findings.read_only) == module.MAX_NESTED + 1
+    assert [gap.promise for gap in gaps] == promises
+    assert all(gap.partial and "`/project/" in gap.text for gap in gaps)
+    assert list(unmet(policy.required, frozenset(), gaps)) == []
 
 
 def test_a_time_that_was_set_back_deceives_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,39 +124,26 @@ def test_a_secret_is_hidden_by_every_name_it_has(tmp_path: Path) -> None:
     assert found(tmp_path, survey(tmp_path).hidden_files) == {".env", "a/b/other", "node_modules/c/third"}
 
 
-def test_a_workspace_without_a_repository_cannot_become_one_by_itself(tmp_path: Path) -> None:
-    assert "HEAD" in found(tmp_path, survey(tmp_path).placeholders)
-    make(tmp_path, ".git/HEAD")
-    assert "HEAD" not in found(tmp_path, survey(tmp_path).placeholders)
-
-
-def test_a_file_of_that_name_stays_and_a_directory_keeps_its_place(tmp_path: Path) -> None:
-    make(tmp_path, "file/HEAD", "directory/HEAD/x", "link/")
-    (tmp_path / "link/HEAD").symlink_to("refs/heads/main")
-    assert found(tmp_path, survey(tmp_path / "file").read_only) == {"file/HEAD"}
-    assert found(tmp_path, survey(tmp_path / "directory").pinned) == {"directory/HEAD"}
-    assert found(tmp_path, survey(tmp_path / "link").links) == {"link/HEAD"}
+def test_a_workspace_that_becomes_a_repository_is_one_by_its_head(tmp_path: Path) -> None:
+    make(tmp_path, "HEAD", "objects/", "src/main.c")
+    assert survey(tmp_path).obeyed == ()
+    make(tmp_path, "refs/")
+    assert found(tmp_path, survey(tmp_path).obeyed) == {"HEAD"}
 
 
 def test_a_repository_as_workspace_keeps_what_git_obeys(tmp_path: Path) -> None:
     make(tmp_path, *BARE)
     findings = survey(tmp_path)
-    assert found(tmp_path, findings.read_only) == {"HEAD", "config", "hooks"}
-    assert {"config.worktree", "commondir"} <= found(tmp_path, findings.placeholders)
-
-
-def test_a_directory_with_the_mode_of_a_placeholder_is_none_if_it_holds_anything(tmp_path: Path) -> None:
-    make(tmp_path, ".git/HEAD")
-    (tmp_path / ".git").chmod(0o1755)
-    assert found(tmp_path, survey(tmp_path).read_only) == {".git"}
+    assert found(tmp_path, findings.read_only) == {"config", "hooks"}
+    assert found(tmp_path, findings.obeyed) == {"HEAD", "config", "hooks"}
 
 
 def test_in_a_home_everything_is_hidden_that_no_grant_opens(tmp_path: Path) -> None:
     make(tmp_path, ".bashrc", ".config/gh/hosts.yml", ".config/gh/.env", ".npmrc", "project/.npmrc")
     findings = survey(tmp_path)
     assert found(tmp_path, findings.hidden_files) == {".npmrc"}
-    assert found(tmp_path, findings.hidden_directories) == {".config/gh", ".skills_runtime_sdk"}
-    assert found(tmp_path, findings.pinned) == {".config"}
+    assert found(tmp_path, findings.hidden_directories) == {".config/gh"}
+    assert found(tmp_path, findings.pinned) == {".config", "project"}
 
 
 def test_elsewhere_a_setting_is_only_a_setting(tmp_path: Path) -> None:
