@@ -21,7 +21,7 @@ def main() -> None:
     with directory() as base:
         workspace = (base / "workspace").resolve()
         (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
-        fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
+        fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {}, state=base / "state")
         added, warm, planning = asyncio.run(_measured(fence, workspace))
     report(
         Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 15, "at most"),

@@ -31,7 +31,8 @@ def main() -> None:
 
 async def left_after(number: int, workspace: Path) -> Traces:
     """What there is more of after so many commands, once the launcher is let go."""
-    fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
+    state = workspace.with_name(f"{workspace.name}-state")
+    fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {}, state=state)
     await _run(fence, workspace)
     dismiss()
     before = _traces(workspace)

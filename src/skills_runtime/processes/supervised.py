@@ -233,7 +233,13 @@ class Supervised:
 
 async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
-    launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
     quarantine = start.command.enclosure.quarantine
     recorded = record(quarantine) if quarantine is not None else None
+    try:
+        launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
+    except BaseException:
+        if recorded is not None:
+            recorded.path.unlink(missing_ok=True)
+            release_lock(recorded.lock)
+        raise
     return Supervised(launcher, control, start=start, changed=changed, recorded=recorded)

@@ -33,7 +33,8 @@ RAISED = 2
 """A limit that was met is offered so many times as high."""
 
 _SENTENCE = re.compile(
-    r"(?P<read_only>read-only file ?system)|(?P<refused>permission denied|operation not permitted)"
+    r"(?P<read_only>read-only file ?system|device or resource busy)"
+    r"|(?P<refused>permission denied|operation not permitted)"
     r"|(?P<missing>no such file or directory|directory nonexistent)",
     re.IGNORECASE,
 )

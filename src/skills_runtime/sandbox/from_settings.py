@@ -92,11 +92,22 @@ def fence_for(  # noqa: PLR0913 - all by name
 def runtime_code(workspace: Path) -> tuple[Path, ...]:
     """Return the code that this very process runs, as far as it lies in the workspace: interpreter, packages, our own.
 
-    A command that could change it would have the runtime run it outside the sandbox.
+    A command that could change it would have the runtime run it outside the sandbox. Raises `SandboxError` where a link
+    in the workspace leads to it, for nothing protects a link.
     """
-    named = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
-    real = {Path(os.path.realpath(path)) for path in named if path}
-    return tuple(sorted(topmost(path for path in real if workspace in path.parents and path.exists())))
+    places = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
+    named = [Path(os.path.abspath(path)) for path in places if path]
+    real = {Path(os.path.realpath(path)) for path in named}
+    code = tuple(sorted(topmost(path for path in real if workspace in path.parents and path.exists())))
+    for path in named:
+        for place in (path, *path.parents):
+            is_safe = any(place.parent.is_relative_to(one) for one in code)
+            if workspace in place.parents and place.is_symlink() and not is_safe:
+                raise SandboxError(
+                    f"the runtime's own code is reached through the link `{place}` in the workspace",
+                    hint="put the directory in place of the link, or the environment outside the workspace",
+                )
+    return code
 
 
 def load_runtime_code(workspace: Path) -> None:

@@ -125,9 +125,15 @@ def _readable(text: str) -> str:
 def record(quarantine: Quarantine) -> Recorded:
     """Write down that a command is about to start."""
     directory = Path(quarantine.records)
-    make_directories(directory)
     path = directory / f"{os.urandom(8).hex()}.json"
-    lock = os.open(path, _RECORDING, PRIVATE_FILE)
+    try:
+        make_directories(directory)
+        lock = os.open(path, _RECORDING, PRIVATE_FILE)
+    except OSError as error:
+        raise SandboxError(
+            f"no command can be recorded in `{directory}`: {error.strerror}",
+            hint="set `XDG_STATE_HOME` to a directory that you can write",
+        ) from error
     try_lock(lock)
     write_all(lock, _encode(quarantine))
     return Recorded(path, lock)

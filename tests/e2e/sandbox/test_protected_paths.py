@@ -38,7 +38,7 @@ def test_what_was_not_scanned_of_a_large_workspace_is_hidden_and_named(
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / "deep/.env").write_text("secret")
     evidence = plan(tmp_path, "true").evidence
-    assert {"protected_paths", "secrets"} <= set(evidence["promises"])
+    assert "protected_paths" in evidence["promises"]
     assert any("hold too much to scan and are hidden" in gap for gap in evidence["gaps"])
     code, said = run(tmp_path, "echo new > file; cat file; cat */deep/.env 2> /dev/null || true")
     assert (code, said) == (0, "new\n")
