@@ -212,7 +212,11 @@ class Supervised:
         if recorded is None or quarantine is None:
             self.gone = True
             return
-        work = self._loop.run_in_executor(None, settle, quarantine, recorded)  # it scans a whole tree
+        try:
+            work = self._loop.run_in_executor(None, settle, quarantine, recorded)  # it scans a whole tree
+        except (ImportError, RuntimeError):  # no thread can be started
+            work = self._loop.create_future()
+            work.set_result(settle(quarantine, recorded))
         work.add_done_callback(self._settled)
 
     def _settled(self, work: "asyncio.Future[tuple[Quarantined, ...]]") -> None:

@@ -5,6 +5,7 @@ The options are pure, so that a plan can be printed, compared and tested. What i
 """
 
 import os
+import re
 import stat
 import subprocess  # noqa: TID251 - a probe runs a program
 import tempfile
@@ -17,6 +18,7 @@ import msgspec
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.protected_names import REPOSITORY
 from skills_runtime.sandbox.adapter import (
     HOME,
     SYSTEM_PATH,
@@ -65,14 +67,18 @@ FILES: Mapping[str, str] = {
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
     "/etc/gitconfig": "",
+    "/etc/gitattributes": "",
+    "/etc/gitexcludes": "",
 }
-"""Written anew, because those of the machine tell of its users and its network; the last names the user to git."""
+"""Written anew, because those of the machine tell of its users and its network; those of git are filled in later."""
 NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
 """The descriptors that bubblewrap reads: its options, the filter, and the files."""
 BINDS = ("--bind", "--ro-bind", "--ro-bind-try")
 IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
 """Options that mount what is nowhere outside, and after how many words they name the place."""
 Mount = tuple[str, str, str]
+_AS_COMMITTED = "git cat-file blob :%f"
+"""Gives what git already has of a file, instead of the empty one that covers it."""
 _NOT_IN_GIT_CONFIG = {ord(character): None for character in '"\\\n\r\0'}
 TIMEOUT_SECONDS = 10.0
 PROBED_NAMESPACES = ("pid", "net", "ipc", "uts", "mnt", "user")
@@ -198,7 +204,7 @@ def wrap(
 ) -> Wrapped:
     """Everything bubblewrap is told."""
     protection = protection_for(policy, findings)
-    files = {**FILES, "/etc/gitconfig": _git_config(*inner.git_identity)}
+    files = {**FILES, **_git_files(protection.hidden_files, *inner.git_identity)}
     empty = dict(
         zip(protection.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
     )
@@ -230,9 +236,26 @@ def wrap(
     return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
 
 
-def _git_config(name: str, email: str) -> str:
+def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
+    """Return the configuration of git: who commits, and that files which are hidden here are committed as they were."""
     name, email = (value.translate(_NOT_IN_GIT_CONFIG) for value in (name, email))
-    return f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
+    patterns: list[str] = []
+    for path in hidden:
+        top = next((place for place in path.parents if os.path.lexists(place / REPOSITORY)), path)
+        relative = re.sub(r'[\\*?\[\]"!# ]', r"\\\g<0>", str(path.relative_to(top)))
+        patterns += [f"/{relative}"] if top != path and relative.isprintable() else []
+    return {
+        "/etc/gitconfig": f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
+        "[core]\n\texcludesFile = /etc/gitexcludes\n"
+        f'[filter "hidden"]\n\tclean = "{_AS_COMMITTED}"\n',
+        "/etc/gitattributes": "".join(f"{_quoted(pattern)} filter=hidden\n" for pattern in patterns),
+        "/etc/gitexcludes": "".join(f"{pattern}\n" for pattern in patterns),
+    }
+
+
+def _quoted(pattern: str) -> str:
+    """Return a pattern as attributes of git take one with spaces."""
+    return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:

@@ -68,7 +68,7 @@ _OF_REPOSITORIES = {
     *("HEAD", "objects", "refs", "logs", "index", "description", "branches", "packed-refs", "shallow", "info", "hooks"),
     *("config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "FETCH_HEAD", "ORIG_HEAD"),
 }
-_RUN = {"events.jsonl", "run.json"}
+_RUN = {"events.jsonl", "run.json", "run.lock", "sandbox-manifest.json"}
 _NONE: frozenset[str] = frozenset()
 _CLOCK_EVERY = 512
 """Directories between two looks at the clock."""

@@ -23,7 +23,7 @@ from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import Quarantine, Quarantined
 from skills_runtime.protected_names import LOGIN_PATHS, START_UP
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.protected_paths import Findings, survey
+from skills_runtime.sandbox.protected_paths import RUNTIME_DIRECTORY, Findings, survey
 from skills_runtime.storage import (
     PRIVATE_DIRECTORY,
     PRIVATE_FILE,
@@ -184,9 +184,22 @@ def _new_paths(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -
         moved: set[Path] = set()
         many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
         for path in (*findings.obeyed, *many):  # sorted, so a directory comes before what is in it
-            if not _is_known(path, quarantine) and moved.isdisjoint(path.parents):
+            if not _is_known(path, quarantine) and moved.isdisjoint(path.parents) and not _is_in_use(path):
                 moved.add(path)
                 yield path
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether it is the directory of a runtime that works on a run there; it was begun while the command ran."""
+    for lock in path.glob("runs/*/run.lock") if path.name == RUNTIME_DIRECTORY else ():
+        with suppress(OSError):
+            descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if not try_lock(descriptor):
+                    return True
+            finally:
+                os.close(descriptor)
+    return False
 
 
 def _unchecked(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Quarantined]:

@@ -437,11 +437,17 @@ def tell_quarantined(result: ToolResult, found: Sequence[Quarantined], run_id: s
     report, data = quarantine_report(found), dict(result.data or {})
     evidence = data.get("sandbox", {})
     data["sandbox"] = {**evidence, "quarantined": [*evidence.get("quarantined", ()), *report]}
-    names = ", ".join(f"`{one['path']}`" for one in report)
-    note = (
-        f"[the sandbox: new files that programs outside obey were moved aside: {names}."
-        f" They are gone from the workspace unless the user accepts them with `skills-runtime runs accept {run_id}`.]"
+    moved = ", ".join(f"`{one['path']}`" for one in report if "problem" not in one)
+    failed = "; ".join(
+        f"`{one['path']}` could not be checked or moved: {one['problem']}" for one in report if "problem" in one
     )
+    told = [failed] if failed else []
+    if moved:
+        told.append(
+            f"new files that programs outside obey were moved aside: {moved}. They are gone from the workspace unless"
+            f" the user accepts them with `skills-runtime runs accept {run_id}`."
+        )
+    note = f"[the sandbox: {' '.join(told)}]"
     return msgspec.structs.replace(result, stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(), data=data)
 
 

@@ -4,7 +4,6 @@ Everything here is ours and harmless: marked files, a sleeping process, sockets 
 """
 
 import asyncio
-import concurrent.futures.thread  # noqa: F401 - loaded at first use, which an ordinary user may have no right to
 import ctypes
 import json
 import os
@@ -14,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.sandbox import CAREFUL, Fence, ResourceLimits, adapters_named, policy_for
 
 PYTHON = "/usr/bin/python3"
+LOADED = ThreadPoolExecutor
+"""Python loads it at first use, when an ordinary user may have no right to read it any more."""
 SECRET = "canary-secret-8c1f"
 ORIGINAL = "as it was\n"
 PRELUDE = '''

@@ -1,7 +1,6 @@
 """Lines of shell in the sandbox that every command gets, and git outside of it."""
 
 import asyncio
-import concurrent.futures.thread  # noqa: F401 - loaded at first use, which an ordinary user may have no right to
 import os
 import subprocess
 from collections.abc import Mapping

@@ -211,3 +211,17 @@ class TestWhatTheConfigurationNames:
         finished = run(workspace, f"mkdir -p $(dirname {name}); echo changed > {name}")
         assert moved(workspace, finished), said(finished)
         assert not (workspace / name).exists()
+
+
+def test_secrets_that_are_hidden_are_committed_as_they_were_or_not_at_all(workspace: Path) -> None:
+    (workspace / "a b").mkdir()
+    for name in ("a b/tracked [1].key", ".env.production"):
+        (workspace / name).write_text(f"secret of {name}\n")
+    git(workspace, "add", ".")
+    git(workspace, "commit", "-qm", "secrets")
+    for name in (".env", "a b/new one.key"):
+        (workspace / name).write_text("never committed\n")
+    finished = run(workspace, "echo more >> file.txt; git add -A; git commit -qam second; cat .env.production")
+    assert (finished.exit_code, finished.stdout.text()) == (0, ""), said(finished)
+    assert git(workspace, "show", "--format=", "--name-only", "HEAD").split() == ["file.txt"]
+    assert git(workspace, "status", "--porcelain").splitlines() == ["?? .env", '?? "a b/new one.key"']

@@ -5,14 +5,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from skills_runtime.ports import ProcessRequest
-from skills_runtime.processes import PtySession, execute
+from skills_runtime.processes import Finished, PtySession, execute
 from skills_runtime.sandbox.quarantine import accept
 from tests.e2e.sandbox.arena import state_beside
 from tests.e2e.sandbox.attempt import snapshot
@@ -102,7 +102,7 @@ def test_the_directory_of_the_configuration_keeps_its_place(workspace: Path) -> 
 
 
 @asynccontextmanager
-async def waiting(workspace: Path, before: str = "true") -> "AsyncIterator[asyncio.Task[object]]":
+async def waiting(workspace: Path, before: str = "true") -> "AsyncGenerator[asyncio.Task[Finished]]":
     """A command that has done something and waits until the end of the block."""
     (workspace / "ready").unlink(missing_ok=True)
     line = f"{before}; touch ready; while test -e ready; do sleep 0.02; done"
@@ -199,7 +199,8 @@ LOCKS = {
     "long paths": "n=$(printf 'a%.0s' $(seq 200)); for i in $(seq 25); do mkdir $n; cd $n; done; mkdir .git",
     "secrets": "mkdir d; for i in $(seq 3000); do : > .env.$i; : > d/.env.$i; done",
     "many directories": "for i in $(seq 60); do mkdir -p d$i/a/b/.git d$i/c/.vscode; done",
-    "runs": "mkdir -p r; for i in $(seq 70); do mkdir r/$i; touch r/$i/events.jsonl r/$i/run.json; done",
+    "runs": "mkdir -p r; for i in $(seq 70); do mkdir r/$i;"
+    " (cd r/$i; touch events.jsonl run.json run.lock sandbox-manifest.json); done",
     "a closed directory": "mkdir -p d/.git; chmod 0 d/.git d",
     "keys": "for i in $(seq 4000); do : > $i.key; done",
 }  # fmt: skip
@@ -241,7 +242,7 @@ class TestRuns:
         made = tmp_path.resolve() / "workspace"
         for place in ("runs/x", "elsewhere/y", ".skills_runtime_sdk/runs/z"):
             (made / place).mkdir(parents=True)
-            for name in ("events.jsonl", "run.json"):
+            for name in ("events.jsonl", "run.json", "run.lock", "sandbox-manifest.json"):
                 (made / place / name).write_text("hush")
         (made / ".skills_runtime_sdk/runs/y").symlink_to(made / "elsewhere/y")
         (made / "elsewhere/y/run.json").unlink()

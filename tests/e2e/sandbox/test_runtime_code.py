@@ -94,7 +94,7 @@ def test_no_tool_changes_it_either(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     workspace = tmp_path.resolve() / "project"
     for name in ("lib/package", ".skills_runtime_sdk/runs/r"):
         (workspace / name).mkdir(parents=True)
-    monkeypatch.syspath_prepend(str(workspace / "lib"))
+    monkeypatch.setattr(sys, "path", [str(workspace / "lib"), *sys.path])
     code = runtime_code(workspace)
     assert code == (workspace / "lib",)
     policy = shared_policy(workspace, workspace / ".skills_runtime_sdk/runs/r", code)

@@ -157,7 +157,7 @@ def test_git_knows_the_user_by_name_and_address() -> None:
         for data in wrap(policy_for("workspace-write", PLACE), FINDINGS, MACHINE, hostile, b"").inputs
         if data.startswith(b"[user]")
     ]
-    assert b"\n[core]" not in config
+    assert b"\n\tpager" not in config
     assert b'email = "a@example.com"' in config
 
 

@@ -97,7 +97,7 @@ def test_it_is_read_only_for_commands(tmp_path: Path, monkeypatch: pytest.Monkey
     workspace = tmp_path.resolve()
     (workspace / "src").mkdir()
     (workspace / "settings.yaml").touch()
-    monkeypatch.syspath_prepend(str(workspace / "src"))
+    monkeypatch.setattr(sys, "path", [str(workspace / "src"), *sys.path])
     made = fence_for(SandboxSettings(), workspace=workspace, variables={}, protected=(workspace / "settings.yaml",))
     assert isinstance(made, Fence)
     _, enclosed = made.explain(ProcessRequest(argv=("/bin/true",), cwd=workspace))

@@ -110,8 +110,11 @@ def test_what_only_shows_the_form_of_secrets_is_neither_hidden_nor_obeyed(name: 
     assert survey(tmp_path) == Findings()
 
 
+RUN = ("events.jsonl", "run.json", "run.lock", "sandbox-manifest.json")
+
+
 def test_a_directory_with_a_run_is_hidden(tmp_path: Path) -> None:
-    make(tmp_path, "runs/x/events.jsonl", "runs/x/run.json", "runs/x/.git/", "log/events.jsonl")
+    make(tmp_path, *(f"runs/x/{name}" for name in RUN), "runs/x/.git/", "log/events.jsonl")
     assert found(tmp_path, survey(tmp_path).hidden_directories) == {"runs/x"}
 
 

@@ -42,7 +42,7 @@ OF_THE_RUNTIME = (
     "artifact-manifest.json", "transcript.md", "archive", "executions",
 )  # fmt: skip
 """What of a run directory no tool of the run reads: its log, its state and its settings."""
-RUN_FILES = ("events.jsonl", "run.json")
+RUN_FILES = ("events.jsonl", "run.json", "run.lock", "sandbox-manifest.json")
 """What every run directory has."""
 SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755

@@ -166,6 +166,15 @@ PROTECTED = [
     ".git/modules/m/hooks/pre-commit",
     ".git/modules/m/config",
     ".git/config.worktree",
+    ".git/commondir",
+    ".git/worktrees/w/gitdir",
+    ".git/info/attributes",
+    ".hg/hgrc",
+    ".envrc",
+    ".devcontainer/devcontainer.json",
+    ".husky/pre-commit",
+    ".npmrc",
+    "project.code-workspace",
     ".agent/x",
     ".agents/skills/s/SKILL.md",
     ".claude/settings.json",
@@ -216,6 +225,30 @@ def test_secrets_are_not_read(name: str, shared: PathPolicy, isolated: PathPolic
     for policy in (shared, isolated):
         with pytest.raises(PolicyDenied, match="secrets"):
             check_read(policy, parse_path(policy, name))
+
+
+@pytest.mark.parametrize(
+    "name", ["id_rsa", "keys/server.key", "ca/private.pem", "credentials.json", ".envrc", "ID_RSA"]
+)
+def test_files_that_hold_keys_are_not_read(name: str, shared: PathPolicy) -> None:
+    with pytest.raises(PolicyDenied, match="secrets"):
+        check_read(shared, parse_path(shared, name))
+
+
+@pytest.mark.parametrize("name", ["id_rsa.pub", "monkey", "keyboard.py", "credentials.py"])
+def test_files_whose_names_only_sound_like_it_are_read(name: str, shared: PathPolicy) -> None:
+    check_read(shared, parse_path(shared, name))
+
+
+def test_code_that_the_runtime_runs_is_read_and_never_written(workspace_root: Path) -> None:
+    (workspace_root / ".skills_runtime_sdk/runs/r").mkdir(parents=True)
+    code = (workspace_root.resolve() / "environment", workspace_root.resolve() / "src/package", Path("/elsewhere"))
+    policy = shared_policy(workspace_root, workspace_root / ".skills_runtime_sdk/runs/r", code)
+    for name in ("environment/lib/x.py", "src/package/x.py", "SRC/Package/x.py"):
+        check_read(policy, parse_path(policy, name))
+        with pytest.raises(WriteRefused, match="code that the runtime itself runs"):
+            check_write(policy, parse_path(policy, name))
+    check_write(policy, parse_path(policy, "src/other/x.py"))
 
 
 @pytest.mark.parametrize("name", [".env.example", "sub/.env.sample", ".environment", "x.env", ".claude/settings.json"])
