@@ -63,10 +63,10 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.set_threshold(MANY_OBJECTS)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What takes long comes first, so that nobody is left with it at the end while the others have nothing to do."""
-    items.sort(key=lambda item: item.path)  # all workers need the same order
+    items.sort(key=lambda item: item.path)  # all workers need the same order, before anything is shuffled
     yield
     folders = [f"{Path(__file__).parent / one}/" for one in LONG]
     items.sort(key=lambda item: next((n for n, one in enumerate(folders) if str(item.path).startswith(one)), len(LONG)))

@@ -58,8 +58,8 @@ WIDER = """() => { const room = document.documentElement.clientWidth;
 
 MOST_TABS = 400
 AT_ONCE = 20
-ROUNDS = 2
-"""A page may begin with the focus in its middle; behind its end it begins anew."""
+ROUNDS = 4
+"""A page may begin with the focus in its middle, or lose it when it is drawn anew; behind its end it begins anew."""
 REACHABLE = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=tab]")]
   .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled
     && one.getBoundingClientRect().width > 1

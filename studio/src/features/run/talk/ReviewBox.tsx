@@ -35,7 +35,9 @@ export function ReviewBox({ runId }: { runId: string }) {
           icon={<EditIcon />}
           busy={review.isPending}
           disabled={!note.trim()}
-          onClick={() => review.mutate({ id: runId, decision: "revise", note })}
+          onClick={() =>
+            review.mutate({ id: runId, decision: "revise", note }, { onSuccess: () => setNote("") })
+          }
         >
           {words.reviewRevise}
         </Button>
