@@ -27,7 +27,7 @@ studio: setup built ## set up, build the web app if its sources changed, then st
 # Two things at a time: the web app needs no packages of Python, and checking types needs one core only.
 test: ## set up, then run everything: lint, types, layers, the web app, all tests
 	@$(MAKE) --no-print-directory --jobs=2 setup web
-	@$(MAKE) --no-print-directory --jobs=2 lint layers types tests
+	@$(MAKE) --no-print-directory --jobs=2 types lint layers tests
 
 test-thorough: setup built ## set up, then run the property tests with all their examples
 	$(call heading,property tests with all their examples)
