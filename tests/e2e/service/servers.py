@@ -65,9 +65,12 @@ def serving(
 ) -> Generator[Service]:
     """A service for as long as the block lasts; more variables may be set for it."""
     home.mkdir(parents=True, exist_ok=True)
+    user = home.with_name(f"{home.name}-user")  # a home is no workspace
+    user.mkdir(exist_ok=True)
     environment = {
         "PATH": os.environ["PATH"],
-        "HOME": str(home),
+        "HOME": str(user),
+        "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_STATE_HOME": str(home / "state"),
         "SKILLS_DIR": str(skills),
         "ARTIFACTS_DIR": str(home / "artifacts"),
