@@ -311,7 +311,7 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
 @app.command(
     "accept",
     cls=ExampleCommand,
-    epilog="runs accept demo-001\nruns accept demo-001 --list\nruns accept demo-001 ./new-project/.git",
+    epilog="runs accept demo-001 --list\nruns accept demo-001 ./new-project/.git",
 )
 def accept(
     *,
@@ -320,7 +320,7 @@ def accept(
     run: RunReference,
     paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all by default.")] = None,
 ) -> int:
-    """Put back new files that were set aside because other programs obey them, such as a repository."""
+    """Put back new files that were set aside after a command."""
     found = find_run(run, workspace_root)
     for path in found.quarantined() if listing else found.accept_quarantined(paths or ()):
         write_text(f"{shown_path(Path(path))}\n")

@@ -196,7 +196,7 @@ def sandbox_accept(
         list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all in this directory by default.")
     ] = None,
 ) -> int:
-    """Put back new files that `sandbox exec` set aside because other programs obey them."""
+    """Put back new files that `sandbox exec` has set aside."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
     from skills_runtime.sandbox import accept, items

@@ -353,6 +353,7 @@ class _Survey:
     def findings(self) -> Findings:
         """Return all of it, in an order that is always the same."""
         self._join_runs()
+        self._read_only -= self._hidden_files  # what covers those is read-only too
         hidden = self._hidden_directories
         for paths in (self._read_only, self._hidden_files, self._hidden_directories):
             paths -= {path for path in paths if not hidden.isdisjoint(self._between(path))}

@@ -100,7 +100,9 @@ def networked(place: Path, **egress: Any) -> Workshop:
     """A user's tree whose commands may reach something."""
     workshop = Workshop(place)
     settings = SandboxSettings.model_validate({"egress": egress, "os": {"mode": "bubblewrap"}})
-    workshop.sandbox = fence_for(settings, workspace=workshop.root, variables={})
+    workshop.sandbox = fence_for(
+        settings, workspace=workshop.root, variables={"XDG_STATE_HOME": f"{workshop.root}-state"}
+    )
     return workshop
 
 

@@ -20,7 +20,7 @@ async def served(tmp_path: Path, web: Web) -> AsyncIterator[Served]:
     (root / "visit.py").write_text(VISIT)
     settings = SandboxSettings.model_validate({"egress": {"allow": [f"127.0.0.2:{web.port}"], "unknown": "ask"}})
     with Place.of(root, create=True) as place:
-        server = Served(place, fence_for(settings, workspace=root, variables={}))
+        server = Served(place, fence_for(settings, workspace=root, variables={"XDG_STATE_HOME": f"{root}-state"}))
         yield await server.up()
         await server.down()
 

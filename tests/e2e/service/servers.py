@@ -67,6 +67,8 @@ def serving(
     home.mkdir(parents=True, exist_ok=True)
     user = home.with_name(f"{home.name}-user")  # a home is no workspace
     user.mkdir(exist_ok=True)
+    if not (user / ".agents").is_symlink():  # the skills of the workspace are the user's own
+        (user / ".agents").symlink_to(home / ".agents")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(user),
