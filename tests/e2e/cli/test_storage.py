@@ -40,5 +40,6 @@ def test_a_full_disk_stops_the_run_with_exit_code_23_and_corrupts_nothing(tmp_pa
     assert "Traceback" not in told
     assert (tmp_path / "out").read_text() == ""
     verdict = json.loads((tmp_path / "verdict").read_text())
-    assert (verdict["ok"], verdict["authentic"], verdict["findings"]) == (True, True, [])
+    wrong = [one for one in verdict["findings"] if one["severity"] != "note"]  # blobs that no event names yet
+    assert (verdict["ok"], verdict["authentic"], wrong) == (True, True, [])
     assert json.loads((tmp_path / "shown").read_text())["status"] == "running"
