@@ -78,4 +78,5 @@ def test_skills_are_told_once_and_permit_the_same_wherever_a_run_was_killed(
     for request in model.requests:
         assert not order_problem(request.messages)
         assert str(request.messages).count(BODY) <= 1
-    assert verify_run(paths.root, log_ports().keys).findings == []
+    findings = verify_run(paths.root, log_ports().keys).findings
+    assert [one for one in findings if one.severity != "note"] == []  # a kill may leave a blob that no event names
