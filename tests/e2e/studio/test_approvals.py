@@ -32,6 +32,7 @@ LONG = "echo " + "a-very-long-word-without-any-space-" * 12
 def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     home = tmp_path_factory.mktemp("approvals")
     home.joinpath(".env").write_text("TOKEN=1\n")
+    home.joinpath(".mcp.json").write_text("{}")
     with scripted(home, mode="ask") as running:
         yield running
 
@@ -408,7 +409,7 @@ def test_the_card_tells_what_the_fence_lets_be_read_and_written(studio: Open, se
         expect(card.get_by_text("./.env", exact=True)).to_have_count(0)
         card.get_by_role("button", name=re.compile("protected · .* hidden")).click()
         expect(card.get_by_text("./.env", exact=True)).to_be_visible()
-        expect(card.get_by_text("./.git", exact=True)).to_be_visible()
+        expect(card.get_by_text("./.mcp.json", exact=True)).to_be_visible()
         expect(card.get_by_text("/usr", exact=True)).to_be_visible()
         keep_screenshot(page, "approval-fence")
 
