@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.ports import FileAccess, Grant, SandboxPlan
 from skills_runtime.tools.processes import Work, claim_kind
 
-ROOT = Path("/work/project")
+ROOT = Path("/project")
 FENCED = SandboxPlan(
     argv=("true",),
     cwd=ROOT,
