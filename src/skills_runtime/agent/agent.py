@@ -215,15 +215,15 @@ class Agent:
         """Like `run_stream_async`, for callers without an event loop."""
         return iterate_sync(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
 
-    def create(self, request: RunRequest, *, told: "Sequence[MissingVariable]" = (), working: bool = False) -> Run:
+    def create(self, request: RunRequest, *, variables: "Sequence[MissingVariable]" = (), working: bool = False) -> Run:
         """Create the directory of a new run with all it starts from; `pending`, or `working` from its first moment.
 
         `told` are the variables that a person was asked for.
         """
-        return self._create(request, self._set_up_run(), told, working=working)
+        return self._create(request, self._set_up_run(), variables, working=working)
 
     def _create(
-        self, request: RunRequest, setup: _RunSetup, told: "Sequence[MissingVariable]", *, working: bool
+        self, request: RunRequest, setup: _RunSetup, variables: "Sequence[MissingVariable]", *, working: bool
     ) -> Run:
         schema = self._resolved.settings.run.output_schema
         if schema is not None:
@@ -237,7 +237,7 @@ class Agent:
             request,
             config_text=self._config_text,
             system_prompt=inputs.system_prompt,
-            beginning=(*variable_events(told, self._resolved), *inputs.events, *((RUNNING,) if working else ())),
+            beginning=(*variable_events(variables, self._resolved), *inputs.events, *((RUNNING,) if working else ())),
             blobs=inputs.blobs,
         )
         run = create_run(spec, self._log_ports)
@@ -321,8 +321,8 @@ class Agent:
             if root.exists():
                 return open_run(root, self._log_ports)
         setup = self._set_up_run()
-        told = await self._ask_for_variables(request.prompt, setup.options)
-        return self._create(request, setup, told, working=True)
+        variables = await self._ask_for_variables(request.prompt, setup.options)
+        return self._create(request, setup, variables, working=True)
 
     async def _ask_for_variables(self, task: str, options: AgentOptions) -> "Sequence[MissingVariable]":
         """Ask for what skills need and nobody has set; the values are kept in memory only."""

@@ -179,14 +179,14 @@ class Coordinator:
 
     def run_with_child(self, task: str, child_task: str, *, child: int = 1) -> RunResult:
         """Let a child work first, and the parent go on from what it found."""
-        found = self.run_child_task(child_task, child=child)
-        history = [{"role": "user", "content": child_task}, {"role": "assistant", "content": found.summary}]
+        result = self.run_child_task(child_task, child=child)
+        history = [{"role": "user", "content": child_task}, {"role": "assistant", "content": result.summary}]
         return self._agents[0].run(task, initial_history=history)
 
     async def run_children_concurrent(self, tasks: Sequence[str]) -> list[ChildResult]:
         """Let the other agents work on these tasks at the same time, in turn when there are more tasks than agents."""
-        others = self._agents[1:] or self._agents
-        work = [others[number % len(others)].run_async(task) for number, task in enumerate(tasks)]
+        agents = self._agents[1:] or self._agents
+        work = [agents[number % len(agents)].run_async(task) for number, task in enumerate(tasks)]
         return [_child_result(result) for result in await asyncio.gather(*work)]
 
 

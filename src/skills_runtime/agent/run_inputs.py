@@ -91,8 +91,8 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     for one, text in zip(split.here, texts, strict=True):
         event = as_first(SkillPermissions(resolved)(one.skill, one.event), one.skill, options.first_skills)
         injected.append(msgspec.structs.replace(event, text_blob=_digest(text)))
-    offered, marks = _with_marks(parts.events, library, options)
-    events = (*loaded, *offered, *parts.skipped, *split.skipped, *injected, *attached, *split.called)
+    payloads, marks = _with_marks(parts.events, library, options)
+    events = (*loaded, *payloads, *parts.skipped, *split.skipped, *injected, *attached, *split.called)
     return RunInputs(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *marks))
 
 
@@ -117,15 +117,15 @@ def assemble_prompt(
 
 
 def _with_marks(
-    told: "Sequence[Payload]", library: "Library", options: AgentOptions
+    payloads: "Sequence[Payload]", library: "Library", options: AgentOptions
 ) -> tuple[list[Payload], list[bytes]]:
     """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
-    if not any(isinstance(event, SkillCatalogOffered) for event in told):
-        return list(told), []
+    if not any(isinstance(event, SkillCatalogOffered) for event in payloads):
+        return list(payloads), []
     marks = only_first(marks_of(library).data, options.first_skills)
     return [
         msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
-        for event in told
+        for event in payloads
     ], [marks]
 
 
@@ -221,8 +221,10 @@ def run_spec(
     home = runs_root(resolved.workspace_root) / run_id
     root = path.resolve() if path else home
     required = tuple(
-        Deliverable(path=one.path, media_type=one.media_type or "", description=one.description or "")
-        for one in settings.deliverables.required
+        Deliverable(
+            path=deliverable.path, media_type=deliverable.media_type or "", description=deliverable.description or ""
+        )
+        for deliverable in settings.deliverables.required
     )
     return RunSpec(
         run_id=run_id,

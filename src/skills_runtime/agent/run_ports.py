@@ -44,9 +44,9 @@ def secrets_in(resolved: "Resolved") -> Secrets:
     """Return what must not be shown of the environment that the settings name, and of that of the process."""
     from skills_runtime.safety.redaction import SecretRegistry, secrets_of
 
-    known = resolved.environment
-    values = {**known.stored, **known.dotenv.values, **known.process}
-    return SecretRegistry(secrets_of(values, (resolved.settings.llm.api_key_env, *known.stored)))
+    environment = resolved.environment
+    values = {**environment.stored, **environment.dotenv.values, **environment.process}
+    return SecretRegistry(secrets_of(values, (resolved.settings.llm.api_key_env, *environment.stored)))
 
 
 def agent_ports(
@@ -126,15 +126,15 @@ def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: Workspa
 
 def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], Files]:
     """Return what opens the files of a run when a call first touches some, and only then."""
-    workspace, opened = resolved.workspace_root, list[Files]()
+    workspace, fileses = resolved.workspace_root, list[Files]()
 
     def files() -> Files:
-        if not opened:
+        if not fileses:
             from skills_runtime.sandbox import runtime_code  # loads all about sandboxes
 
             delete, code = resolved.settings.sandbox.delete, runtime_code(workspace)
-            opened.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
-        return opened[0]
+            fileses.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
+        return fileses[0]
 
     if mode == "shared" and os.path.samefile(run.paths.root, workspace):  # noqa: PTH121 - done for every run
         files()  # says why that cannot be, before anything has happened

@@ -112,15 +112,15 @@ def list_approvals(
     with open_service(ConfigOptions(workspace_root)) as service:
         requests = open_requests(service)
     if as_json:
-        for asked in requests:
-            write_json(_document(asked), pretty=False)
+        for request in requests:
+            write_json(_document(request), pretty=False)
         return 0
     hints, program = talk(no_color=no_color), context.obj.name
     if not requests:
         hints.print(Text("nothing waits for an approval"))
         return 0
     console, now = answers(no_color=no_color), SystemClock().now()
-    lines = [_cells(asked, now, is_cut=console.is_terminal) for asked in requests]
+    lines = [_cells(approval, now, is_cut=console.is_terminal) for approval in requests]
     narrow = ("id", "tool", "call")
     console.print(list_table(console, lines, _COLUMNS, narrow=narrow, elastic="call", least=12))
     decided = sum(asked.decided is not None for asked in requests)
@@ -179,16 +179,16 @@ def show_approval(
 ) -> int:
     """Show everything about a call that waits for an approval."""
     with open_service(ConfigOptions(workspace_root)) as service:
-        asked = find_request(service, approval)
-    command = CommandFor(context.obj.name, short_id(asked.run_id))
+        request = find_request(service, approval)
+    command = CommandFor(context.obj.name, short_id(request.run_id))
     commands = {"go on": command("runs resume")}
-    if asked.decided is None:
-        commands = {label: line for label, line in decision_commands(asked.id, command).items() if label != "look"}
+    if request.decided is None:
+        commands = {label: line for label, line in decision_commands(request.id, command).items() if label != "look"}
     if as_json:
-        write_json(_document(asked) | {"request": asked.request(), "commands": commands})
+        write_json(_document(request) | {"request": request.request(), "commands": commands})
         return 0
     console = answers(no_color=no_color)
-    for line in _page(asked, commands):
+    for line in _page(request, commands):
         console.print(line)
     return 0
 
@@ -242,7 +242,7 @@ def approve(
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.engine import ApprovalAnswer, rule_for
 
-    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:
         raise Misuse("`--session`, `--rule` and `--edit` grant different things; give one of them")
     answer = ApprovalAnswer(
@@ -252,7 +252,7 @@ def approve(
         arguments=read_arguments(read_text(edit, option="--edit")) if edit is not None else None,
         rule=rule,
     )
-    with open_service(given) as service:
+    with open_service(options) as service:
         asked = look_up(service, approval, context.obj.name)
         if rule is not None:
             granted = rule_for(asked.request(), rule)
@@ -261,7 +261,7 @@ def approve(
             console.print(Text.assemble(("the rule ", "bold"), text))
             console.print(rule_paragraph(granted, indent=2))
         message = service.decide(asked, answer)
-    return go_on(asked, message, given, view, context.obj, resume=not no_resume)
+    return go_on(asked, message, options, view, context.obj, resume=not no_resume)
 
 
 @app.command(
@@ -284,14 +284,14 @@ def deny(
     """Refuse a call that waits for an approval, and go on with its run, or end it."""
     from skills_runtime.engine import ApprovalAnswer  # slow, and help needs none of it
 
-    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     answer = ApprovalAnswer(
         decision="abort" if abort else "denied", decided_by=login_name(), note=checked_text(reason, "--reason")
     )
-    with open_service(given) as service:
+    with open_service(options) as service:
         asked = look_up(service, approval, context.obj.name)
         message = service.decide(asked, answer)
-    return go_on(asked, message, given, view, context.obj, resume=not no_resume)
+    return go_on(asked, message, options, view, context.obj, resume=not no_resume)
 
 
 def open_requests(service: "RunService") -> "list[OpenApproval]":
@@ -302,8 +302,8 @@ def open_requests(service: "RunService") -> "list[OpenApproval]":
 
 def find_request(service: "RunService", text: str) -> "OpenApproval":
     """The request whose id is this or begins so, or the only one of the run that is named so."""
-    everything = open_requests(service)
-    near = [asked for asked in everything if text and asked.id.startswith((text, f"{APPROVAL}{text}"))]
+    approvals = open_requests(service)
+    near = [approval for approval in approvals if text and approval.id.startswith((text, f"{APPROVAL}{text}"))]
     exact = [asked for asked in near if text in (asked.id, asked.id.removeprefix(APPROVAL))]
     if len(near) == 1 or len(exact) == 1:
         return (exact or near)[0]
@@ -326,12 +326,12 @@ def find_request(service: "RunService", text: str) -> "OpenApproval":
 
 def look_up(service: "RunService", reference: str, program: str) -> "OpenApproval":
     """The request that is to be decided; one that is decided already is refused."""
-    asked = find_request(service, reference)
-    if asked.decided is not None:
-        resume = CommandFor(program, short_id(asked.run_id))("runs resume")
-        by, decision = str(asked.decided.get("decided_by") or ""), str(asked.decided.get("decision"))
-        raise _already_decided(asked, decision, by, hint=f"`{resume}` goes on with it")
-    return asked
+    approval = find_request(service, reference)
+    if approval.decided is not None:
+        resume = CommandFor(program, short_id(approval.run_id))("runs resume")
+        by, decision = str(approval.decided.get("decided_by") or ""), str(approval.decided.get("decision"))
+        raise _already_decided(approval, decision, by, hint=f"`{resume}` goes on with it")
+    return approval
 
 
 def _already_decided(asked: "OpenApproval", decision: str, by: str, hint: str = "") -> ApprovalStale:
@@ -383,9 +383,13 @@ def _is_taken_in(asked: "OpenApproval", message: InboxMessage) -> bool:
         if not view.state.open or asked.id not in view.pending.approvals.open:
             # A decision at the terminal of the run may have been faster.
             for event in run.events(from_seq=asked.pending.seq):
-                made = event.payload
-                if isinstance(made, ApprovalDecided) and made.approval_id == asked.id and made.message_id != message.id:
-                    raise _already_decided(asked, made.decision, made.decided_by)
+                payload = event.payload
+                if (
+                    isinstance(payload, ApprovalDecided)
+                    and payload.approval_id == asked.id
+                    and payload.message_id != message.id
+                ):
+                    raise _already_decided(asked, payload.decision, payload.decided_by)
             return True
         if time.monotonic() > deadline:
             return False

@@ -90,10 +90,10 @@ def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("setting", "value", "source", "note"):
         table.add_column(name, overflow="fold")
-    for one in origins:
-        key, value = Text(readable_line(one.key), style="bold"), Text(readable_line(one.value))
-        source = Text(readable_line(one.source.removesuffix(f"#{one.key}")), style="dim")
-        note = Text(readable_line(one.note), style="cyan")
+    for origin in origins:
+        key, value = Text(readable_line(origin.key), style="bold"), Text(readable_line(origin.value))
+        source = Text(readable_line(origin.source.removesuffix(f"#{origin.key}")), style="dim")
+        note = Text(readable_line(origin.note), style="cyan")
         if console.width >= _WIDE:
             table.add_row(key, value, source, note)
             continue

@@ -572,14 +572,14 @@ async def _work(start: Start, resolved: Resolved, given: ConfigOptions, make_vie
 
 async def _until_left(service: RunService, run_id: str, interruption: Interruption, showing: "Showing") -> None:
     """Return when the run has ended, waits, or was stopped by a signal."""
-    left = asyncio.create_task(service.wait(run_id))
+    task = asyncio.create_task(service.wait(run_id))
     stop = asyncio.create_task(interruption.wait())
-    await asyncio.wait({left, stop}, return_when=asyncio.FIRST_COMPLETED)
-    if not left.done():
+    await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
         with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
             showing.stopping()
         await service.stop(run_id)
-        await left
+        await task
     stop.cancel()
 
 

@@ -211,8 +211,8 @@ def plural(number: int, noun: str) -> str:
 
 def between(start: str | None, end: str | None) -> float | None:
     """Milliseconds between two timestamps of a log."""
-    begun, ended = _parsed(start), _parsed(end)
-    return (ended - begun).total_seconds() * 1000 if begun and ended else None
+    time, ended = _parsed(start), _parsed(end)
+    return (ended - time).total_seconds() * 1000 if time and ended else None
 
 
 def local_time(timestamp: str | None, *, form: str = "%Y-%m-%d %H:%M") -> str:

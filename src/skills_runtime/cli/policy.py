@@ -66,9 +66,9 @@ def policy_check(
     """Say whether a run may execute a command, and which rule says so."""
     from skills_runtime.engine import explain_command  # slow, and help needs none of it
 
-    given = ConfigOptions(workspace_root, config, assignments)
+    options = ConfigOptions(workspace_root, config, assignments)
     words = [checked_text(word, "CMD") for word in command]
-    resolved = resolve_settings(given, program=context.obj.name)
+    resolved = resolve_settings(options, program=context.obj.name)
     preview = explain_command(resolved, tool, words[0] if len(words) == 1 else words)
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
@@ -98,7 +98,7 @@ def policy_explain(
     from skills_runtime.engine import explain_call
     from skills_runtime.safety import PlannedCall
 
-    given = ConfigOptions(workspace_root, config, assignments)
+    options = ConfigOptions(workspace_root, config, assignments)
     text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))
     try:
         planned = msgspec.json.decode(text, type=PlannedCall)
@@ -106,7 +106,7 @@ def policy_explain(
         raise ValidationFailed(
             f"`{call}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
         ) from None
-    resolved = resolve_settings(given, program=context.obj.name)
+    resolved = resolve_settings(options, program=context.obj.name)
     preview = asyncio.run(explain_call(resolved, planned))
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 

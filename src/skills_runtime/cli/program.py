@@ -259,8 +259,8 @@ def interrupts(leave: Callable[[], None] = lambda: None) -> Generator[Interrupti
         loop.call_soon_threadsafe(interruption.came.set)
 
     outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    heard = [number for number in SIGNALS if number != signal.SIGHUP or not outlives]
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    signalses = [number for number in SIGNALS if number != signal.SIGHUP or not outlives]
+    before = {number: signal.signal(number, interrupt) for number in signalses}
     try:
         yield interruption
     finally:

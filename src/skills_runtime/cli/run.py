@@ -140,7 +140,7 @@ def run(
     from skills_runtime.cli.terminal import people_here, somebody_is_there
     from skills_runtime.engine import RunRequest, rule_file_of
 
-    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
     if is_talk and (run_id or task_id or sandbox or image):
         raise Misuse("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
@@ -161,12 +161,12 @@ def run(
         "run": {key: value for key, value in run_settings.items() if value is not None},
     }
     program = "kgent" if sandbox else context.obj.name
-    resolved = resolve_settings(given, program=program, chosen=chosen)
+    resolved = resolve_settings(options, program=program, chosen=chosen)
     _confirm_model(resolved)
     people = people_here(view, approvals, rule_file=rule_file_of(resolved))
     if task is None:
-        return converse(session_id or "", resolved, given, view, context.obj, people)
-    return create_run(request, resolved, given, view, context.obj, people).exit_code
+        return converse(session_id or "", resolved, options, view, context.obj, people)
+    return create_run(request, resolved, options, view, context.obj, people).exit_code
 
 
 def _confirm_model(resolved: "Resolved") -> None:

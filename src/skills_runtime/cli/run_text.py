@@ -122,7 +122,7 @@ def _delta(data: Data) -> str:
         return f"thinking  {count(len(data.get('text', '')))} characters"
     calls: Sequence[Data] = data.get("tool_calls") or ()
     if calls:
-        return ", ".join(f"writing {one.get('name')}  {one.get('arguments_chars', 0)} characters" for one in calls)
+        return ", ".join(f"writing {call.get('name')}  {call.get('arguments_chars', 0)} characters" for call in calls)
     return str(data.get("text", ""))
 
 
@@ -355,14 +355,17 @@ def waits_of(
         case RunStatus.WAITING_FOR_USER | RunStatus.RUNNING:
             several, whole = len(pending.questions) > 1, asked or {}
             waits = [
-                *(_question(one, command, whole.get(one.call_id), named=several) for one in pending.questions.values()),
+                *(
+                    _question(question, command, whole.get(question.call_id), named=several)
+                    for question in pending.questions.values()
+                ),
             ]
-            for one in pending.approvals.open.values():
-                what = f"an approval of {one.summary or one.tool}"
-                if pending.approvals.decision_on(one.approval_id) is not None:
+            for approval in pending.approvals.open.values():
+                what = f"an approval of {approval.summary or approval.tool}"
+                if pending.approvals.decision_on(approval.approval_id) is not None:
                     waits.append(Wait(what=f"{what}, which is decided", commands=resume))
                 else:
-                    waits.append(Wait(what=what, commands=decision_commands(one.approval_id, command)))
+                    waits.append(Wait(what=what, commands=decision_commands(approval.approval_id, command)))
             if state.waiting_kind == "stopped":
                 waits.append(Wait(what="somebody who goes on with it: it was stopped", commands=resume))
             if state.waiting_kind == "budget_exceeded":

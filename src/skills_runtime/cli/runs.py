@@ -353,10 +353,10 @@ def export(
     if html is not None:
         page = checked_path(html, option="--html")
         found.write_page(page, lang)
-        written = [page]
+        paths = [page]
     else:
-        written = found.export(optional_path(output, option="--output"), with_blobs=with_blobs)
-    for path in written:
+        paths = found.export(optional_path(output, option="--output"), with_blobs=with_blobs)
+    for path in paths:
         write_text(f"{shown_path(path)}\n")
     return 0
 
@@ -427,8 +427,8 @@ def ledger_rebuild(
 
     with open_service(ConfigOptions(workspace_root)) as service:
         index = service.ledger.index
-        named = [checked_path(root, option="ROOT") for root in roots]
-        report = refresh(index, named or workspace_roots(index, service.workspace.workspace_root), service.ports)
+        paths = [checked_path(root, option="ROOT") for root in roots]
+        report = refresh(index, paths or workspace_roots(index, service.workspace.workspace_root), service.ports)
         known = len(index.places())
     problems = run_problems(report.problems)
     sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")
@@ -447,7 +447,7 @@ def run_problems(problems: "Iterable[Problem]") -> "list[Problem]":
             return True
         return bool(names & {"events.jsonl", "run.json"})
 
-    return [one for one in problems if is_run(one.path)]
+    return [problem for problem in problems if is_run(problem.path)]
 
 
 # One run on a page
@@ -508,7 +508,7 @@ def _page_document(page: Page) -> dict[str, Any]:
         "path": str(page.root),
         "waiting": waiting if state.open else None,
         "metrics": page.metrics.summary(),
-        "notices": [skill_note(one) for one in page.skills if is_skill_notice(one)],
+        "notices": [skill_note(skill) for skill in page.skills if is_skill_notice(skill)],
     }
 
 
@@ -518,7 +518,7 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
     title = Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ")
     console.print(title.append_text(signed(state.status, state.waiting_kind)))
     console.print(labelled(_facts(page), indent=2, width=_LABEL))
-    notes = {readable_line(skill_note(one)): "yellow" if is_skill_notice(one) else "" for one in page.skills}
+    notes = {readable_line(skill_note(skill)): "yellow" if is_skill_notice(skill) else "" for skill in page.skills}
     produced = page.view.files.produced
     files = sorted({*produced, *state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
     sizes = {

@@ -207,8 +207,8 @@ def resume(
     """Go on with a run that was stopped, killed, or is waiting."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
-    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
-    return resume_run(run, given, view, context.obj, approvals=approvals, adopt=adopt).exit_code
+    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    return resume_run(run, options, view, context.obj, approvals=approvals, adopt=adopt).exit_code
 
 
 @app.command(
@@ -237,7 +237,7 @@ def fork(
     from skills_runtime.cli.live import fork_run
     from skills_runtime.engine import RunRequest
 
-    given, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
         prompt=prompt or "",
         sandbox_path=optional_path(sandbox, option="--sandbox"),
@@ -245,7 +245,7 @@ def fork(
         fork_of=run,
         fork_at=at,
     )
-    return fork_run(run, request, given, view, context.obj, approvals=approvals).exit_code
+    return fork_run(run, request, options, view, context.obj, approvals=approvals).exit_code
 
 
 @app.command("replay", cls=ExampleCommand, epilog="runs replay demo-001\nruns replay demo-001 --set run.max_steps=5")
@@ -260,12 +260,16 @@ def replay(
     import asyncio  # slow, and help needs none of it
 
     with open_service(ConfigOptions(workspace_root, config, assignments)) as service:
-        found = asyncio.run(service.replay(run))
-    if found is None:
+        divergence = asyncio.run(service.replay(run))
+    if divergence is None:
         write_text("no divergence\n")
     else:
-        write_text(f"move {found.number} differs\n- {found.recorded or 'the end'}\n+ {found.replayed or 'the end'}\n")
-    return 0 if found is None else 1
+        write_text(
+            f"move {divergence.number} differs\n"
+            f"- {divergence.recorded or 'the end'}\n"
+            f"+ {divergence.replayed or 'the end'}\n"
+        )
+    return 0 if divergence is None else 1
 
 
 @app.command(

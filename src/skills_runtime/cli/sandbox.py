@@ -253,14 +253,14 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
         profile = "workspace-net"
     if not options.workspace.strip() or "\0" in options.workspace:
         raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
-    given = Path(os.path.abspath(options.workspace))
-    policy = policy_for(profile, given.resolve(), None if profile == "build" else CAREFUL)
+    path = Path(os.path.abspath(options.workspace))
+    policy = policy_for(profile, path.resolve(), None if profile == "build" else CAREFUL)
     # What the runtime keeps for this user can lie only in a directory that holds a whole home.
     holds_home = policy.workspace in (home := Path.home().resolve(), *home.parents)
     policy = msgspec.structs.replace(
         policy,
         limits=msgspec.structs.replace(policy.limits, **_limits(asked)),
-        aliases=(given,) if given != policy.workspace else (),
+        aliases=(path,) if path != policy.workspace else (),
         hidden=own_directories(policy.workspace, process_environ()) if holds_home else (),
         protected=runtime_code(policy.workspace),
         accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
@@ -356,11 +356,13 @@ def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -
     """Write what works on a machine, what is missing, and how to change that."""
     from skills_runtime.sandbox import PROMISES  # slow, and help needs none of it
 
-    for one in capabilities:
-        state = "works" if one.works else "does not work"
-        sys.stdout.write(f"{one.adapter}: {state}{f' ({one.version})' if one.version else ''}\n")
-        if not one.works:
-            sys.stdout.write(f"  problem: {readable_line(one.problem)}\n  fix: {readable_line(one.fix)}\n")
+    for capability in capabilities:
+        state = "works" if capability.works else "does not work"
+        sys.stdout.write(f"{capability.adapter}: {state}{f' ({capability.version})' if capability.version else ''}\n")
+        if not capability.works:
+            sys.stdout.write(
+                f"  problem: {readable_line(capability.problem)}\n  fix: {readable_line(capability.fix)}\n"
+            )
     if not any(one.works for one in capabilities):
         return
     broken = {gap.promise for gap in gaps}

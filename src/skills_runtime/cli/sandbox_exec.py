@@ -113,7 +113,7 @@ class Visits:
         """The evidence of the fence, with the decisions."""
         if self._account is None:
             return evidence
-        decisions = [msgspec.to_builtins(one) for one in self._decisions]
+        decisions = [msgspec.to_builtins(decision) for decision in self._decisions]
         return {**evidence, "network": {**self._account.summary(), "decisions": decisions}}
 
     def _hear(self, record: EgressRecord) -> None:
@@ -157,9 +157,9 @@ async def _pass_through(
 def _feed(write_end: int) -> None:
     try:
         while piece := _retried(0, select.POLLIN, lambda: os.read(0, PIECE)):
-            rest = memoryview(piece)
-            while rest:
-                rest = rest[os.write(write_end, rest) :]
+            data = memoryview(piece)
+            while data:
+                data = data[os.write(write_end, data) :]
     except OSError:  # the command reads no more, or there is nothing to read from
         return
     finally:
@@ -296,10 +296,10 @@ def evidence_file(path: str | None) -> Generator[EvidenceFile | None]:
 
 def _refuse_unwritable(path: Path, directory: int) -> None:
     try:
-        found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+        info = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
-        found = None
-    if found is not None and not stat.S_ISREG(found.st_mode):
+        info = None
+    if info is not None and not stat.S_ISREG(info.st_mode):
         raise ValidationFailed(f"`{path}` is no ordinary file, so evidence is not written to it", hint="name another")
     if not os.access(path.parent, os.W_OK):
         raise AccessRefused(f"no file can be made beside `{path}`", hint="check who may write there")

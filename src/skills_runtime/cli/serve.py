@@ -200,7 +200,7 @@ def _serve_until_stopped(
         sys.stderr.write(f"note: {notice}\n")
 
     def announce(server: "Announced", listeners: "Sequence[Listener]") -> None:
-        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{one.text}' for one in listeners)}"]
+        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
         link = server.link_to(page)
         if listeners[0].is_loopback:
             lines.append(f"Open {link}")
@@ -251,15 +251,15 @@ def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved")
 
 def _set_up_logs(*, access: bool) -> None:
     """Our own lines as they are; those of the server with their level."""
-    lines, rest = logging.StreamHandler(sys.stderr), logging.StreamHandler(sys.stderr)
+    lines, handler = logging.StreamHandler(sys.stderr), logging.StreamHandler(sys.stderr)
     lines.setFormatter(logging.Formatter("%(message)s"))
-    rest.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     for name, level in (("access", logging.INFO if access else logging.CRITICAL), ("retention", logging.INFO)):
         log = logging.getLogger(f"skills_runtime.service.{name}")
         log.addHandler(lines)
         log.setLevel(level)
         log.propagate = False
-    logging.getLogger("uvicorn").addHandler(rest)
+    logging.getLogger("uvicorn").addHandler(handler)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 

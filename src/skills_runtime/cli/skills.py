@@ -85,16 +85,22 @@ def skills_validate(
             _show_diagnostics(report.diagnostics)
         if len(reports) > 1:
             print(f"{plural(len(reports), 'skill')}: {valid} valid, {len(reports) - valid} not")
-    codes = {one.code for report in reports for one in report.diagnostics if one.severity == "error"}
+    codes = {
+        diagnostic.code for report in reports for diagnostic in report.diagnostics if diagnostic.severity == "error"
+    }
     return EXIT_CODES["not_found" if "path_missing" in codes else "validation"] if codes else 0
 
 
 def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
-    for one in diagnostics:
-        path = one.file + (f":{one.line}" if one.line else "") + (f":{one.column}" if one.line and one.column else "")
-        print(f"  {one.severity:7} {path}  {readable_line(one.message)} [{one.code}]")
-        if one.hint and one.severity != "info":
-            print(f"          hint: {readable_line(one.hint)}")
+    for diagnostic in diagnostics:
+        path = (
+            diagnostic.file
+            + (f":{diagnostic.line}" if diagnostic.line else "")
+            + (f":{diagnostic.column}" if diagnostic.line and diagnostic.column else "")
+        )
+        print(f"  {diagnostic.severity:7} {path}  {readable_line(diagnostic.message)} [{diagnostic.code}]")
+        if diagnostic.hint and diagnostic.severity != "info":
+            print(f"          hint: {readable_line(diagnostic.hint)}")
 
 
 @app.command(
@@ -117,9 +123,9 @@ def skills_show(
     """Show what a skill says of itself, what it brings and what is odd about it."""
     from skills_runtime.skills import describe, find_at_path, find_by_name  # slow, and help needs none of it
 
-    given = ConfigOptions(workspace_root, config, assignments)
+    options = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
-    found = find_at_path(text) or find_by_name(text, resolve_settings(given, program=context.obj.name))
+    found = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
     if as_json:
         write_json(describe(found))
     else:

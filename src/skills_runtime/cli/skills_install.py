@@ -230,7 +230,7 @@ def skills_verify(
     skills = _skills(workspace_root).verify(scope)
     _write_compared(skills, as_json=as_json)
     wrong = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
-    if not any(each.status in wrong for each in skills):
+    if not any(skill.status in wrong for skill in skills):
         return 0
     if not as_json:
         sys.stderr.write(f"hint: {_HINT}\n")
@@ -367,15 +367,15 @@ def _write_compared(skills: "Sequence[Installed]", *, as_json: bool) -> None:
     if as_json:
         rows = [
             {
-                "name": each.name,
-                "status": each.status,
-                "directory": str(each.directory),
-                "consented": each.consented,
-                "computedHash": each.computed_hash,
-                "source": each.entry.source if each.entry else None,
-                "commit": each.entry.commit if each.entry else None,
+                "name": skill.name,
+                "status": skill.status,
+                "directory": str(skill.directory),
+                "consented": skill.consented,
+                "computedHash": skill.computed_hash,
+                "source": skill.entry.source if skill.entry else None,
+                "commit": skill.entry.commit if skill.entry else None,
             }
-            for each in skills
+            for skill in skills
         ]
         write_json({"skills": rows})
         return

@@ -113,21 +113,21 @@ def skills_eval(
     )
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     backend, model = backend_for(resolved), model_name(resolved)
-    place = open_eval_directory(suite, optional_path(out, option="--out"), Path.cwd(), model)
-    skills = TrialSkills(place.skill, resolved.environment.process, place.others)
+    directory = open_eval_directory(suite, optional_path(out, option="--out"), Path.cwd(), model)
+    skills = TrialSkills(directory.skill, resolved.environment.process, directory.others)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
-    evaluation = Evaluation(suite, place, AgentTrials(resolved, backend), skills, plan)
+    evaluation = Evaluation(suite, directory, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run_trials(evaluation, backend, quiet=quiet))
     if trials is None:
-        print(f"stopped; the same command goes on in {shown_path(place.root)}", file=sys.stderr)
+        print(f"stopped; the same command goes on in {shown_path(directory.root)}", file=sys.stderr)
         return exit_code_of(signal)
     report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
-    save_report(place, report)
+    save_report(directory, report)
     if as_json:
         write_json(report)
     else:
         _show_report(report)
-        print(f"everything is in {shown_path(place.root)}")
+        print(f"everything is in {shown_path(directory.root)}")
     return 1 if report.errors else 0
 
 
@@ -222,12 +222,12 @@ def _show_triggers(triggers: "TriggerReport") -> None:
 
 def _show_compared(compared: "ChoiceComparison") -> None:
     """What else is called there; little is to be said where nothing was tried without the skill."""
-    there, gone = compared.with_skill, compared.without_skill
-    if gone is None:
+    there, choices = compared.with_skill, compared.without_skill
+    if choices is None:
         if there.others.hits:
             print(f"    another skill: {_rate(there.others)}")
         return
-    print(f"    another skill: {_rate(there.others)} with it, {_rate(gone.others)} without it")
+    print(f"    another skill: {_rate(there.others)} with it, {_rate(choices.others)} without it")
     print(f"    difference for other skills: {_difference(compared.others)}")
     print(f"    difference for any skill: {_difference(compared.any_skill)}")
 
@@ -381,7 +381,7 @@ def _document(execution: "Execution") -> dict[str, Any]:
         "code": error.code if error else None,
         "exitCode": execution.exit_code,
         "durationMs": execution.duration_ms,
-        "artifacts": [f"{execution.id}/{one.path}" for one in execution.artifacts],
+        "artifacts": [f"{execution.id}/{artifact.path}" for artifact in execution.artifacts],
         "refused": [{"path": one.path, "reason": one.reason} for one in execution.record.refused],
         "stderr": execution.stderr,
     }

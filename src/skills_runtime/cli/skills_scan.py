@@ -67,9 +67,9 @@ def skills_preflight(
     no_dotenv: NoDotenv = False,
 ) -> int:
     """Judge the settings of skills alone; nothing is searched."""
-    given = ConfigOptions(workspace_root, config, assignments)
-    resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=context.obj.name)
-    errors = sum(one.severity == "error" for one in issues)
+    options = ConfigOptions(workspace_root, config, assignments)
+    resolved, issues = _judge_settings(options, no_dotenv=no_dotenv, program=context.obj.name)
+    errors = sum(issue.severity == "error" for issue in issues)
     whole = str(Path(workspace_root or ".").expanduser().absolute())
     answer = {
         "issues": issues,
@@ -121,12 +121,12 @@ def skills_scan(
         return _scan_for_harm(paths or [], as_json=as_json, sarif=sarif)
     if paths or sarif:
         raise Misuse("a PATH and `--sarif` need `--security`")
-    given = ConfigOptions(workspace_root, config, assignments)
-    report = _scan(given, no_dotenv=no_dotenv, program=context.obj.name)
+    options = ConfigOptions(workspace_root, config, assignments)
+    report = _scan(options, no_dotenv=no_dotenv, program=context.obj.name)
     _write_escaped(report, pretty=pretty)
     if report.errors:
         return SKILLS_WRONG
-    return WARNED if any(one.severity == "warning" for one in report.warnings) else CLEAN
+    return WARNED if any(warning.severity == "warning" for warning in report.warnings) else CLEAN
 
 
 def _write_escaped(value: Any, *, pretty: bool) -> None:
@@ -204,8 +204,8 @@ def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
         yield _issue(next((code for kind, code in codes if isinstance(error, kind)), "CLI_OVERLAY_LOAD_FAILED"), error)
         return
     for message in problems:
-        named = _KEY.search(message)
-        key = named["key"] if named else ""
+        match = _KEY.search(message)
+        key = match["key"] if match else ""
         code = next((code for pattern, code in _CODES if pattern.match(key)), "CLI_CONFIG_INVALID")
         hint = error.hint if message == error.message else ""
         yield Issue(code=code, severity="error", message=message, hint=hint, details={"path": key})
@@ -227,7 +227,7 @@ def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport
 
     scan_id = RandomIds().new("scan")
     resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=program)
-    if resolved is None or any(one.severity == "error" for one in issues):
+    if resolved is None or any(issue.severity == "error" for issue in issues):
         return build_scan_report(scan_id, (), issues, spaces=0, sources=0)
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
@@ -269,7 +269,7 @@ def _scan_for_harm(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
         else:
             raise NotFound(f"there is no directory `{path}`", hint="name the directory of a skill, or one of skills")
     scanned = [ScannedSkill(str(directory), scan_directory(directory)) for directory in directories]
-    verdicts = {each.report.verdict for each in scanned}
+    verdicts = {skill.report.verdict for skill in scanned}
     worst = next((verdict for verdict in reversed(_VERDICTS) if verdict in verdicts), "clean")
     if sarif:
         write_json(_sarif_document(scanned))
@@ -294,7 +294,7 @@ def _show_security(scanned: Sequence[ScannedSkill]) -> None:
         for skipped in report.skipped:
             print(f"  not read: {readable_line(skipped.file)}: {readable_line(skipped.reason)}")
     if len(scanned) > 1:
-        counts = [f"{sum(each.report.verdict == verdict for each in scanned)} {verdict}" for verdict in _VERDICTS]
+        counts = [f"{sum(skill.report.verdict == verdict for skill in scanned)} {verdict}" for verdict in _VERDICTS]
         print(f"{plural(len(scanned), 'skill')}: {', '.join(counts)}")
 
 
@@ -302,7 +302,7 @@ def _sarif_document(scanned: Sequence[ScannedSkill]) -> dict[str, Any]:
     """The scan in the form that code hosts show beside the code."""
     from skills_runtime.skills.scan import SCAN_RULES  # slow, and help needs none of it
 
-    results = [_sarif_result(each, finding) for each in scanned for finding in each.report.findings]
+    results = [_sarif_result(skill, finding) for skill in scanned for finding in skill.report.findings]
     rules = [
         {
             "id": code,

@@ -61,16 +61,16 @@ class AgentFactory:
     def _build(self, resolved: Resolved) -> Agent:
         backend = self._model(resolved)
         prices_of(resolved)
-        told = self._interaction
+        interaction = self._interaction
         options = AgentOptions(
             tools=builtin_tools(),
             backend=backend,
-            approver=told.approver,
-            human=told.human,
-            remembered=told.remembered,
+            approver=interaction.approver,
+            human=interaction.human,
+            remembered=interaction.remembered,
             inbox=self._inbox,
-            hooks=told.hooks,
-            depth=told.depth,
+            hooks=interaction.hooks,
+            depth=interaction.depth,
         )
         agent = Agent.from_resolved(resolved, options)
         self._built.add(agent)

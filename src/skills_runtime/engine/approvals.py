@@ -158,7 +158,7 @@ def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] |
 def without_repeats(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
     """Each request once: what a sub-agent asks is asked by the run that began it, as soon as that waits for it."""
     approvals = list(approvals)
-    asking = {(one.run_id, one.id) for one in approvals}
+    asking = {(approval.run_id, approval.id) for approval in approvals}
     return [one for one in approvals if one.parent is None or (one.parent, one.id) not in asking]
 
 

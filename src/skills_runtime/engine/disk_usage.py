@@ -60,7 +60,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 def measured(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
     """Count what is kept for a workspace; links are not followed."""
     budget = Budget()  # of all together: each part begins with what the ones before have left
-    runs = [(name, _room(place, budget)) for name, place in _runs(workspace, budget)]
+    runs = [(name, _room(path, budget)) for name, path in _runs(workspace, budget)]
     largest = sorted(runs, key=lambda one: one[1].bytes, reverse=True)[:LARGEST]
     used = Room(
         bytes=sum(room.bytes for _, room in runs),
@@ -82,11 +82,11 @@ def measured(workspace: Path, executions: Path, state: Path, caches: Path) -> St
 
 def _runs(workspace: Path, budget: Budget) -> Iterator[tuple[str, Path]]:
     """The runs of a workspace; one that lives elsewhere is reached by its link."""
-    here = runs_root(workspace)
-    for name in _names(here):
+    path = runs_root(workspace)
+    for name in _names(path):
         if not budget.spend():
             return
-        if is_legal_id(name) and (place := _place(here / name)) is not None:
+        if is_legal_id(name) and (place := _place(path / name)) is not None:
             yield name, place
 
 

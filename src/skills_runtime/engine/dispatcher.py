@@ -131,10 +131,10 @@ class InlineDispatcher:
         async with self._locks.hold(run_id):
             if run_id in self._work:
                 return  # before it is left its inbox is looked into, under the same lock
-            opened = await self._open(run_id)
+            run = await self._open(run_id)
             self._host.started(run_id)
             work = self._work[run_id] = _Work(Control())
-            work.task = asyncio.create_task(self._attend(run_id, opened, work), name=f"run {run_id}")
+            work.task = asyncio.create_task(self._attend(run_id, run, work), name=f"run {run_id}")
         if self._ledger is not None and (self._watcher is None or self._watcher.done()):
             self._watcher = asyncio.create_task(self._watch(), name="inbox")
         await asyncio.sleep(0)
@@ -183,18 +183,18 @@ class InlineDispatcher:
         if timer := self._timers.pop(run_id, None):
             timer.cancel()
 
-    async def _attend(self, run_id: str, opened: OpenedRun, work: _Work) -> None:
+    async def _attend(self, run_id: str, run: OpenedRun, work: _Work) -> None:
         """Work on a run until it ends or waits, and again when it was sent what it waits for meanwhile."""
         error: SkillsRuntimeError | None = None
         try:
             while True:
-                error = await self._execute(opened, work)
+                error = await self._execute(run, work)
                 async with self._locks.hold(run_id):
                     over = error is not None or work.control.stopping or self._draining
                     if over or not await asyncio.to_thread(self._host.should_continue, run_id):
                         self._leave(run_id, error)
                         return
-                    opened = await self._open(run_id)
+                    run = await self._open(run_id)
         except SkillsRuntimeError as failed:
             error = failed
         except OSError as failed:
@@ -226,18 +226,18 @@ class InlineDispatcher:
         finally:
             run.close()
 
-    async def _in_slot(self, opened: OpenedRun, control: Control) -> RunResult:
+    async def _in_slot(self, run: OpenedRun, control: Control) -> RunResult:
         async with self._slots:
-            return await opened.agent.execute(opened.run, control=control)
+            return await run.agent.execute(run.run, control=control)
 
     async def _open(self, run_id: str) -> OpenedRun:
-        opened = await asyncio.to_thread(self._host.open, run_id)
+        run = await asyncio.to_thread(self._host.open, run_id)
         try:
-            await self._follow(opened)
+            await self._follow(run)
         except BaseException:
-            opened.run.close()
+            run.run.close()
             raise
-        return opened
+        return run
 
     async def _follow(self, opened: OpenedRun) -> None:
         """Keep the row of a run in step; the index never knows more than the disk."""
@@ -271,7 +271,7 @@ class InlineDispatcher:
             await asyncio.sleep(WATCH_SECONDS)
 
     def _obey(self, run_id: str) -> None:
-        if self._ledger is not None and any(one.kind == "cancel" for one in self._ledger.inbox.pending(run_id)):
+        if self._ledger is not None and any(message.kind == "cancel" for message in self._ledger.inbox.pending(run_id)):
             self._work[run_id].cancel()
 
 

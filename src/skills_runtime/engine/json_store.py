@@ -100,13 +100,13 @@ class IdempotencyKeys:
     def __init__(self, directory: Path) -> None:
         self._records = JsonStore(directory, KeyedRun)
 
-    def claim(self, caller: str, key: str, wanted: KeyedRun) -> KeyedRun:
+    def claim(self, caller: str, key: str, run: KeyedRun) -> KeyedRun:
         """Let a key stand for a run; returns the one it stands for already if there is one."""
         name = _name(caller, key)
-        known = None if self._records.add(name, wanted) else self._records.get(name)
+        known = None if self._records.add(name, run) else self._records.get(name)
         if known is None:
-            return wanted
-        if known.request != wanted.request:
+            return run
+        if known.request != run.request:
             raise RequestConflict(
                 "the idempotency key was used for another request", hint="use a new key for a new request"
             )
@@ -119,8 +119,8 @@ class IdempotencyKeys:
     def release(self, caller: str, key: str, run_id: str) -> None:
         """Free a key whose run never came to be."""
         name = _name(caller, key)
-        known = self._records.get(name)
-        if known is not None and known.run_id == run_id:
+        run = self._records.get(name)
+        if run is not None and run.run_id == run_id:
             self._records.drop(name)
 
 

@@ -79,4 +79,4 @@ def _rules(
     wanted = build_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
     request = approval_request_of(wanted, approval_id="", run_id="", call_id="", expires_at="")
     rules, no_rule = rule_previews(request, user_rule_file(resolved))
-    return [one for one in rules if one["scope"] != "run"], no_rule
+    return [rule for rule in rules if rule["scope"] != "run"], no_rule

@@ -124,9 +124,9 @@ class RecordedRun:
         """Render it as one HTML page that needs nothing else, piece by piece."""
         return page_of(self.paths, language)
 
-    def write_page(self, place: Path, language: Literal["en", "zh"] = "en") -> None:
+    def write_page(self, path: Path, language: Literal["en", "zh"] = "en") -> None:
         """Write that page into a file."""
-        write_page(self.paths, place, language)
+        write_page(self.paths, path, language)
 
     def export(self, output: Path | None = None, *, with_blobs: bool = False) -> Sequence[Path]:
         """Write its checksums and provenance, and an archive if wanted; returns what was written, the archive last."""

@@ -139,10 +139,10 @@ class RecordedPerson:
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
         """The recorded answer; what nobody has answered goes no further."""
-        given = self._answers.get(call_id)
-        if given is None:
+        response = self._answers.get(call_id)
+        if response is None:
             raise Parked(call_id)
-        return given.answers.get(question.id, given.answer)
+        return response.answers.get(question.id, response.answer)
 
 
 class RecordedInbox:
@@ -194,7 +194,7 @@ class RecordedInbox:
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
         """Hand a message out only once."""
-        self._messages = [(then, one) for then, one in self._messages if one.id != message_id]
+        self._messages = [(then, message) for then, message in self._messages if message.id != message_id]
 
 
 def _how_far(talk: Conversation) -> tuple[int, ...]:
@@ -352,7 +352,7 @@ def _blobs_of(payload: Payload) -> list[str]:
         case SkillInjected(text_blob=str(digest)):
             return [digest]
         case ImagesAttached(images=images):
-            return [one["blob"] for one in images if "blob" in one]
+            return [image["blob"] for image in images if "blob" in image]
         case _:
             return []
 

@@ -89,24 +89,24 @@ class RunControl:
     ) -> InboxMessage:
         """Decide on a call that waits for it; only the first decision on a request counts."""
         view = self._open(paths)
-        asked = _approval(view, approval_id)
-        if approval_key not in (None, asked.approval_key):
-            raise ApprovalStale(f"`{asked.approval_id}` is not about what you saw any more")
-        if late := explain_late_decision(asked, self._ports.clock.now()):
+        approval = _approval(view, approval_id)
+        if approval_key not in (None, approval.approval_key):
+            raise ApprovalStale(f"`{approval.approval_id}` is not about what you saw any more")
+        if late := explain_late_decision(approval, self._ports.clock.now()):
             raise ApprovalStale(late)
         body = {
             "run_id": view.state.run_id,
-            "approval_id": asked.approval_id,
-            "approval_key": asked.approval_key,
+            "approval_id": approval.approval_id,
+            "approval_key": approval.approval_key,
             **msgspec.to_builtins(decision),
         }
         for earlier in self._inbox.pending(view.state.run_id):
-            if earlier.kind == "approve" and earlier.body.get("approval_id") == asked.approval_id:
-                raise ApprovalStale(f"`{asked.approval_id}` was decided already: {earlier.body.get('decision')}")
+            if earlier.kind == "approve" and earlier.body.get("approval_id") == approval.approval_id:
+                raise ApprovalStale(f"`{approval.approval_id}` was decided already: {earlier.body.get('decision')}")
         try:
-            return self._keep(paths, view.state.run_id, "approve", body, f"decide-{asked.approval_id}")
+            return self._keep(paths, view.state.run_id, "approve", body, f"decide-{approval.approval_id}")
         except KeyTaken as taken:  # by somebody who was faster
-            raise ApprovalStale(f"`{asked.approval_id}` was decided already by somebody else") from taken
+            raise ApprovalStale(f"`{approval.approval_id}` was decided already by somebody else") from taken
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""

@@ -69,14 +69,14 @@ def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> 
 
     A run that `render` cannot show is refused: it would be in the way of all others.
     """
-    here = runs_root(runs.workspace.workspace_root)
+    path = runs_root(runs.workspace.workspace_root)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
         source = _unpacked(Path(place), archive)
         with _readable():
             state = _state(source)
             _check_names(RunPaths(source), state)
         _refuse_known(runs, state.run_id)
-        with stage_run(here / state.run_id) as draft:
+        with stage_run(path / state.run_id) as draft:
             aside = Path(draft.path)
             shutil.copytree(source, aside, dirs_exist_ok=True, copy_function=shutil.copyfile)
             _tidy(aside)
@@ -85,8 +85,8 @@ def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> 
                 _check_readable(RunPaths(aside), runs.ports, render)
             marked = {"imported_at": SystemClock().now(), "imported_by": who}
             (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
-            publish_run(draft, here / state.run_id)
-    runs.record(RunPaths(here / state.run_id))
+            publish_run(draft, path / state.run_id)
+    runs.record(RunPaths(path / state.run_id))
     return Imported(
         run_id=state.run_id,
         status=state.status.value,
@@ -111,9 +111,9 @@ def _not_a_run() -> ValidationFailed:
     return ValidationFailed("the archive holds no run that can be read", hint="send a run as it was exported")
 
 
-def _unpacked(place: Path, archive: Path) -> Path:
+def _unpacked(path: Path, archive: Path) -> Path:
     """The run directory in an archive: the whole of it, or the one directory it has."""
-    into = place / "run"
+    into = path / "run"
     try:
         unpack(archive, into, LIMITS)
     except ValidationFailed as error:
@@ -174,7 +174,7 @@ def _verified(root: Path, runs: RunService, state: RunState) -> Verdict:
     verdict = verify_run(root, runs.ports.keys)
     if verdict.ok and verdict.run_id == state.run_id:
         return verdict
-    wrong = [one for one in verdict.findings if one.severity == "error"]
+    wrong = [finding for finding in verdict.findings if finding.severity == "error"]
     first = f": {wrong[0].message}" if wrong else ""
     raise ValidationFailed(
         f"the run does not verify{first}",
@@ -214,4 +214,8 @@ def _check_readable(paths: RunPaths, ports: LogPorts, render: Render) -> None:
 def _deliverables(paths: RunPaths) -> list[str]:
     """The files the manifest hands over, as they would be looked at."""
     manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
-    return [one.name for one in manifest.artifacts if one.role == "deliverable" and not one.annotations.get("escaped")]
+    return [
+        artifact.name
+        for artifact in manifest.artifacts
+        if artifact.role == "deliverable" and not artifact.annotations.get("escaped")
+    ]

@@ -71,5 +71,5 @@ def refresh(index: RunIndex, roots: list[Path], ports: LogPorts) -> RebuildRepor
 
 def workspace_roots(index: RunIndex, workspace_root: Path) -> list[Path]:
     """Where runs of a workspace, and all others this machine remembers, are."""
-    here = runs_root(workspace_root)
-    return [*([here] if here.is_dir() else []), *(root for root in index.roots() if root != here)]
+    path = runs_root(workspace_root)
+    return [*([path] if path.is_dir() else []), *(root for root in index.roots() if root != path)]

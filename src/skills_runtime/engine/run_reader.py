@@ -121,7 +121,7 @@ class RunReader:
 
     def approvals(self) -> list[OpenApproval]:
         """List the open approval requests, oldest first; what a sub-agent asks is there once."""
-        found = (one for paths in self._waiting() for one in self._approvals_in(paths))
+        found = (approval for paths in self._waiting() for approval in self._approvals_in(paths))
         return sorted(without_repeats(found), key=lambda one: (one.pending.since, one.id))
 
     def approvals_of(self, run: str) -> list[OpenApproval]:
@@ -131,8 +131,10 @@ class RunReader:
     def find_approval(self, approval_id: str, run: str | None = None) -> OpenApproval:
         """Find the open request with this id; a fork asks what its parent asks, then the run has to be named."""
         places = [self.find(run)] if run is not None else self._waiting()
-        found = (one for paths in places for one in self._approvals_in(paths) if one.id == approval_id)
-        once = without_repeats(found)
+        approvals = (
+            approval for paths in places for approval in self._approvals_in(paths) if approval.id == approval_id
+        )
+        once = without_repeats(approvals)
         if len(once) != 1:
             why = "several runs ask for it; name the run" if once else "it may have been decided already"
             raise ApprovalStale(
@@ -178,19 +180,19 @@ class RunReader:
         except (OSError, msgspec.MsgspecError):
             manifest = None  # what is on the disk is still there to be seen
         if manifest is not None and manifest.final:
-            listed = [one for one in manifest.artifacts if not deliverables or one.role == "deliverable"]
+            listed = [artifact for artifact in manifest.artifacts if not deliverables or artifact.role == "deliverable"]
             return Artifacts(msgspec.to_builtins(listed), final=True)
         seen = scan_outputs(paths.root, ("deliverables",) if deliverables else tuple(ROLES)).files
         files = [
             {
-                "name": one.path,
-                "role": ROLES[one.path.partition("/")[0]],
+                "name": file.path,
+                "role": ROLES[file.path.partition("/")[0]],
                 "direction": "produced",
-                "mediaType": one.media_type,
-                "size": one.size,
-                "digest": {"sha256": one.sha256},
+                "mediaType": file.media_type,
+                "size": file.size,
+                "digest": {"sha256": file.sha256},
             }
-            for one in seen
+            for file in seen
         ]
         return Artifacts(files, final=False)
 
@@ -222,7 +224,7 @@ class RunReader:
         index, open_statuses = self.ledger.index, [status for status in RunStatus if not status.terminal]
         rows = [
             *index.list(limit=limit),
-            *(row for one in open_statuses for row in index.list(status=one, limit=limit)),
+            *(row for open_statuse in open_statuses for row in index.list(status=open_statuse, limit=limit)),
         ]
         return [row for row in rows if self.workspace.has(row)]
 
@@ -256,8 +258,8 @@ def _head(row: RunRow) -> Head | None:
     return Head(row.last_seq, row.last_mac) if row.last_seq >= 0 else None
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
         return False

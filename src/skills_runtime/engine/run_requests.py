@@ -96,7 +96,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
     """For each wish about the gate and the fence, what a client may choose: what holds, and what is stricter."""
     return {
-        name: tuple(one for one in choices if tighten(key, _value(allowed, key), one) == one)
+        name: tuple(choice for choice in choices if tighten(key, _value(allowed, key), choice) == choice)
         for name, (key, choices) in _CHOICES.items()
     }
 
@@ -135,7 +135,7 @@ def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str,
     return {
         "skills": {
             "spaces": [*(one.model_dump() for one in skills.spaces), space],
-            "sources": [*(one.model_dump() for one in skills.sources), *added],
+            "sources": [*(source.model_dump() for source in skills.sources), *added],
         }
     }
 
@@ -143,9 +143,9 @@ def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str,
 def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -> str:
     """The task with the mentions of the chosen skills behind it; one it mentions already is not added again."""
     library = library_of(resolved)
-    there = set(mentions_in(prompt))
+    mentions = set(mentions_in(prompt))
     wanted = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
-    added = [mention.text for mention in dict.fromkeys(wanted) if mention not in there]
+    added = [mention.text for mention in dict.fromkeys(wanted) if mention not in mentions]
     return f"{prompt.rstrip()}\n\n{' '.join(added)}\n" if added else prompt
 
 

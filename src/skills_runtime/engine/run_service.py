@@ -381,8 +381,8 @@ class RunService(RunReader):
     async def _create(self, request: RunRequest, resolved: Resolved | None, caller: str, key: str | None) -> CreatedRun:
         run_id, notices = await asyncio.to_thread(self._free_id, request)
         if key is not None and self._keys is not None:
-            wanted = KeyedRun(run_id, request.digest)
-            run_id = (await asyncio.to_thread(self._keys.claim, caller, key, wanted)).run_id
+            run = KeyedRun(run_id, request.digest)
+            run_id = (await asyncio.to_thread(self._keys.claim, caller, key, run)).run_id
         async with self._locks.hold(run_id):
             if key is not None and await asyncio.to_thread(self._exists, run_id):
                 await self._proceed_locked(run_id)

@@ -104,8 +104,10 @@ class RunChildren:
         """The runs of the workspace, each with the settings of the moment it began."""
         if self._runs is None:
             workspace = Workspace(workspace_root=self._root, state=state_home())
-            opened = open_run_service(workspace, interaction=Interaction(depth=1), limits=ServiceLimits(durable=False))
-            self._runs = self._closing.enter_context(opened)
+            run_service = open_run_service(
+                workspace, interaction=Interaction(depth=1), limits=ServiceLimits(durable=False)
+            )
+            self._runs = self._closing.enter_context(run_service)
             await self._closing.enter_async_context(self._runs.working())
         return self._runs
 

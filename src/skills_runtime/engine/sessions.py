@@ -67,10 +67,10 @@ class Sessions:
 
     def get(self, session_id: str) -> Session:
         """A session that was opened, or that a run began."""
-        known = self._read(session_id)
-        if known is not None and not known.is_deleted:
-            return known
-        rows = self._index.list(session_id=session_id, limit=PAGE_LIMIT) if known is None else ()
+        session = self._read(session_id)
+        if session is not None and not session.is_deleted:
+            return session
+        rows = self._index.list(session_id=session_id, limit=PAGE_LIMIT) if session is None else ()
         mine = [row for row in rows if self._home.has(row)]
         if not mine:
             raise NotFound("session not found", details={"session_id": session_id}, resource="session", name=session_id)

@@ -107,8 +107,8 @@ class AgreedSkills(msgspec.Struct, frozen=True, kw_only=True):
 class PreparedSkills:
     """Skills that were fetched and looked at; nothing is changed before `install`."""
 
-    def __init__(self, places: InstallPaths, skills: Sequence[Prepared], put: Callable[[bool], None]) -> None:
-        self.places = places
+    def __init__(self, paths: InstallPaths, skills: Sequence[Prepared], put: Callable[[bool], None]) -> None:
+        self.places = paths
         self.skills = list(skills)
         self._put = put
 
@@ -116,22 +116,22 @@ class PreparedSkills:
     def unknown(self) -> list[Prepared]:
         """Those that change something the user has not agreed to before."""
         agreed = read_consents(self.places.state)
-        return [one for one in self.skills if one.becomes != "same" or one.hashed.digest not in agreed]
+        return [skill for skill in self.skills if skill.becomes != "same" or skill.hashed.digest not in agreed]
 
     @property
     def overwriting(self) -> list[Prepared]:
         """Those that would replace a skill that was written or changed here."""
-        return [one for one in self.skills if one.becomes == "changed" and (one.locked is None or one.edited)]
+        return [skill for skill in self.skills if skill.becomes == "changed" and (skill.locked is None or skill.edited)]
 
     def refuse_malicious(self) -> None:
         """Raise where the security scan found more than a suspicion."""
-        for one in self.skills:
-            refuse_malicious(one.name, one.screened)
+        for skill in self.skills:
+            refuse_malicious(skill.name, skill.screened)
 
     def install(self, *, accepted_risk: bool = False) -> list[Prepared]:
         """Put all of them in place, or none, once the user agreed; returns those that are new or changed."""
         self._put(accepted_risk)
-        return [one for one in self.skills if one.becomes != "same"]
+        return [skill for skill in self.skills if skill.becomes != "same"]
 
 
 class SkillDraft(NamedTuple):
@@ -175,8 +175,8 @@ class SkillOperations:
 
     def prepare_locked(self, options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
         """Prepare exactly what the lock file says."""
-        places = self.places(options.scope)
-        return self._prepare(options, lambda work: locked_skills(places, work))
+        paths = self.places(options.scope)
+        return self._prepare(options, lambda work: locked_skills(paths, work))
 
     def prepare_update(self, names: Sequence[str], options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
         """Prepare the newest versions of locked skills; all of them if none is named."""
@@ -185,48 +185,48 @@ class SkillOperations:
     @contextmanager
     def prepare_rollback(self, name: str, scope: Scope = "project") -> Generator[PreparedSkills]:
         """Prepare the version of a skill that was there before."""
-        places = self.places(scope)
-        version, kept = find_previous_version(places, name)
-        with open_work_directory(places) as work:
+        paths = self.places(scope)
+        version, path = find_previous_version(paths, name)
+        with open_work_directory(paths) as work:
             entry = version.entry or LockEntry(source="what was here before", source_type="local")
-            prepared = Preparation(places, LocalFetcher(), work).version(name, kept, entry)
-            yield PreparedSkills(places, [prepared], lambda _: roll_back(places, work, prepared, version))
+            prepared = Preparation(paths, LocalFetcher(), work).version(name, path, entry)
+            yield PreparedSkills(paths, [prepared], lambda _: roll_back(paths, work, prepared, version))
 
     @contextmanager
     def _prepare(self, options: InstallOptions, prepare: Prepare) -> Generator[PreparedSkills]:
-        places = self.places(options.scope)
+        paths = self.places(options.scope)
         fetcher = build_fetcher(process_environ(), allowed_hosts=options.allowed_hosts)
-        finish_interrupted(places)
-        with open_work_directory(places) as work:
+        finish_interrupted(paths)
+        with open_work_directory(paths) as work:
 
             async def fetch() -> Sequence[Prepared]:
-                return await prepare(Preparation(places, fetcher, work, options.trust))
+                return await prepare(Preparation(paths, fetcher, work, options.trust))
 
             prepared = asyncio.run(fetch())
             yield PreparedSkills(
-                places, prepared, lambda risk: install_prepared(places, work, prepared, accepted_risk=risk)
+                paths, prepared, lambda risk: install_prepared(paths, work, prepared, accepted_risk=risk)
             )
 
-    def install_agreed(self, wanted: AgreedSkills) -> dict[str, Any]:
+    def install_agreed(self, skills: AgreedSkills) -> dict[str, Any]:
         """Return what would be installed; with the digests of exactly that, install it, all or none."""
         root = self._workspace.workspace_root
-        source = parse_source(wanted.source, here=root, ref=wanted.ref)
+        source = parse_source(skills.source, here=root, ref=skills.ref)
         _refuse_outside(source, root)
         options = InstallOptions(public_only=True)
-        with self.prepare_install(source, wanted.skills, options, everything=wanted.everything) as prepared:
+        with self.prepare_install(source, skills.skills, options, everything=skills.everything) as prepared:
             shown = [
                 {
-                    "name": one.name,
-                    "digest": one.hashed.digest,
-                    "size": one.hashed.size,
-                    "becomes": one.becomes,
-                    **msgspec.to_builtins(one.screened),
+                    "name": skill.name,
+                    "digest": skill.hashed.digest,
+                    "size": skill.hashed.size,
+                    "becomes": skill.becomes,
+                    **msgspec.to_builtins(skill.screened),
                 }
-                for one in prepared.skills
+                for skill in prepared.skills
             ]
-            if not wanted.digests:
+            if not skills.digests:
                 return {"installed": False, "skills": shown}
-            if {one.name: one.hashed.digest for one in prepared.skills} != dict(wanted.digests):
+            if {one.name: one.hashed.digest for one in prepared.skills} != dict(skills.digests):
                 raise RequestConflict(
                     "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
                 )
@@ -369,18 +369,18 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
             field="name",
         )
     parent, name = Path(parent), draft.name
-    place = parent / name
+    path = parent / name
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with stage_directory(place, mode=0o755) as staged:  # fails where something was put there meanwhile
-            if os.path.lexists(place):
+        with stage_directory(path, mode=0o755) as staged:  # fails where something was put there meanwhile
+            if os.path.lexists(path):
                 raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
             (staged / FILE).write_bytes(data)
     except (FileExistsError, NotADirectoryError) as error:
         raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
     except OSError as error:
         raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
-    return place / FILE
+    return path / FILE
 
 
 def why_not_editable(skill: Skill, workspace: Path) -> str:
@@ -404,7 +404,7 @@ def _checked_text(skill: Skill, text: str) -> bytes:
     except UnicodeEncodeError:
         raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
     parsed = parse_skill(data, mode="lenient", directory_name=skill.directory.name if skill.directory else None)
-    wrong = [one for one in parsed.diagnostics if one.severity == "error"]
+    wrong = [diagnostic for diagnostic in parsed.diagnostics if diagnostic.severity == "error"]
     if wrong or parsed.skill is None:
         message = wrong[0].message if wrong else "this is not the text of a skill"
         raise ValidationFailed(message, details={"diagnostics": msgspec.to_builtins(parsed.diagnostics)})

@@ -33,11 +33,11 @@ class AgentTrials(msgspec.Struct, frozen=True):
     backend: Backend
 
     async def run(
-        self, prompt: str, place: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
+        self, prompt: str, path: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
     ) -> TrialRun:
         """Create the run at a place, or go on with it, until it ends; who is cancelled leaves it to be gone on with."""
-        agent = self._agent(place / "outputs", library, settings, tools=tools)
-        root = place / "run"
+        agent = self._agent(path / "outputs", library, settings, tools=tools)
+        root = path / "run"
         if not root.exists():
             agent.create(RunRequest(prompt=prompt, sandbox_path=root, run_id=RandomIds().new("run"))).close()
         state = read_state(root)
@@ -47,9 +47,9 @@ class AgentTrials(msgspec.Struct, frozen=True):
                 raise error
         return ended(root)
 
-    def events(self, place: Path) -> Sequence[Event]:
+    def events(self, path: Path) -> Sequence[Event]:
         """The events of the run at a place."""
-        return list(read_events(RunPaths(place / "run")))
+        return list(read_events(RunPaths(path / "run")))
 
     def _agent(self, outputs: Path, library: Library, run: Mapping[str, Any], *, tools: bool) -> Agent:
         settings = self.resolved.settings

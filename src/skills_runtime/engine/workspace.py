@@ -89,10 +89,10 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a run belongs to this workspace; one that has not started yet is known by its directory."""
         if row.workspace_root and row.workspace_root == str(self.workspace_root):
             return True
-        here = runs_root(self.workspace_root) / row.run_id
+        path = runs_root(self.workspace_root) / row.run_id
         if row.workspace_root:  # one that was made elsewhere and brought here
-            return row.path == str(here)
-        return here.exists()
+            return row.path == str(path)
+        return path.exists()
 
     def find(self, reference: str, index: RunIndex) -> RunPaths:
         """Find a run by its id; for the user also by its path, or by the beginning of its id."""
@@ -133,12 +133,12 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         return RunPaths((here / near[0]).resolve() if near else Path(_row(text, index).path))
 
 
-def _beginning_with(text: str, here: Path) -> list[str]:
-    if len(text) < PREFIX_LENGTH or not here.is_dir():
+def _beginning_with(text: str, path: Path) -> list[str]:
+    if len(text) < PREFIX_LENGTH or not path.is_dir():
         return []
     beginnings = (text, f"run_{text}") if _HEX.fullmatch(text) else (text,)
-    names = (entry.name for entry in here.iterdir() if entry.name.startswith(beginnings))
-    return sorted(name for name in names if (here / name / LOG).is_file())
+    names = (entry.name for entry in path.iterdir() if entry.name.startswith(beginnings))
+    return sorted(name for name in names if (path / name / LOG).is_file())
 
 
 def _row(text: str, index: RunIndex) -> RunRow:

@@ -87,8 +87,8 @@ class _Collection:
     def sync(self) -> None:
         """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""
         if self._durable:
-            above = {parent for one in self.kept for parent in Path(one.path).parents[:-1]}
-            for directory in sorted(above, key=lambda one: len(one.parts), reverse=True):
+            paths = {parent for artifact in self.kept for parent in Path(artifact.path).parents[:-1]}
+            for directory in sorted(paths, key=lambda path: len(path.parts), reverse=True):
                 sync_path(self._into / directory)
 
     def _look(self, top: int, parts: tuple[str, ...]) -> None:
@@ -118,7 +118,7 @@ class _Collection:
             self.take(top, "/".join((*parts, inner)))
 
     def _keep(self, here: int, name: str, path: str) -> None:
-        if any(one.path == path for one in self.kept):
+        if any(artifact.path == path for artifact in self.kept):
             return
         if len(self.kept) >= self._limits.artifact_files:
             self.refuse(path, f"more than {self._limits.artifact_files} files are not kept")

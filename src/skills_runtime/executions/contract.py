@@ -78,7 +78,7 @@ def _is_too_deep(value: Any, openings: int) -> bool:
     level: list[Any] = [value] if openings > MAX_LEVELS else []
     for _ in range(MAX_LEVELS):
         containers: list[Any] = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [inner for one in containers for inner in one if isinstance(inner, dict | list | tuple)]
+        level = [inner for container in containers for inner in container if isinstance(inner, dict | list | tuple)]
         if not level:
             return False
     return True

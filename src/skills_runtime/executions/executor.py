@@ -33,7 +33,7 @@ class Executor:
 
     def __init__(
         self,
-        place: Path,
+        path: Path,
         fence: MakeFence,
         *,
         limits: ExecutionLimits | None = None,
@@ -41,7 +41,7 @@ class Executor:
         supplies: Supplies | None = None,
     ) -> None:
         self.limits = limits or ExecutionLimits()
-        self._place = ExecutionLayout(place)
+        self._place = ExecutionLayout(path)
         self._fence = fence
         self._pool_limits = pool or PoolLimits()
         self._supplies = supplies or Supplies()
@@ -89,7 +89,7 @@ class Executor:
         """
         run, limits = definition_of(skill), self.limits
         data = contract.input_text(value, limit=limits.input_bytes)
-        wanted = ExecutionRequest(
+        request = ExecutionRequest(
             skill=skill,
             run=run,
             data=data,
@@ -101,11 +101,11 @@ class Executor:
             within=within or ExecutionIds(),
         )
         keeper = await self._open()
-        if wanted.key is not None:
-            known = await self._known_by_key(keeper, wanted.key, wanted.request)
-            if known is not None:
-                return known
-        return await self._launch(wanted).follow()
+        if request.key is not None:
+            execution = await self._known_by_key(keeper, request.key, request.request)
+            if execution is not None:
+                return execution
+        return await self._launch(request).follow()
 
     async def get(self, execution_id: str) -> Execution:
         """An execution, under way or not."""
@@ -151,8 +151,8 @@ class Executor:
         self._closed = True
         for live in tuple(self._lives):
             live.end()
-        while left := [live.task for live in self._lives]:
-            await asyncio.wait(left)
+        while tasks := [live.task for live in self._lives]:
+            await asyncio.wait(tasks)
         async with self._opening:
             if self._opened is not None:
                 keeper, pool, performer = self._opened
@@ -192,22 +192,22 @@ class Executor:
         return keeper
 
     def _listed(self, limit: int, after: str | None, status: Status | None, skill: str | None) -> Sequence[Record]:
-        place = self._place
-        ordered = sorted(map(place.order, place.ids()), reverse=True)
-        mark = place.order(after) if after is not None else None
-        found: builtins.list[Record] = []
+        layout = self._place
+        ordered = sorted(map(layout.order, layout.ids()), reverse=True)
+        mark = layout.order(after) if after is not None else None
+        records: builtins.list[Record] = []
         for when in ordered:
-            if len(found) >= limit:
+            if len(records) >= limit:
                 break
             if mark is not None and when >= mark:
                 continue
             try:
-                record = place.read(when[1])
+                record = layout.read(when[1])
             except NotFound:  # it is just being begun, or removed
                 continue
             if status in (None, record.status) and skill in (None, record.skill):
-                found.append(record)
-        return found
+                records.append(record)
+        return records
 
     async def _known_by_key(self, keeper: ExecutionStore, key: str, request: str) -> Execution | None:
         """The execution that a key stands for, waited for if it is under way."""
@@ -233,29 +233,29 @@ class Executor:
             else:
                 await asyncio.sleep(WAIT_SECONDS)
 
-    def _launch(self, wanted: ExecutionRequest) -> ActiveExecution:
-        live = ActiveExecution(wanted.request)
+    def _launch(self, request: ExecutionRequest) -> ActiveExecution:
+        live = ActiveExecution(request.request)
         self._lives.add(live)
-        if wanted.key is not None:
-            self._by_key[wanted.key] = live
-        live.task = asyncio.get_running_loop().create_task(self._carry_out(wanted, live))
+        if request.key is not None:
+            self._by_key[request.key] = live
+        live.task = asyncio.get_running_loop().create_task(self._carry_out(request, live))
 
         def done(_: asyncio.Task[Execution]) -> None:
             self._lives.discard(live)
-            if wanted.key is not None:
-                self._by_key.pop(wanted.key, None)
+            if request.key is not None:
+                self._by_key.pop(request.key, None)
 
         live.task.add_done_callback(done)
         return live
 
-    async def _carry_out(self, wanted: ExecutionRequest, live: ActiveExecution) -> Execution:
+    async def _carry_out(self, request: ExecutionRequest, live: ActiveExecution) -> Execution:
         async with self._slots.one():
             assert self._opened is not None, "it is closed only when nothing is under way"
             keeper, _, performer = self._opened
-            program = await performer.program(wanted.skill)
+            program = await performer.program(request.skill)
             live.begun = True
             try:
-                done = await performer.perform(wanted, program, live)
+                done = await performer.perform(request, program, live)
             except OSError as error:
                 raise StorageFailed(
                     f"the execution cannot be kept: {os.strerror(error.errno or 0)}",

@@ -72,9 +72,9 @@ async def program_of(skill: Skill, packages: Packages | None) -> Program:
     """Find what the entry of a skill is started with."""
     entry = find_entry_point(skill)
     if packages is not None and entry.file.endswith(".py"):
-        found = await packages.interpreter(skill, entry.file)
-        if found is not None:
-            return Program(entry=entry, argv=(found.program, entry.file), readable=found.readable)
+        interpreter = await packages.interpreter(skill, entry.file)
+        if interpreter is not None:
+            return Program(entry=entry, argv=(interpreter.program, entry.file), readable=interpreter.readable)
     return Program(entry=entry, argv=(entry.program, entry.file))
 
 

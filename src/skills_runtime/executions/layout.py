@@ -141,7 +141,7 @@ def not_there(execution_id: str) -> NotFound:
     )
 
 
-def stages_in_memory(place: Path) -> Path | None:
+def stages_in_memory(path: Path) -> Path | None:
     """A private directory in memory for the copies that executions work on, where there is room for it.
 
     It is quicker than a disk, and what is in it is removed with each execution; the same place gets the same one.
@@ -150,14 +150,14 @@ def stages_in_memory(place: Path) -> Path | None:
         room = os.statvfs(MEMORY)
         if room.f_bavail * room.f_frsize < LEAST_MEMORY:
             return None
-        name = hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
+        name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         directory = Path(MEMORY) / f"skills-runtime-{os.geteuid()}-{name}"
         directory.mkdir(mode=0o700, exist_ok=True)
-        found = directory.lstat()
+        info = directory.lstat()
     except OSError:
         return None
     # Anybody may make a directory of that name there first.
-    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    mine = stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o077
     return directory if mine else None
 
 
@@ -205,25 +205,25 @@ def key_digest(key: str) -> str:
 class Keys:
     """The keys of one place."""
 
-    def __init__(self, place: ExecutionLayout) -> None:
-        self._directory = place.runtime / "keys"
+    def __init__(self, layout: ExecutionLayout) -> None:
+        self._directory = layout.runtime / "keys"
 
     def find(self, digest: str, request: str) -> str | None:
         """The execution that was begun under this key; another request under it is a conflict."""
         try:
-            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
+            entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except FileNotFoundError:
             return None
-        check_same(taken.request, request)
-        return taken.execution_id
+        check_same(entry.request, request)
+        return entry.execution_id
 
     def stands_for(self, digest: str, execution_id: str) -> bool:
         """Whether a key was given to this execution."""
         try:
-            taken = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
+            entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except (OSError, msgspec.MsgspecError):
             return False
-        return taken.execution_id == execution_id
+        return entry.execution_id == execution_id
 
     def take(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
@@ -237,10 +237,10 @@ class Keys:
         """Free a key whose execution never began, or is removed."""
         path: Path = self._directory / digest
         try:
-            taken = msgspec.json.decode(path.read_bytes(), type=KeyEntry)
+            entry = msgspec.json.decode(path.read_bytes(), type=KeyEntry)
         except FileNotFoundError:
             return
-        if taken.execution_id == execution_id:
+        if entry.execution_id == execution_id:
             path.unlink(missing_ok=True)
 
 
@@ -261,11 +261,11 @@ _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 class Owner:
     """This process as the runner of executions."""
 
-    def __init__(self, place: ExecutionLayout) -> None:
+    def __init__(self, layout: ExecutionLayout) -> None:
         self.name = RandomIds().new("owner")
-        self._directory = place.runtime / "owners" / self.name
+        self._directory = layout.runtime / "owners" / self.name
         # Made aside and locked: nobody may take a directory for a dead one's before it is.
-        aside = place.runtime / "owners" / f".{self.name}"
+        aside = layout.runtime / "owners" / f".{self.name}"
         aside.mkdir(mode=0o700)
         self._lock = os.open(aside / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try_lock(self._lock)  # which nobody else can know yet
@@ -319,9 +319,9 @@ class Owner:
         self._journal, self._lines = journal, 0
 
 
-def is_alive(place: ExecutionLayout, owner: str) -> bool:
+def is_alive(layout: ExecutionLayout, owner: str) -> bool:
     """Whether somebody of this name still runs executions."""
-    lock = place.runtime / "owners" / owner / LOCK
+    lock = layout.runtime / "owners" / owner / LOCK
     try:
         fd = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -332,11 +332,11 @@ def is_alive(place: ExecutionLayout, owner: str) -> bool:
         os.close(fd)
 
 
-def find_dead_owners(place: ExecutionLayout) -> list[tuple[Path, list[str]]]:
+def find_dead_owners(layout: ExecutionLayout) -> list[tuple[Path, list[str]]]:
     """The directories of owners who are dead, with the executions they left."""
     found: list[tuple[Path, list[str]]] = []
-    for directory in sorted((place.runtime / "owners").iterdir()):
-        if not directory.name.startswith(".") and not is_alive(place, directory.name):
+    for directory in sorted((layout.runtime / "owners").iterdir()):
+        if not directory.name.startswith(".") and not is_alive(layout, directory.name):
             try:
                 lines = (directory / JOURNAL).read_text(encoding="ascii", errors="replace").splitlines()
             except FileNotFoundError:  # another process settles it at the same time

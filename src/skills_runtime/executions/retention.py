@@ -62,9 +62,12 @@ class RemovalCount(msgspec.Struct, frozen=True, kw_only=True):
     """Those that could not be removed; they are tried again the next time."""
 
 
-def select_expired(found: Iterable[EndedExecution], keep: Retention, *, now: float) -> Sequence[EndedExecution]:
+def select_expired(executions: Iterable[EndedExecution], keep: Retention, *, now: float) -> Sequence[EndedExecution]:
     """Those that may go, the oldest first: never one under way, and no more than have to."""
-    ended = sorted((one for one in found if one.status != "running"), key=lambda one: (one.finished, one.execution_id))
+    ended = sorted(
+        (execution for execution in executions if execution.status != "running"),
+        key=lambda one: (one.finished, one.execution_id),
+    )
     gone = 0
     if keep.days is not None:
         oldest = now - keep.days * DAY_SECONDS
@@ -80,14 +83,14 @@ def select_expired(found: Iterable[EndedExecution], keep: Retention, *, now: flo
 async def remove_expired(keeper: ExecutionStore, keep: Retention, clock: Clock) -> RemovalCount:
     """Remove what need not be kept any longer; one that cannot be removed does not stop the others."""
     now = _seconds(clock.now())
-    found: list[EndedExecution] = []
+    executions: list[EndedExecution] = []
     ids = await _in_thread(keeper.place.ids) if now is not None and not keep.is_off else []
     for batch in _batches(ids):
-        found += await _in_thread(_read_batch, keeper, batch, keep)
+        executions += await _in_thread(_read_batch, keeper, batch, keep)
     removed = size = failed = 0
-    for batch in _batches(select_expired(found, keep, now=now or 0.0)):
-        gone = await _in_thread(_remove_batch, keeper, batch)
-        removed, size, failed = removed + gone.removed, size + gone.bytes, failed + gone.failed
+    for batch in _batches(select_expired(executions, keep, now=now or 0.0)):
+        count = await _in_thread(_remove_batch, keeper, batch)
+        removed, size, failed = removed + count.removed, size + count.bytes, failed + count.failed
     return RemovalCount(removed=removed, bytes=size, failed=failed)
 
 
@@ -100,7 +103,7 @@ def measure_size(directory: str) -> int:
 
 
 def _read_batch(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> list[EndedExecution]:
-    found: list[EndedExecution] = []
+    executions: list[EndedExecution] = []
     for execution_id in ids:
         try:
             record = keeper.place.read(execution_id)
@@ -109,21 +112,23 @@ def _read_batch(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> 
         finished = _seconds(record.finished_at or record.created_at)
         if record.status != "running" and finished is not None:
             size = measure_size(f"{keeper.place.root}/{execution_id}") if keep.bytes is not None else 0
-            found.append(EndedExecution(execution_id=execution_id, status=record.status, finished=finished, bytes=size))
-    return found
+            executions.append(
+                EndedExecution(execution_id=execution_id, status=record.status, finished=finished, bytes=size)
+            )
+    return executions
 
 
 def _remove_batch(keeper: ExecutionStore, chosen: Sequence[EndedExecution]) -> RemovalCount:
     removed = size = failed = 0
-    for one in chosen:
+    for execution in chosen:
         try:
-            keeper.forget(keeper.place.read(one.execution_id))
+            keeper.forget(keeper.place.read(execution.execution_id))
         except NotFound:  # somebody else was quicker
             continue
         except SkillsRuntimeError:
             failed += 1
         else:
-            removed, size = removed + 1, size + one.bytes
+            removed, size = removed + 1, size + execution.bytes
     return RemovalCount(removed=removed, bytes=size, failed=failed)
 
 

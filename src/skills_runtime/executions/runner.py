@@ -154,35 +154,35 @@ class ExecutionRunner:
         """What the skill is started with; packages that it needs are provided."""
         return await program_of(skill, self._supplies.packages)
 
-    async def perform(self, wanted: ExecutionRequest, program: Program, live: ActiveExecution) -> Execution | str:
+    async def perform(self, request: ExecutionRequest, program: Program, live: ActiveExecution) -> Execution | str:
         """Run the skill and settle the execution; the id of another one, if that was quicker to take the key.
 
         It is forgotten if nothing could be started at all.
         """
-        attempt = _Attempt(wanted, program, self._supplies.variables(wanted.skill), live)
+        attempt = _Attempt(request, program, self._supplies.variables(request.skill), live)
         done = await self._in_thread(live, self._begin, attempt)
         if done is not None:
             return done
-        begun = attempt.begun
-        assert begun is not None, "it has neither ended nor been done by another"
+        execution = attempt.begun
+        assert execution is not None, "it has neither ended nor been done by another"
         try:
             with suppress(Unusable):
                 if attempt.warm:
-                    zygote = await self._pool.acquire(self._kind(attempt, begun))
-                    done = await self._in_thread(live, self._run_warm, zygote, attempt, begun)
+                    zygote = await self._pool.acquire(self._kind(attempt, execution))
+                    done = await self._in_thread(live, self._run_warm, zygote, attempt, execution)
             if done is None:
                 # Executions in the directory of the skill itself go one after another.
-                shared = wanted.run.isolation != "copy"
-                lock = self._shared.setdefault(_directory(wanted.skill), asyncio.Lock()) if shared else nullcontext()
+                shared = request.run.isolation != "copy"
+                lock = self._shared.setdefault(_directory(request.skill), asyncio.Lock()) if shared else nullcontext()
                 async with lock:
-                    ended = await self._run_fresh(attempt, begun)
-                done = await self._in_thread(live, self._keeper.end, begun, wanted, ended)
+                    ended = await self._run_fresh(attempt, execution)
+                done = await self._in_thread(live, self._keeper.end, execution, request, ended)
         except asyncio.CancelledError:
-            if not begun.settled:
-                self._keeper.end(begun, wanted, Ended(ended_by="cancelled", exit_code=None))
+            if not execution.settled:
+                self._keeper.end(execution, request, Ended(ended_by="cancelled", exit_code=None))
             raise
         except BaseException:
-            await self._in_thread(live, self._undo, begun, wanted.key)
+            await self._in_thread(live, self._undo, execution, request.key)
             raise
         return done
 
@@ -202,25 +202,25 @@ class ExecutionRunner:
         zygote = self._pool.waiting(self._kind(attempt, begun)) if attempt.warm else None
         return self._run_warm(zygote, attempt, begun) if zygote is not None else None
 
-    def _run_warm(self, zygote: Zygote, attempt: "_Attempt", begun: StartedExecution) -> Execution | None:
+    def _run_warm(self, zygote: Zygote, attempt: "_Attempt", execution: StartedExecution) -> Execution | None:
         """Have a waiting process do it; nothing where that turned out to be gone."""
         try:
-            os.rename(begun.stage, zygote.work)  # noqa: PTH104 - one step, for each execution
+            os.rename(execution.stage, zygote.work)  # noqa: PTH104 - one step, for each execution
             try:
-                job = _job(attempt, begun, zygote.work)
-                ended = zygote.run(job, begun.sinks, attempt.live.stop)
+                job = _job(attempt, execution, zygote.work)
+                ended = zygote.run(job, execution.sinks, attempt.live.stop)
             except Unusable:
                 return None
             finally:
                 with suppress(OSError):  # a skill may have removed it
-                    os.rename(zygote.work, begun.stage)  # noqa: PTH104
+                    os.rename(zygote.work, execution.stage)  # noqa: PTH104
         finally:
             self._pool.release(zygote)
-        return self._keeper.end(begun, attempt.wanted, ended)
+        return self._keeper.end(execution, attempt.wanted, ended)
 
-    def _undo(self, begun: StartedExecution, key: str | None) -> None:
-        begun.sinks.close()
-        self._keeper.undo(begun.record.execution_id, key)
+    def _undo(self, execution: StartedExecution, key: str | None) -> None:
+        execution.sinks.close()
+        self._keeper.undo(execution.record.execution_id, key)
 
     async def _in_thread(self, live: ActiveExecution, work: Callable[..., T], *arguments: Any) -> T:
         """Have a thread do it; when the whole program is being left, the execution is ended and waited for."""
@@ -232,22 +232,22 @@ class ExecutionRunner:
             await wait_uncancelled(working)
             raise
 
-    def _kind(self, attempt: "_Attempt", begun: StartedExecution) -> ZygoteKind:
+    def _kind(self, attempt: "_Attempt", execution: StartedExecution) -> ZygoteKind:
         program = attempt.program
         return ZygoteKind(
             skill=attempt.wanted.skill.mention.text,
-            skill_digest=begun.image.digest,
+            skill_digest=execution.image.digest,
             policy=self._policy,
             python=program.argv[0] if program.is_python else PYTHON,
             readable=program.readable,
         )
 
-    async def _run_fresh(self, attempt: "_Attempt", begun: StartedExecution) -> Ended:
-        job = _job(attempt, begun, begun.stage)
+    async def _run_fresh(self, attempt: "_Attempt", execution: StartedExecution) -> Ended:
+        job = _job(attempt, execution, execution.stage)
         open_fence = self._supplies.network if attempt.wanted.run.network else None
         job, plan = await self._in_thread(attempt.live, self._plan, job, attempt.program, open_fence or self._fence)
         try:
-            return await run_fresh(job, plan, begun.sinks, attempt.live.stop, self._supplies.doorman)
+            return await run_fresh(job, plan, execution.sinks, attempt.live.stop, self._supplies.doorman)
         except SkillsRuntimeError as error:
             return Ended(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
@@ -275,30 +275,30 @@ class _Attempt:
     """One execution on its way from being wanted to its end."""
 
     def __init__(
-        self, wanted: ExecutionRequest, program: Program, declared: Mapping[str, str], live: ActiveExecution
+        self, request: ExecutionRequest, program: Program, declared: Mapping[str, str], live: ActiveExecution
     ) -> None:
-        self.wanted = wanted
+        self.wanted = request
         self.program = program
         self.declared = declared
         self.live = live
         # Which of the programs for TypeScript there is turns out only when a fence is planned.
-        self.warm = can_be_warm(wanted.run, declared) and program.entry.program != "tsx"
+        self.warm = can_be_warm(request.run, declared) and program.entry.program != "tsx"
         self.begun: StartedExecution | None = None
 
 
-def _job(attempt: _Attempt, begun: StartedExecution, stage: Path) -> Job:
-    wanted, program = attempt.wanted, attempt.program
-    shared = wanted.run.isolation == "shared"
-    cwd = _directory(wanted.skill) if shared else stage / SKILL
+def _job(attempt: _Attempt, execution: StartedExecution, stage: Path) -> Job:
+    request, program = attempt.wanted, attempt.program
+    shared = request.run.isolation == "shared"
+    cwd = _directory(request.skill) if shared else stage / SKILL
     return Job(
         argv=program.argv,
         script=program.entry.file if program.is_python else None,
         workspace=stage,
         cwd=cwd,
-        environment=build_environment(wanted.skill, begun.record.execution_id, stage, attempt.declared),
+        environment=build_environment(request.skill, execution.record.execution_id, stage, attempt.declared),
         readable=(*program.readable, *((cwd,) if shared else ())),
-        stdin=wanted.data,
-        timeout_ms=wanted.timeout_ms,
+        stdin=request.data,
+        timeout_ms=request.timeout_ms,
     )
 
 

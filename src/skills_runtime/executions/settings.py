@@ -56,7 +56,7 @@ def declared_variables(library: "Library", skill: Skill) -> Mapping[str, str]:
 
 
 def build_executor(
-    place: Path,
+    path: Path,
     resolved: "Resolved",
     library: "Library",
     *,
@@ -72,4 +72,4 @@ def build_executor(
         doorman=doorman,
         network=opened,
     )
-    return Executor(place, closed, limits=limits, pool=pool, supplies=supplies)
+    return Executor(path, closed, limits=limits, pool=pool, supplies=supplies)

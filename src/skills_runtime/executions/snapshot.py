@@ -50,13 +50,13 @@ class SkillSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     def put(self, directory: str) -> None:
         """Write a copy that only this user can read."""
         for item in self.items:
-            place = f"{directory}/{item.path}"
+            path = f"{directory}/{item.path}"
             if stat.S_ISDIR(item.mode):
-                os.mkdir(place, 0o700)  # noqa: PTH102 - a path for every file costs more than the file
+                os.mkdir(path, 0o700)  # noqa: PTH102 - a path for every file costs more than the file
             elif stat.S_ISLNK(item.mode):
-                os.symlink(item.content, os.fsencode(place))  # noqa: PTH211
+                os.symlink(item.content, os.fsencode(path))  # noqa: PTH211
             else:
-                write_new(place, item.content, mode=0o600 | (item.mode & 0o100))
+                write_new(path, item.content, mode=0o600 | (item.mode & 0o100))
 
 
 class SnapshotCache:
@@ -95,7 +95,7 @@ class SnapshotCache:
 
     def _stamps(self, top: int) -> list[Stamp]:
         """Every name with what tells that it has changed."""
-        found: list[Stamp] = []
+        stamps: list[Stamp] = []
         size = 0
         for entry in walk(top, enter=lambda entry: entry.path != LEFT_OUT):
             about = entry.status
@@ -103,15 +103,15 @@ class SnapshotCache:
                 continue
             size += about.st_size if entry.is_file else 0
             stamp = (about.st_mode, about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
-            found.append((entry.path, *stamp))
-            if len(found) > self._limits.skill_files or size > self._limits.skill_bytes:
+            stamps.append((entry.path, *stamp))
+            if len(stamps) > self._limits.skill_files or size > self._limits.skill_bytes:
                 raise ValidationFailed(
                     f"the skill is too large to be copied: more than {self._limits.skill_files} files"
                     f" or {self._limits.skill_bytes} bytes",
                     hint="keep its data elsewhere, or set `isolation: shared` in its `skill.yaml`",
                     details={"about": "skill"},
                 )
-        return found
+        return stamps
 
 
 def _read_snapshot(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:

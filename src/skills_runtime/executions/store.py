@@ -85,64 +85,64 @@ class StartedExecution:
 class ExecutionStore:
     """Keeps the executions of one place, as one of those who run some there."""
 
-    def __init__(self, place: ExecutionLayout, limits: ExecutionLimits, stages: Path | None = None) -> None:
-        self.place = place
-        self._all_stages = stages or place.runtime / "stages"
-        self.keys = Keys(place)
+    def __init__(self, layout: ExecutionLayout, limits: ExecutionLimits, stages: Path | None = None) -> None:
+        self.place = layout
+        self._all_stages = stages or layout.runtime / "stages"
+        self.keys = Keys(layout)
         self._limits = limits
         self._images = SnapshotCache(limits)
         self._clock = SystemClock()
-        self._owner = Owner(place)
+        self._owner = Owner(layout)
         self.stages = self._all_stages / self._owner.name
         self.stages.mkdir(mode=0o700, parents=True)
 
-    def begin(self, wanted: ExecutionRequest, stop: Stop) -> StartedExecution | str:
+    def begin(self, request: ExecutionRequest, stop: Stop) -> StartedExecution | str:
         """Write down that it begins; the id of another execution, if that one was quicker to take the key."""
-        directory = wanted.skill.directory
+        directory = request.skill.directory
         assert directory is not None, "it has a `skill.yaml`"
-        shared = wanted.run.isolation == "shared"
+        shared = request.run.isolation == "shared"
         image = SkillSnapshot(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
-        name = self.place.claim(wanted.within.execution_id)
+        name = self.place.claim(request.within.execution_id)
         try:
-            return self._begin(wanted, name, image, stop)
+            return self._begin(request, name, image, stop)
         except BaseException:
-            self.undo(name, wanted.key)
+            self.undo(name, request.key)
             raise
 
-    def _begin(self, wanted: ExecutionRequest, name: str, image: SkillSnapshot, stop: Stop) -> StartedExecution | str:
+    def _begin(self, request: ExecutionRequest, name: str, image: SkillSnapshot, stop: Stop) -> StartedExecution | str:
         # Text, not paths: all of this is done for each execution.
-        directory, stage, durable = f"{self.place.root}/{name}", f"{self.stages}/{name}", wanted.durable
+        directory, stage, durable = f"{self.place.root}/{name}", f"{self.stages}/{name}", request.durable
         record = Record(
             execution_id=name,
-            skill=wanted.skill.name,
+            skill=request.skill.name,
             skill_digest=image.digest,
-            input_digest=contract.digest(wanted.data),
+            input_digest=contract.digest(request.data),
             status="running",
             created_at=self._clock.now(),
-            timeout_ms=wanted.timeout_ms,
-            key_digest=wanted.key,
+            timeout_ms=request.timeout_ms,
+            key_digest=request.key,
             owner=self._owner.name,
-            run_id=wanted.within.run_id,
-            call_id=wanted.within.call_id,
+            run_id=request.within.run_id,
+            call_id=request.within.call_id,
         )
         self._owner.begins(name, durable=durable)
-        write_new(f"{directory}/{INPUT}", wanted.data, durable=durable)
+        write_new(f"{directory}/{INPUT}", request.data, durable=durable)
         write_first_record(directory, record, durable=durable)
         if durable:
             sync_path(directory)
             sync_path(self.place.root)
             self.place.secure()
-        if wanted.key is not None:
-            other = self.keys.take(wanted.key, wanted.request, name)
+        if request.key is not None:
+            other = self.keys.take(request.key, request.request, name)
             if other is not None:
                 self.undo(name, None)
                 return other
         os.mkdir(stage, 0o700)  # noqa: PTH102
         os.mkdir(f"{stage}/{SKILL}", 0o700)  # noqa: PTH102
         image.put(f"{stage}/{SKILL}")
-        if wanted.run.artifacts:
+        if request.run.artifacts:
             Path(stage, SKILL, ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
-        write_new(f"{stage}/{INPUT}", wanted.data)
+        write_new(f"{stage}/{INPUT}", request.data)
         stdout = Sink(f"{directory}/{STDOUT}", self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
         sinks = Sinks(stdout, Sink(f"{directory}/{STDERR}", self._limits.stderr_bytes))
         return StartedExecution(record, Path(directory), Path(stage), image, sinks)
@@ -155,23 +155,23 @@ class ExecutionStore:
         self.place.forget(execution_id)
         self._owner.ended(execution_id)
 
-    def end(self, begun: StartedExecution, wanted: ExecutionRequest, ended: Ended) -> Execution:
+    def end(self, execution: StartedExecution, request: ExecutionRequest, ended: Ended) -> Execution:
         """Keep what it left behind, and write down how it ended."""
-        durable = wanted.durable
+        durable = request.durable
         if durable:
-            begun.sinks.sync()
-        begun.sinks.close()
-        duration = round((time.monotonic() - begun.started) * 1000)
-        if ended.ended_by == "exit" and begun.sinks.stdout.overflowed:  # it was done before anybody could end it
+            execution.sinks.sync()
+        execution.sinks.close()
+        duration = round((time.monotonic() - execution.started) * 1000)
+        if ended.ended_by == "exit" and execution.sinks.stdout.overflowed:  # it was done before anybody could end it
             ended = msgspec.structs.replace(ended, ended_by="stdout_limit")
-        output, failure, status = _outcome(ended, bytes(begun.sinks.stdout.kept), begun.record.timeout_ms)
+        output, failure, status = _outcome(ended, bytes(execution.sinks.stdout.kept), execution.record.timeout_ms)
         artifacts, refused = collect_artifacts(
-            begun.stage / SKILL, wanted.run.artifacts, begun.directory, self._limits, durable=durable
+            execution.stage / SKILL, request.run.artifacts, execution.directory, self._limits, durable=durable
         )
         if failure is None:
-            write_new(f"{begun.directory}/{OUTPUT}", json.dumps(output, indent=2).encode() + b"\n", durable=durable)
+            write_new(f"{execution.directory}/{OUTPUT}", json.dumps(output, indent=2).encode() + b"\n", durable=durable)
         record = msgspec.structs.replace(
-            begun.record,
+            execution.record,
             status=status,
             finished_at=self._clock.now(),
             duration_ms=duration,
@@ -180,19 +180,19 @@ class ExecutionStore:
             warm=ended.warm,
             artifacts=artifacts,
             refused=refused,
-            stdout=begun.sinks.stdout.written(),
-            stderr=begun.sinks.stderr.written(),
+            stdout=execution.sinks.stdout.written(),
+            stderr=execution.sinks.stderr.written(),
             isolation=ended.isolation,
         )
-        write_record(begun.directory, record, durable=durable)
-        begun.settled = True
-        self._owner.ended(begun.record.execution_id)
-        remove_tree(begun.stage, ignore_errors=True)
+        write_record(execution.directory, record, durable=durable)
+        execution.settled = True
+        self._owner.ended(execution.record.execution_id)
+        remove_tree(execution.stage, ignore_errors=True)
         return Execution(
             record=record,
             output=output,
-            stdout=begun.sinks.stdout.kept.decode(errors="replace"),
-            stderr=begun.sinks.stderr.kept.decode(errors="replace"),
+            stdout=execution.sinks.stdout.kept.decode(errors="replace"),
+            stderr=execution.sinks.stderr.kept.decode(errors="replace"),
         )
 
     def load(self, execution_id: str) -> Execution:

@@ -315,13 +315,13 @@ class Pool:
     def waiting(self, kind: ZygoteKind) -> Zygote | None:
         """A process that waits for exactly this; any thread may ask."""
         with self._lock:
-            found = next(
+            zygote = next(
                 (one for one, (known, _) in reversed(self._idle.items()) if known == kind and one.usable), None
             )
-            if found is not None:
-                del self._idle[found]
-                self._busy[found] = kind
-            return found
+            if zygote is not None:
+                del self._idle[zygote]
+                self._busy[zygote] = kind
+            return zygote
 
     async def acquire(self, kind: ZygoteKind) -> Zygote:
         """A process for one execution; raises `Unusable` where none can be had."""
@@ -391,5 +391,7 @@ class Pool:
     def _sweep(self) -> None:
         self._timer = None
         oldest = self._loop.time() - self._limits.idle_seconds
-        self._dismiss([one for one, (_, since) in tuple(self._idle.items()) if since <= oldest or not one.usable])
+        self._dismiss(
+            [zygote for zygote, (_, since) in tuple(self._idle.items()) if since <= oldest or not zygote.usable]
+        )
         self._watch()

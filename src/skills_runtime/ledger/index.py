@@ -183,14 +183,14 @@ def is_gone(directory: Path) -> bool:
         return False
 
 
-def _is_same_run(row: RunRow, known: Path) -> bool:
+def _is_same_run(row: RunRow, path: Path) -> bool:
     """Whether the run is still where it was; false when it moved; refused when both places hold one."""
-    if row.path == str(known) or _same_directory(Path(row.path), known):
+    if row.path == str(path) or _same_directory(Path(row.path), path):
         return True
-    if is_gone(known):
+    if is_gone(path):
         return False
     raise RunExists(
-        f"run `{row.run_id}` is known at `{known}`; `{row.path}` cannot have the same id",
+        f"run `{row.run_id}` is known at `{path}`; `{row.path}` cannot have the same id",
         hint="remove one of the two directories, or give the copy an id of its own",
     )
 

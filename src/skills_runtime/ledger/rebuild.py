@@ -48,8 +48,8 @@ class _Found(NamedTuple):
 
 def rebuild(index: RunIndex, roots: Iterable[Path], read: Read) -> RebuildReport:
     """Make the index agree with the run directories below `roots`, and remember those roots."""
-    places = sorted({Path(os.path.abspath(root)) for root in roots})
-    seen = [item for place in places for item in _look(place)]
+    paths = sorted({Path(os.path.abspath(root)) for root in roots})
+    seen = [item for path in paths for item in _look(path)]
     problems = [item for item in seen if isinstance(item, Problem)]
     found = [item for item in seen if isinstance(item, _Found)]
     indexed = 0
@@ -57,8 +57,8 @@ def rebuild(index: RunIndex, roots: Iterable[Path], read: Read) -> RebuildReport
         failed = _index(index, batch, read)
         indexed += len(batch) - len(failed)
         problems += failed
-    removed = _drop_gone(index, places)
-    problems += [problem for place in places for problem in _remember(index, place)]
+    removed = _drop_gone(index, paths)
+    problems += [problem for place in paths for problem in _remember(index, place)]
     return RebuildReport(indexed=indexed, removed=removed, problems=tuple(sorted(problems)))
 
 
@@ -131,8 +131,8 @@ def _refused(found: _Found, outcome: Outcome) -> Problem:
     )
 
 
-def _drop_gone(index: RunIndex, places: Sequence[Path]) -> int:
-    homes = {home for place in places for home in (place, Path(os.path.realpath(place)))}
+def _drop_gone(index: RunIndex, paths: Sequence[Path]) -> int:
+    homes = {home for path in paths for home in (path, Path(os.path.realpath(path)))}
     gone = [
         run_id
         for run_id, directory, workspace in index.places()
@@ -141,12 +141,12 @@ def _drop_gone(index: RunIndex, places: Sequence[Path]) -> int:
     return sum(index.forget_all(batch) for batch in _batches(gone))
 
 
-def _remember(index: RunIndex, place: Path) -> Iterator[Problem]:
+def _remember(index: RunIndex, path: Path) -> Iterator[Problem]:
     try:
-        if not is_gone(place):
-            index.remember_root(place)
+        if not is_gone(path):
+            index.remember_root(path)
     except UsageError as error:
-        yield _problem(place, error)
+        yield _problem(path, error)
 
 
 def _problem(path: Path, error: Exception) -> Problem:

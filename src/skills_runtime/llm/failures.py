@@ -120,12 +120,12 @@ def refusal_of(
 ) -> Refusal:
     """Read a refusal of any shape; without a status it came inside a stream, and the secret is never repeated."""
     error = _innermost(body)
-    named = re.fullmatch("[45][0-9]{2}", str(error.get("code")))
+    match = re.fullmatch("[45][0-9]{2}", str(error.get("code")))
     words = (error.get(name) for name in ("code", "type", "status"))
     texts = (error.get(name) for name in ("message", "detail"))
     message = next((text for text in texts if isinstance(text, str) and text), "")
     return Refusal(
-        status=int(named[0]) if status is None and named else status,
+        status=int(match[0]) if status is None and match else status,
         inside=status is None,
         words=frozenset(word.lower() for word in words if isinstance(word, str)),
         param=str(error.get("param") or ""),

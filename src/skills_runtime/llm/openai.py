@@ -296,12 +296,12 @@ class OpenAIChatBackend:
         # Connections belong to the event loop they were opened in, and every `Agent.run` has one of its own.
         for loop in [loop for loop in self._clients if loop.is_closed()]:
             del self._clients[loop]
-        here = asyncio.get_running_loop()
-        if here not in self._clients:
-            self._clients[here] = ServiceClient(
+        running_loop = asyncio.get_running_loop()
+        if running_loop not in self._clients:
+            self._clients[running_loop] = ServiceClient(
                 base_url=self._base_url, api_key=self._api_key, timeout_sec=self._timeout_sec
             )
-        return self._clients[here]
+        return self._clients[running_loop]
 
 
 def parameters_of(request: ChatRequest) -> dict[str, Any]:

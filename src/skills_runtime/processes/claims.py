@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 COMMAND = "a command"
 
-_held: ContextVar[Claim | None] = ContextVar("held_claim", default=None)
+_var: ContextVar[Claim | None] = ContextVar("held_claim", default=None)
 
 
 async def claim_workspace(
@@ -67,16 +67,16 @@ async def claiming(plan: SandboxPlan) -> AsyncGenerator[None]:
 @contextmanager
 def holding(claim: Claim) -> Generator[None]:
     """Let the commands that are started here run under a claim instead of their own."""
-    token = _held.set(claim)
+    token = _var.set(claim)
     try:
         yield
     finally:
-        _held.reset(token)
+        _var.reset(token)
 
 
 def is_held() -> bool:
     """Whether what is started here runs under a claim."""
-    return _held.get() is not None
+    return _var.get() is not None
 
 
 def _refusal(kind: ClaimKind, conflict: Conflict) -> SandboxError:

@@ -96,7 +96,7 @@ class _Execution:
             self._resources.callback(timer.cancel)
         if stop is not None:
             waiting = asyncio.ensure_future(stop.wait())
-            waiting.add_done_callback(lambda done: None if done.cancelled() else self._end("cancelled"))
+            waiting.add_done_callback(lambda task: None if task.cancelled() else self._end("cancelled"))
             self._resources.callback(waiting.cancel)
         try:
             while not self._supervised.gone:
@@ -179,7 +179,7 @@ class _Execution:
         for reader in self._readers.values():
             reader.pause()
         waiting = asyncio.ensure_future(self._room.wait())
-        waiting.add_done_callback(lambda done: None if done.cancelled() else self._go_on())
+        waiting.add_done_callback(lambda task: None if task.cancelled() else self._go_on())
         self._resources.callback(waiting.cancel)
 
     def _go_on(self) -> None:

@@ -158,8 +158,8 @@ WAIT_SECONDS = 0.05
 class ScriptEnvironments:
     """Environments below one directory of the user's cache."""
 
-    def __init__(self, place: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
-        self._place = place
+    def __init__(self, path: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
+        self._place = path
         self._variables = variables
 
     def directory(self, need: EnvironmentNeed) -> Path:
@@ -181,8 +181,8 @@ class ScriptEnvironments:
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             async with _alone(self._root / f"{need.key}.busy"):
-                for left in self._root.glob(f".{need.key}.*"):  # of a process that was killed
-                    remove_tree(left, ignore_errors=True)
+                for path in self._root.glob(f".{need.key}.*"):  # of a process that was killed
+                    remove_tree(path, ignore_errors=True)
                 if not self.is_ready(need):
                     await self._make(need)
         except OSError as error:
@@ -218,29 +218,29 @@ class ScriptEnvironments:
 
     async def _lock(self, uv: str, need: EnvironmentNeed, aside: Path) -> None:
         """Put the exact versions, with their digests, into the environment's lock file."""
-        known, lock, given = self._root / f"{need.key}.{LOCK_FILE}", aside / LOCK_FILE, aside / "given"
-        given.mkdir()
+        known, lock, path = self._root / f"{need.key}.{LOCK_FILE}", aside / LOCK_FILE, aside / "given"
+        path.mkdir()
         if known.is_file():
             shutil.copyfile(known, lock)
             return
-        wanted = given / "requirements.in"
+        wanted = path / "requirements.in"
         if need.lock:
-            (given / "run.py").write_bytes(need.script)
-            (given / "run.py.lock").write_bytes(need.lock)
-            await self._call(uv, given, "export", "--script", "run.py", "--frozen", "--no-header", "-o", str(lock))
+            (path / "run.py").write_bytes(need.script)
+            (path / "run.py.lock").write_bytes(need.lock)
+            await self._call(uv, path, "export", "--script", "run.py", "--frozen", "--no-header", "-o", str(lock))
             if "--hash=" not in lock.read_text(encoding="utf-8"):  # a lock for a directory of packages has none
                 lock.rename(wanted)
                 await self._resolve(uv, need, wanted, lock)
         else:
-            wanted.write_text("".join(f"{one}\n" for one in need.metadata.dependencies), encoding="utf-8")
+            wanted.write_text("".join(f"{dependency}\n" for dependency in need.metadata.dependencies), encoding="utf-8")
             await self._resolve(uv, need, wanted, lock)
         write_atomic(known, lock.read_bytes(), mode=0o644, durable=False)
 
-    async def _resolve(self, uv: str, need: EnvironmentNeed, wanted: Path, lock: Path) -> None:
+    async def _resolve(self, uv: str, need: EnvironmentNeed, path: Path, lock: Path) -> None:
         newer = ("--exclude-newer", need.metadata.exclude_newer) if need.metadata.exclude_newer else ()
         options = ("--generate-hashes", "--no-build", "--no-header", "--no-annotate", *newer)
         python = ("--python", str(interpreter()))
-        await self._call(uv, wanted.parent, "pip", "compile", *options, *python, "-o", str(lock), str(wanted))
+        await self._call(uv, path.parent, "pip", "compile", *options, *python, "-o", str(lock), str(path))
 
     async def _install(self, uv: str, aside: Path) -> None:
         python = aside / "venv" / "bin" / "python"

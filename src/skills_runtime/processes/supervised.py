@@ -85,14 +85,14 @@ class Supervised:
         control: socket.socket,
         *,
         start: Start,
-        changed: asyncio.Event,
+        event: asyncio.Event,
         recorded: Recorded | None = None,
     ) -> None:
         self._launcher = launcher
         self._recorded = recorded
         self._loop = asyncio.get_running_loop()
         self._start = start
-        self._changed = changed
+        self._changed = event
         self._rest = b""
         self._told_more = False
         self._lost = False
@@ -235,7 +235,7 @@ class Supervised:
         self._changed.set()
 
 
-async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event) -> Supervised:
+async def supervise(start: Start, streams: Sequence[int], event: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
     quarantine = start.command.enclosure.quarantine
     recorded = record(quarantine) if quarantine is not None else None
@@ -246,4 +246,4 @@ async def supervise(start: Start, streams: Sequence[int], changed: asyncio.Event
             recorded.path.unlink(missing_ok=True)
             release_lock(recorded.lock)
         raise
-    return Supervised(launcher, control, start=start, changed=changed, recorded=recorded)
+    return Supervised(launcher, control, start=start, event=event, recorded=recorded)

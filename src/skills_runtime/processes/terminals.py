@@ -168,8 +168,8 @@ class PtySession:
                 break
             await self._until_changed(wake_at)
         status = self.status
-        taken, self._unread = self._unread, Capture(self._output_bytes)
-        return Reading(output=taken.captured(), status=status)
+        capture, self._unread = self._unread, Capture(self._output_bytes)
+        return Reading(output=capture.captured(), status=status)
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the terminal; programs in the foreground are told by `SIGWINCH`."""

@@ -56,8 +56,8 @@ class Moves(msgspec.Struct):
 
     def all(self) -> list[Move]:
         """The moves so far, in order."""
-        said = [move for message in _in_order(self.conversation.messages) for move in _moves(message)]
-        return [*said, Move("end", self.end)] if self.end else said
+        moves = [move for message in _in_order(self.conversation.messages) for move in _moves(message)]
+        return [*moves, Move("end", self.end)] if self.end else moves
 
 
 def _in_order(messages: Iterable[Message]) -> Iterator[Message]:
@@ -87,8 +87,8 @@ def _moves(message: Message) -> list[Move]:
 
 
 def _exact(call: Call) -> str:
-    given = call.arguments
-    digest = given.blob or hashlib.sha256(msgspec.json.encode(given.data)).hexdigest()
+    content = call.arguments
+    digest = content.blob or hashlib.sha256(msgspec.json.encode(content.data)).hexdigest()
     return f"{call.tool} {digest}"
 
 

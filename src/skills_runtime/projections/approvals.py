@@ -107,18 +107,18 @@ class Approvals(msgspec.Struct):
 
     def of_call(self, call_id: str) -> PendingApproval | None:
         """What a call waits for."""
-        return next((one for one in self.open.values() if one.call_id == call_id), None)
+        return next((approval for approval in self.open.values() if approval.call_id == call_id), None)
 
     def decision_on(self, approval_id: str) -> SentDecision | None:
         """The first decision that was sent about a request."""
-        return next((one for one in self.sent.values() if one.said("approval_id") == approval_id), None)
+        return next((decision for decision in self.sent.values() if decision.said("approval_id") == approval_id), None)
 
     def finish(self, call_id: str) -> None:
         """Forget what a call asked, for it is settled."""
         self.settled.pop(call_id, None)
-        asked = self.of_call(call_id)
-        if asked is not None:
-            del self.open[asked.approval_id]
+        approval = self.of_call(call_id)
+        if approval is not None:
+            del self.open[approval.approval_id]
         for name in [name for name in self.settled if name.startswith(f"{call_id}#")]:  # what it asked besides
             del self.settled[name]
 

@@ -158,7 +158,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     @property
     def last_text(self) -> str:
         """The text of the last answer."""
-        return next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
+        return next((message.text for message in reversed(self.messages) if message.role == "assistant"), "")
 
     @property
     def asked(self) -> int:
@@ -179,8 +179,12 @@ class Conversation(msgspec.Struct, kw_only=True):
         if self.answers:
             self.say(task)
         else:  # what was said since the task was given stands behind the new one too
-            said = [one for one in self.messages[self.leading :] if not (one.pinned and one.text == self.task)]
-            self.messages = [*self.messages[: self.leading], task, *said]
+            messages = [
+                message
+                for message in self.messages[self.leading :]
+                if not (message.pinned and message.text == self.task)
+            ]
+            self.messages = [*self.messages[: self.leading], task, *messages]
             self.chars = sum(map(_size, self.messages))
         self.task = payload.task
 
@@ -209,14 +213,14 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.messages.append(message)
         self.chars += payload.size or _size(message)
         if not self.open_calls:
-            held, self.held_back = self.held_back, []
-            for one in held:
+            messages, self.held_back = self.held_back, []
+            for one in messages:
                 self.say(one)
 
     def compact(self, payload: ContextCompacted) -> None:
         """Keep what is pinned, the summary and the newest messages, never a result without its call."""
         first = self._first_kept(payload.kept_messages)
-        pinned = [one for one in self.messages[:first] if one.pinned]
+        pinned = [message for message in self.messages[:first] if message.pinned]
         summary = Message(role="user", text=_summary(payload.summary, self.plan, payload.skills_left_out))
         self.leading = sum(one.pinned for one in self.messages[: self.leading])
         self.messages = [*pinned, summary, *self.messages[first:]]
@@ -229,11 +233,11 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     def left_out(self, kept_messages: int) -> list[int]:
         """How long the messages are that a compaction would replace which keeps so many of the newest."""
-        return [_size(one) for one in self.messages[: self._first_kept(kept_messages)] if not one.pinned]
+        return [_size(message) for message in self.messages[: self._first_kept(kept_messages)] if not message.pinned]
 
     def tell_news(self, text: str) -> None:
         """Add what became of skills; the last such messages survive compaction, since the first list is old."""
-        older = [at for at, one in enumerate(self.messages) if one.news and one.pinned]
+        older = [at for at, message in enumerate(self.messages) if message.news and message.pinned]
         for at in older[: max(0, len(older) + 1 - KEPT_NEWS)]:
             self.messages[at] = msgspec.structs.replace(self.messages[at], pinned=False)
         self.say(Message(role="user", text=text, pinned=True, news=True))
@@ -242,24 +246,24 @@ class Conversation(msgspec.Struct, kw_only=True):
         """Let the text of a skill go with the next summary."""
         self.skills.pop(mention, None)
         for messages in (self.messages, self.held_back):
-            for at, one in enumerate(messages):
-                if one.pinned and one.skill == mention:
-                    messages[at] = msgspec.structs.replace(one, pinned=False)
+            for at, message in enumerate(messages):
+                if message.pinned and message.skill == mention:
+                    messages[at] = msgspec.structs.replace(message, pinned=False)
 
     def distrust_paths(self) -> None:
         """Forget where skills lay: another machine says so, and commands may read there."""
-        self.skills = {mention: msgspec.structs.replace(one, path="") for mention, one in self.skills.items()}
+        self.skills = {mention: msgspec.structs.replace(skill, path="") for mention, skill in self.skills.items()}
 
     def skills_beyond(self, room: int) -> list[str]:
         """The active skills that must go for the texts of the others to have room: the newest that fit stay."""
         left, gone = room, list[str]()
-        for one in reversed(self.messages):
-            if not one.skill or not one.pinned:
+        for message in reversed(self.messages):
+            if not message.skill or not message.pinned:
                 continue
-            if one.size > left:
-                gone.append(one.skill)
+            if message.size > left:
+                gone.append(message.skill)
             else:
-                left -= one.size
+                left -= message.size
         return gone[::-1]
 
     def _first_kept(self, kept_messages: int) -> int:
@@ -273,7 +277,9 @@ class Conversation(msgspec.Struct, kw_only=True):
         """Where the newest answer stands, when the model has not seen yet what came of it."""
         if self.answered:
             return len(self.messages)
-        return max((at for at, one in enumerate(self.messages) if one.role == "assistant"), default=len(self.messages))
+        return max(
+            (at for at, message in enumerate(self.messages) if message.role == "assistant"), default=len(self.messages)
+        )
 
     def finish_answer(self) -> None:
         """Count what has come in as an answer."""
@@ -374,9 +380,9 @@ def _planned(talk: Conversation, event: Event, payload: PlanUpdated) -> None:
 
 
 def _remembered(talk: Conversation, event: Event, payload: HistoryLoaded) -> None:
-    for one in payload.messages:
-        role = "assistant" if one.get("role") == "assistant" else "user"
-        talk.lead(Message(role=role, text=one.get("content", "")))
+    for message in payload.messages:
+        role = "assistant" if message.get("role") == "assistant" else "user"
+        talk.lead(Message(role=role, text=message.get("content", "")))
 
 
 def _taught(talk: Conversation, event: Event, payload: SkillInjected) -> None:

@@ -39,8 +39,8 @@ class FileRecords(msgspec.Struct):
                 self._remove(_name(path))
             case FileOperation(ok=True, op="rename", path=path) as done if path.count(ARROW) == 1:
                 old, _, new = path.partition(ARROW)
-                gone = self._remove(_name(old))
-                digest = done.sha256 or (gone.sha256 if gone else None)
+                record = self._remove(_name(old))
+                digest = done.sha256 or (record.sha256 if record else None)
                 if digest is not None:
                     self._produce(_name(new), _record(event, done, digest))
             case _:
@@ -51,14 +51,14 @@ class FileRecords(msgspec.Struct):
         self.removed.pop(name, None)
 
     def _remove(self, name: str) -> FileRecord | None:
-        gone = self.produced.pop(name, None)
-        if gone is not None:
-            self.removed[name] = gone.sha256
-        return gone
+        record = self.produced.pop(name, None)
+        if record is not None:
+            self.removed[name] = record.sha256
+        return record
 
 
-def _place(done: FileOperation) -> str:
-    return _name(done.real_path or done.path)
+def _place(operation: FileOperation) -> str:
+    return _name(operation.real_path or operation.path)
 
 
 def _name(path: str) -> str:
@@ -66,5 +66,5 @@ def _name(path: str) -> str:
     return path[: path.startswith("/")] + "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _record(event: Event, done: FileOperation, digest: str) -> FileRecord:
-    return FileRecord(sha256=digest, size=done.size or 0, seq=event.seq, call_id=done.call_id)
+def _record(event: Event, operation: FileOperation, digest: str) -> FileRecord:
+    return FileRecord(sha256=digest, size=operation.size or 0, seq=event.seq, call_id=operation.call_id)

@@ -75,7 +75,7 @@ class Pending(msgspec.Struct):
                     choices=asked.choices,
                     seq=event.seq,
                     since=event.timestamp,
-                    ids=[str(one.get("id", "")) for one in asked.questions],
+                    ids=[str(question.get("id", "")) for question in asked.questions],
                 )
             case HumanResponse(call_id=call_id) as response:
                 self.questions.pop(call_id, None)

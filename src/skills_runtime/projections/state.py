@@ -163,7 +163,7 @@ def _created(state: RunState, event: Event, payload: RunCreated) -> None:
     state.config_fingerprint, state.kind, state.attempt = payload.config_fingerprint, payload.kind, payload.attempt
     state.parent_run_id, state.fork = payload.parent_run_id, payload.fork
     state.required_deliverables = list(payload.required_deliverables)
-    state.snapshots = {one.name: one.sha256 for one in payload.snapshots}
+    state.snapshots = {snapshot.name: snapshot.sha256 for snapshot in payload.snapshots}
 
 
 def _sandboxed(state: RunState, event: Event, payload: SandboxCreated) -> None:
@@ -249,9 +249,9 @@ def _child_ended(state: RunState, event: Event, payload: ChildRunFinished) -> No
 
 
 def _child_began(state: RunState, event: Event, payload: ChildRunStarted) -> None:
-    known = state.children.get(payload.child_run_id)
+    child = state.children.get(payload.child_run_id)
     fresh = Child(root=payload.root, call_id=payload.call_id, profile_id=payload.profile_id)
-    state.children[payload.child_run_id] = msgspec.structs.replace(known, status="running") if known else fresh
+    state.children[payload.child_run_id] = msgspec.structs.replace(child, status="running") if child else fresh
 
 
 def _asks(state: RunState, event: Event, payload: HumanRequest | ApprovalRequested) -> None:

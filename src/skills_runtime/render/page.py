@@ -245,7 +245,7 @@ def render_page(
     yield from _section(words.result, _block(state.final_output or state.failure_reason or words.none))
     yield from _section(
         words.files,
-        _table([(one.name, (f"{one.size:,} B · sha256:{one.digest}")) for one in files]) if files else words.none,
+        _table([(file.name, (f"{file.size:,} B · sha256:{file.digest}")) for file in files]) if files else words.none,
     )
     yield f"<h2>{words.story}</h2>\n"
     for entry in entries_of(events, words):

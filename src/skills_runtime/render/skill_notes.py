@@ -38,8 +38,10 @@ def skill_note(payload: Payload) -> str:
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
             return _because("the model is told less than everything of its skills", reason)
         case SkillRouted(choices=choices):
-            declared = (one for one in choices if one.rule in DECLARED)
-            return "; ".join(_because(f"`{one.mention}` is called for by a {one.rule}", one.reason) for one in declared)
+            declared = (choice for choice in choices if choice.rule in DECLARED)
+            return "; ".join(
+                _because(f"`{skill.mention}` is called for by a {skill.rule}", skill.reason) for skill in declared
+            )
         case _:
             return ""
 

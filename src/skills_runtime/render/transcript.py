@@ -190,20 +190,25 @@ def _message(event: Event, received: InboxReceived) -> str:
 
 def _history(event: Event, loaded: HistoryLoaded) -> str:
     return "".join(
-        _entry(event, "assistant" if one.get("role") == "assistant" else "user", one.get("content", ""), note="earlier")
-        for one in loaded.messages
+        _entry(
+            event,
+            "assistant" if message.get("role") == "assistant" else "user",
+            message.get("content", ""),
+            note="earlier",
+        )
+        for message in loaded.messages
     )
 
 
 def _pictures(event: Event, attached: ImagesAttached) -> str:
-    names = (f"{one.get('name', '')} ({one.get('media_type', '')})".strip() for one in attached.images)
+    names = (f"{image.get('name', '')} ({image.get('media_type', '')})".strip() for image in attached.images)
     return _entry(event, "user", "\n".join(names), note="pictures")
 
 
-def _question(event: Event, asked: HumanRequest) -> str:
-    only = {"question": asked.question, "choices": asked.choices, "context": asked.context}
+def _question(event: Event, request: HumanRequest) -> str:
+    only = {"question": request.question, "choices": request.choices, "context": request.context}
     texts: list[str] = []
-    for one in asked.questions or [only]:
+    for one in request.questions or [only]:
         choices = one.get("choices")
         labels = [
             str(cast("Mapping[str, Any]", choice).get("label", "")) if isinstance(choice, dict) else str(choice)
@@ -214,9 +219,9 @@ def _question(event: Event, asked: HumanRequest) -> str:
     return _entry(event, "assistant", "\n".join(texts), note="question")
 
 
-def _reply(event: Event, said: HumanResponse) -> str:
-    several = [f"{name}: {answer}" for name, answer in said.answers.items()] if len(said.answers) > 1 else []
-    only = said.answer or next(iter(said.answers.values()), "")
+def _reply(event: Event, response: HumanResponse) -> str:
+    several = [f"{name}: {answer}" for name, answer in response.answers.items()] if len(response.answers) > 1 else []
+    only = response.answer or next(iter(response.answers.values()), "")
     return _entry(event, "user", "\n".join(several) or only, note="answer")
 
 

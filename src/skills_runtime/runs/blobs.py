@@ -20,7 +20,7 @@ class Blobs:
 
     def __init__(self, directory: Path | str, *inherited: Path) -> None:
         self._directory = f"{directory}/sha256"
-        self._inherited = [Blobs(one) for one in inherited]
+        self._inherited = [Blobs(path) for path in inherited]
 
     def path(self, digest: str) -> Path:
         """Where the bytes with this digest are."""

@@ -44,12 +44,12 @@ def stage_run(root: Path) -> Generator[RunDraft]:
     """A draft of the run that will be at `root`; gone without a trace when the block fails."""
     above = root.parent
     path = f"{above}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
-    made: list[Path] = []
+    paths: list[Path] = []
     try:
         try:
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - done for every run: a `Path` costs more than the call
         except FileNotFoundError:
-            made += make_directories(above, mode=DIRECTORY_MODE)
+            paths += make_directories(above, mode=DIRECTORY_MODE)
             spread_out(above)
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
         sweep(above)
@@ -60,7 +60,7 @@ def stage_run(root: Path) -> Generator[RunDraft]:
             os.close(fd)
     except BaseException as error:
         remove_tree(path, ignore_errors=True)
-        remove_empty(made)
+        remove_empty(paths)
         if isinstance(error, OSError):
             raise _explained(root, error) from error
         raise
@@ -79,8 +79,8 @@ def publish_run(draft: RunDraft, root: Path) -> None:
 def real_place(draft: RunDraft, root: Path) -> str:
     """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
     try:
-        there = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
-        return there.rpartition("/")[0] + f"/{root.name}"
+        target = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
+        return target.rpartition("/")[0] + f"/{root.name}"
     except OSError:
         return os.path.realpath(root)
 
@@ -91,7 +91,9 @@ def sweep(directory: Path) -> None:
     with suppress(OSError):  # somebody else's drafts are no reason to fail
         now = directory.stat().st_mtime  # the disk's own time, for a draft has just been made here
         with os.scandir(directory) as entries:
-            drafts = [one for one in entries if _DRAFT.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
+            drafts = [
+                entry for entry in entries if _DRAFT.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+            ]
         for draft in drafts:
             _discard(Path(draft.path), now)
 
@@ -182,7 +184,7 @@ def _birth(spec: RunSpec, key_id: str, snapshots: list[Descriptor]) -> RunCreate
         config_fingerprint=config_fingerprint(spec.config_text),
         attempt=spec.attempt,
         parent_run_id=spec.parent_run_id,
-        required_deliverables=[one.name for one in spec.required_deliverables],
+        required_deliverables=[required_deliverable.name for required_deliverable in spec.required_deliverables],
         snapshots=snapshots,
         fork=spec.fork,
     )
@@ -225,7 +227,7 @@ def _linked(spec: RunSpec) -> Generator[None]:
     if spec.link is None:
         yield
         return
-    made = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
+    paths = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
         # Until the run is in place its link leads nowhere, as one does whose run is gone: nobody else may look now.
         with lock_directory(spec.link.parent):
@@ -236,7 +238,7 @@ def _linked(spec: RunSpec) -> Generator[None]:
                 spec.link.unlink(missing_ok=True)
                 raise
     except BaseException:
-        remove_empty(made)
+        remove_empty(paths)
         raise
 
 

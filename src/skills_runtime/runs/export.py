@@ -64,13 +64,13 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
 
 
 @contextmanager
-def _explained(place: Path) -> Generator[None]:
+def _explained(path: Path) -> Generator[None]:
     try:
         yield
     except PermissionError as error:
-        raise AccessRefused(f"`{place}` cannot be written: {error.strerror}") from error
+        raise AccessRefused(f"`{path}` cannot be written: {error.strerror}") from error
     except OSError as error:
-        raise StorageFailed(f"`{place}` cannot be written: {error.strerror}", hint="choose another place") from error
+        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another place") from error
 
 
 def _files(paths: RunPaths, listing: Listing, *, with_blobs: bool) -> dict[str, int]:
@@ -112,7 +112,11 @@ def _sum(name: str, digest: str) -> bytes:
 
 
 def _statement(state: RunState, manifest: ArtifactManifest, digests: Mapping[str, str]) -> dict[str, Any]:
-    delivered = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.role == "deliverable"]
+    delivered = [
+        {"name": artifact.name, "digest": artifact.digest}
+        for artifact in manifest.artifacts
+        if artifact.role == "deliverable"
+    ]
     consumed = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.direction == "consumed"]
     snapshots = [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(state.snapshots.items())]
     return {
@@ -182,20 +186,20 @@ def page_of(paths: RunPaths, language: Language = "en") -> Iterator[str]:
     return render_page(state, read_events(paths), deliverables_of(paths), language)
 
 
-def write_page(paths: RunPaths, place: Path, language: Language = "en") -> None:
+def write_page(paths: RunPaths, path: Path, language: Language = "en") -> None:
     """Write the page of a run into a new file that only its user can read."""
     pieces = page_of(paths, language)
     try:
-        descriptor = open_new(place, mode=FILE_MODE)
+        descriptor = open_new(path, mode=FILE_MODE)
     except FileExistsError:
-        raise ValidationFailed(f"`{place}` already exists", hint="name another file") from None
+        raise ValidationFailed(f"`{path}` already exists", hint="name another file") from None
     except OSError as error:
-        raise StorageFailed(f"`{place}` cannot be written: {error.strerror}", hint="choose another place") from error
+        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another place") from error
     with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
         try:
             file.writelines(pieces)
         except BaseException:
-            place.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             raise
 
 
@@ -206,7 +210,7 @@ def deliverables_of(paths: RunPaths) -> list[PageFile]:
     except (OSError, msgspec.MsgspecError):
         return []
     return [
-        PageFile(one.name, one.size, one.digest.get("sha256", ""))
-        for one in manifest.artifacts
-        if one.role == "deliverable"
+        PageFile(artifact.name, artifact.size, artifact.digest.get("sha256", ""))
+        for artifact in manifest.artifacts
+        if artifact.role == "deliverable"
     ]

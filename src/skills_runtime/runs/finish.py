@@ -63,12 +63,16 @@ async def finish_run_async(run: Run, end: End, *, goes_on: Callable[[], bool] = 
 def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
     check_transition(run.state.status, _STATUS[type(end)])
     manifest = final_manifest(run, _STATUS[type(end)])
-    missing = [str(one["path"]) for one in manifest.required_deliverables if not one["present"]]
+    missing = [
+        str(required_deliverable["path"])
+        for required_deliverable in manifest.required_deliverables
+        if not required_deliverable["present"]
+    ]
     if missing and isinstance(end, RunCompleted):
         end = _missing(missing, end)
         manifest = final_manifest(run, RunStatus.FAILED)
     if isinstance(end, RunCompleted):
-        delivered = [one.name for one in manifest.artifacts if one.role == "deliverable"]
+        delivered = [artifact.name for artifact in manifest.artifacts if artifact.role == "deliverable"]
         end = RunCompleted(
             final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
         )

@@ -41,10 +41,10 @@ def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
 def has_own_config(paths: RunPaths, state: RunState) -> bool:
     """Whether the settings in a run directory are those that the run began with."""
     try:
-        found = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
+        data = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:
         return False
-    return hashlib.sha256(found).hexdigest() == state.snapshots.get(CONFIG)
+    return hashlib.sha256(data).hexdigest() == state.snapshots.get(CONFIG)
 
 
 def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
@@ -144,7 +144,7 @@ def _reachable(point: ForkPoint | None) -> Iterator[ForkPoint]:
 
 def blobs_of(paths: RunPaths) -> Blobs:
     """The blobs of a run, and of those it was forked from."""
-    return Blobs(paths.blobs, *(one.blobs for one in ancestors(fork_of(paths))))
+    return Blobs(paths.blobs, *(ancestor.blobs for ancestor in ancestors(fork_of(paths))))
 
 
 def _prefix(paths: RunPaths, point: ForkPoint, ports: LogPorts) -> Iterator[Event]:

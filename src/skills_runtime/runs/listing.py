@@ -59,14 +59,14 @@ class FoundFile(NamedTuple):
 
 def find_files(root: Path) -> list[FoundFile]:
     """Find everything in a run directory but directories, without following links; raises where there is too much."""
-    found: list[FoundFile] = []
+    files: list[FoundFile] = []
     with open_directory(root) as top:
         for count, entry in enumerate(walk(top, limit=MAX_ENTRIES, on_error=lambda _, __: None), start=1):
             if count == MAX_ENTRIES:
                 raise OSError(errno.EFBIG, f"holds more than {MAX_ENTRIES} files")
             if not entry.is_directory:
-                found.append(FoundFile(entry.path, entry.is_file, entry.status.st_size))
-    return found
+                files.append(FoundFile(entry.path, entry.is_file, entry.status.st_size))
+    return files
 
 
 def open_file(root: Path, path: str, limit: int) -> int:
@@ -113,9 +113,10 @@ class Listing:
         self._skipped: set[str] = set()
         if manifest is not None:
             self._produced = {
-                real_name(one.name, escaped="escaped" in one.annotations): one.size
-                for one in manifest.artifacts
-                if one.direction == "produced" and (one.role == "summary" or one.name.partition("/")[0] in ROLES)
+                real_name(artifact.name, escaped="escaped" in artifact.annotations): artifact.size
+                for artifact in manifest.artifacts
+                if artifact.direction == "produced"
+                and (artifact.role == "summary" or artifact.name.partition("/")[0] in ROLES)
             }
             self._skipped = {str(one.get("path")) for one in manifest.scan.get("skipped", ())}
             if manifest.scan.get("complete"):

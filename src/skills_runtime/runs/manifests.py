@@ -65,13 +65,13 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
         },
         "snapshots": [
             {
-                "name": one.name,
-                "role": SNAPSHOTS[one.name][0],
-                "mediaType": SNAPSHOTS[one.name][1],
-                "size": one.size,
-                "digest": {"sha256": one.sha256},
+                "name": snapshot.name,
+                "role": SNAPSHOTS[snapshot.name][0],
+                "mediaType": SNAPSHOTS[snapshot.name][1],
+                "size": snapshot.size,
+                "digest": {"sha256": snapshot.sha256},
             }
-            for one in snapshots
+            for snapshot in snapshots
         ],
         "isolation": {"requested": spec.isolation, "effective": "none", "network": "deny"},
         "environment": {
@@ -157,7 +157,7 @@ def files_of(
 def scan_outputs(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
     """What a run has left for others in these of its directories."""
     found = scan(root, tuple(places))
-    return msgspec.structs.replace(found, files=tuple(one for one in found.files if not one.path.startswith(_OWN)))
+    return msgspec.structs.replace(found, files=tuple(file for file in found.files if not file.path.startswith(_OWN)))
 
 
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
@@ -169,8 +169,8 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     # In a shared workspace only `deliverables/` of the paths tools use means the run's own directory.
     inside = {"deliverables"} if state.workspace_mode == "shared" else ROLES.keys()
     known = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
-    found = scan_outputs(run.paths.root)
-    present = {one.path for one in found.files}
+    scan = scan_outputs(run.paths.root)
+    present = {file.path for file in scan.files}
     return ArtifactManifest(
         session_id=state.session_id,
         task_id=state.task_id,
@@ -178,9 +178,9 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
         generated_at=run.ports.clock.now(),
         final=True,
         run_status=status.value,
-        scan={name: value for name, value in msgspec.to_builtins(found).items() if name != "files"},
+        scan={name: value for name, value in msgspec.to_builtins(scan).items() if name != "files"},
         artifacts=[
-            *(_produced(one, known, state.required_deliverables) for one in found.files),
+            *(_produced(one, known, state.required_deliverables) for one in scan.files),
             *(
                 _recorded(name, produced[name], _role(name, produced[name]), "produced")
                 for name in sorted(produced.keys() - known)
@@ -201,21 +201,21 @@ def _relative(name: str, bases: Iterable[str]) -> str:
     return next((name.removeprefix(base) for base in bases if name.startswith(base)), name)
 
 
-def _produced(one: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:
-    record = records.get(one.path)
+def _produced(file: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:
+    record = records.get(file.path)
     # A file that is not what a tool last wrote was changed by something that left no record.
-    known = record is not None and record.sha256 == one.sha256
+    known = record is not None and record.sha256 == file.sha256
     producer = Producer(kind="tool", event_index=record.seq, call_id=record.call_id) if known and record else None
     return Artifact(
-        name=one.path,
-        role=ROLES[one.path.partition("/")[0]],
+        name=file.path,
+        role=ROLES[file.path.partition("/")[0]],
         direction="produced",
-        required=one.path in required,
-        media_type=one.media_type,
-        size=one.size,
-        digest={"sha256": one.sha256},
+        required=file.path in required,
+        media_type=file.media_type,
+        size=file.size,
+        digest={"sha256": file.sha256},
         producer=producer or Producer(kind="out_of_band"),
-        annotations={"escaped": "percent"} if one.escaped else {},
+        annotations={"escaped": "percent"} if file.escaped else {},
     )
 
 

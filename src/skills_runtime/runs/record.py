@@ -100,11 +100,11 @@ def read_prompt(root: Path) -> str:
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
     text, path = "".join(render_transcript(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
-    there = content_of(path)
-    if there is not None and text.startswith(there):
-        if len(text) > len(there):
+    data = content_of(path)
+    if data is not None and text.startswith(data):
+        if len(text) > len(data):
             with explain_write(path):
-                append(path, text[len(there) :])  # costs a file system much less than a new file in its place
+                append(path, text[len(data) :])  # costs a file system much less than a new file in its place
     else:
         with explain_write(path):
             write_atomic(path, text, durable=False)

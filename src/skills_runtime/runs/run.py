@@ -38,7 +38,7 @@ class Run:
         self.log = log
         self.view = view
         self.ports = ports
-        self.blobs = Blobs(f"{paths.root}/blobs", *(one.blobs for one in ancestors(view.state.fork)))
+        self.blobs = Blobs(f"{paths.root}/blobs", *(ancestor.blobs for ancestor in ancestors(view.state.fork)))
         self._lock = lock
         self._events: deque[Event] | None = None
         self._texts: dict[str, str] = {}
@@ -146,10 +146,10 @@ class Run:
 
     def _make_durable(self, digest: str) -> None:
         # Also when the bytes were there before: who put them may have died before they were on the disk.
-        path, bucket, *above = self.blobs.trail(digest)
+        path, bucket, *paths = self.blobs.trail(digest)
         if path not in self._kept:
             self.log.with_next_commit(bucket, path.name)
-            for directory in above if bucket not in self._kept else ():
+            for directory in paths if bucket not in self._kept else ():
                 self.log.with_next_commit(directory)
             self._kept |= {path, bucket}
 
@@ -172,9 +172,9 @@ class Run:
 def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
     """Let the next commit hold what a run needs to exist at all: its files, then the directories that lead to them."""
     log.with_next_commit(paths.root, *SNAPSHOTS, "sandbox-manifest.json", "events.jsonl")
-    above = paths.root.parent
-    if os.access(above, os.R_OK):
-        log.with_next_commit(above)
+    path = paths.root.parent
+    if os.access(path, os.R_OK):
+        log.with_next_commit(path)
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
@@ -231,10 +231,10 @@ class _Found:
 
 def _read(paths: RunPaths, ports: LogPorts) -> _Found:
     with open_for_reading(paths) as fd:
-        found = load_snapshot(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
-    if found is None:
+        snapshot = load_snapshot(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
+    if snapshot is None:
         return fold(read_verified(paths, ports.keys), _Found(beginning(fork_of(paths), ports)))
-    header, data = found
+    header, data = snapshot
     view = msgspec.json.decode(data, type=RunView)
     return fold(read_verified(paths, ports.keys, header.position), _Found(view))
 

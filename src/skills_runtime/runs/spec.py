@@ -111,7 +111,9 @@ def _task(spec: RunSpec) -> dict[str, Any]:
         "title": first_line[:120],
         "objective": "prompt.md",
         "acceptance_criteria": [],
-        "required_deliverables": [msgspec.to_builtins(one) for one in spec.required_deliverables],
+        "required_deliverables": [
+            msgspec.to_builtins(required_deliverable) for required_deliverable in spec.required_deliverables
+        ],
         "constraints": {"network": "deny", "max_wall_time_sec": spec.max_wall_time_sec},
         "scheduler": {"priority": 0, "not_before": None, "deadline": None, "max_attempts": 1},
         "attempt": spec.attempt,

@@ -68,7 +68,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """Whether nothing contradicts the log."""
-        return all(one.severity != "error" for one in self.findings)
+        return all(finding.severity != "error" for finding in self.findings)
 
     @property
     def outcome(self) -> Outcome:
@@ -195,15 +195,15 @@ def _record_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
     if not paths.run_json.is_file():
         return
     try:
-        found = read_record(paths.run_json)
+        record = read_record(paths.run_json)
     except SkillsRuntimeError as error:
         yield Finding(code="run_json", where="run.json", message=error.message)
         return
     expected = record_of(state)
     ignored = {"schema"} if not state.open else {"schema", "updated_at", "last_seq"}
     for name in expected.__struct_fields__:
-        if name not in ignored and getattr(found, name) != getattr(expected, name):
-            message = f"`{name}` is `{getattr(found, name)}`, but the log says `{getattr(expected, name)}`"
+        if name not in ignored and getattr(record, name) != getattr(expected, name):
+            message = f"`{name}` is `{getattr(record, name)}`, but the log says `{getattr(expected, name)}`"
             yield Finding(code="run_json", where="run.json", message=message)
 
 

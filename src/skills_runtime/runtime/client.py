@@ -172,11 +172,11 @@ def _after_the_dead(place: Place) -> dict[str, Any]:
             hint="`server.json` names its process; end that, and try again",
         )
     try:
-        left = registry.load(place)
-        done = end_orphans(left)
-        registry.Registry(place, last_session_id=left.last_session_id)
+        entries = registry.load(place)
+        cleanup = end_orphans(entries)
+        registry.Registry(place, last_session_id=entries.last_session_id)
         place.remove(SOCKET)
         place.remove(SERVER)
-        return msgspec.to_builtins(done)
+        return msgspec.to_builtins(cleanup)
     finally:
         os.close(lock)

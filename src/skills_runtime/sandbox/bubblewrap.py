@@ -177,9 +177,9 @@ def find_program(name: str) -> str | None:
         return None
     for path in [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]:
         with suppress(OSError):
-            found = Path(path).stat()
-            runs = stat.S_ISREG(found.st_mode) and os.access(path, os.X_OK)
-            if runs and found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH:
+            info = Path(path).stat()
+            runs = stat.S_ISREG(info.st_mode) and os.access(path, os.X_OK)
+            if runs and info.st_uid in (0, os.geteuid()) and not info.st_mode & stat.S_IWOTH:
                 return path
     return None
 
@@ -241,7 +241,7 @@ def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
     name, email = (value.translate(_NOT_IN_GIT_CONFIG) for value in (name, email))
     patterns: list[str] = []
     for path in hidden:
-        top = next((place for place in path.parents if os.path.lexists(place / REPOSITORY)), path)
+        top = next((parent for parent in path.parents if os.path.lexists(parent / REPOSITORY)), path)
         relative = re.sub(r'[\\*?\[\]"!# ]', r"\\\g<0>", str(path.relative_to(top)))
         patterns += [f"/{relative}"] if top != path and relative.isprintable() else []
     return {

@@ -95,17 +95,17 @@ def denials_of(
     """
     if policy.profile == "danger":
         return ()
-    found = [*_limits(outcome, policy), *_hosts(outcome, policy)]
+    denials = [*_limits(outcome, policy), *_hosts(outcome, policy)]
     if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
         # The end that the filter of system calls puts to a command; its shell tells of it by an exit code.
         certainty, used = ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
         sentence = f"The command {used} a system call that the sandbox does not allow."
-        found.append(Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence))
+        denials.append(Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence))
     if outcome.exit_code != 0:
         judge = _PathJudge(policy=policy, findings=findings, control=control, programs=programs)
-        found += _suspected_paths(outcome, judge)
+        denials += _suspected_paths(outcome, judge)
     different: dict[tuple[str, str], Denial] = {}
-    for denial in sorted(found, key=lambda denial: denial.certainty != "proven"):
+    for denial in sorted(denials, key=lambda denial: denial.certainty != "proven"):
         different.setdefault((denial.what, denial.target), denial)
     return tuple(different.values())[:MAX_DENIALS]
 
@@ -152,14 +152,14 @@ def _suspected_paths(outcome: ProcessOutcome, judge: "_PathJudge") -> Iterator[D
     """The paths of which the kernel's own sentences were the last words, the last first."""
     words = " ".join(outcome.argv)[: LINES * CHARACTERS]
     for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-LINES:]):
-        said = _SENTENCE.search(line[:CHARACTERS])
-        if said is None:
+        match = _SENTENCE.search(line[:CHARACTERS])
+        if match is None:
             continue
-        for text in _named(said.string, said):
+        for text in _named(match.string, match):
             path = Path(os.path.normpath(outcome.cwd / text))
             redirected = re.search(rf">\s*['\"]?{re.escape(text)}", words) is not None
-            writing = said["read_only"] is not None or redirected or not os.path.lexists(path)
-            denial = judge.judged(path, missing=said["missing"] is not None, writing=writing)
+            writing = match["read_only"] is not None or redirected or not os.path.lexists(path)
+            denial = judge.judged(path, missing=match["missing"] is not None, writing=writing)
             if denial is not None:
                 yield denial
                 break
@@ -202,7 +202,7 @@ class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
         while writing and not os.path.lexists(place):
             place = place.parent
         workspace = policy.workspace
-        programs = [one for one in self.programs if not one.is_relative_to(workspace)]
+        programs = [program for program in self.programs if not program.is_relative_to(workspace)]
         control = (*self.control, *policy.hidden)
         reason = why_not_path(str(place), writing=writing, control=control, within=workspace, programs=programs)
         if missing and reason in (IS_SECRET, IS_OWN):
@@ -211,8 +211,8 @@ class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
 
     def _is_own(self, path: Path) -> bool:
         """Whether a command has the place for itself, so that a refusal there is no matter of the sandbox."""
-        places = (*self.policy.writable, *([self.policy.workspace] if self.policy.access == "write" else []))
-        return any(path.is_relative_to(place) for place in places) or _is_in(path, (*_PRIVATE, *_KERNEL))
+        paths = (*self.policy.writable, *([self.policy.workspace] if self.policy.access == "write" else []))
+        return any(path.is_relative_to(place) for place in paths) or _is_in(path, (*_PRIVATE, *_KERNEL))
 
 
 def _denial(path: Path, place: Path | None, reason: str | None, *, writing: bool) -> Denial:

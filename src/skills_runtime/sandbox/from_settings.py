@@ -96,10 +96,10 @@ def runtime_code(workspace: Path) -> tuple[Path, ...]:
     in the workspace leads to it, for nothing protects a link.
     """
     places = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
-    named = [Path(os.path.abspath(path)) for path in places if path]
-    real = {Path(os.path.realpath(path)) for path in named}
+    paths = [Path(os.path.abspath(path)) for path in places if path]
+    real = {Path(os.path.realpath(path)) for path in paths}
     code = tuple(sorted(topmost(path for path in real if workspace in path.parents and path.exists())))
-    for path in named:
+    for path in paths:
         for place in (path, *path.parents):
             is_safe = any(place.parent.is_relative_to(one) for one in code)
             if workspace in place.parents and place.is_symlink() and not is_safe:
@@ -119,18 +119,18 @@ def load_runtime_code(workspace: Path) -> None:
     for package in RUN_PACKAGES:
         with suppress(ImportError):  # an optional one is not installed
             importlib.import_module(f"skills_runtime.{package}")
-    for found in pkgutil.walk_packages(skills_runtime.__path__, "skills_runtime."):
-        if found.name.split(".")[1] in RUN_PACKAGES and "inside" not in found.name and "supervision" not in found.name:
+    for info in pkgutil.walk_packages(skills_runtime.__path__, "skills_runtime."):
+        if info.name.split(".")[1] in RUN_PACKAGES and "inside" not in info.name and "supervision" not in info.name:
             with suppress(ImportError):
-                importlib.import_module(found.name)
+                importlib.import_module(info.name)
 
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
     """The runtime's keys, records and configuration of this user, as far as they lie in the workspace."""
     from skills_runtime.config import config_home, keys_home, state_home
 
-    places = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
-    inside = {place for place in places if workspace in place.parents and place.is_dir()}
+    paths = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
+    inside = {path for path in paths if workspace in path.parents and path.is_dir()}
     return tuple(sorted(place for place in inside if inside.isdisjoint(place.parents)))
 
 

@@ -129,7 +129,7 @@ def refuse_ungrantable(
 ) -> None:
     """Raise for the first thing in a grant that nobody can allow."""
     closed = (*control, *policy.hidden)
-    called = tuple(place for place in programs if not place.is_relative_to(policy.workspace))
+    called = tuple(program for program in programs if not program.is_relative_to(policy.workspace))
     for path, writing in (*((path, True) for path in grant.writable), *((path, False) for path in grant.readable)):
         reason = why_not_path(path, writing=writing, control=closed, within=policy.workspace, programs=called)
         if reason is None and Path(path) in (policy.workspace, *policy.workspace.parents):
@@ -187,8 +187,8 @@ def why_not_path(
     """
     if not path.startswith("/") or "\0" in path or path != os.path.normpath(path) or path.startswith("//"):
         return "it is not a plain absolute path"
-    written = path.encode(errors="surrogatepass")
-    if len(written) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in written.split(b"/")):
+    data = path.encode(errors="surrogatepass")
+    if len(data) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in data.split(b"/")):
         return "it is too long for a path"
     place = Path(path)
     if reason := _closed(path, writing=writing):
@@ -231,7 +231,7 @@ def control_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
 
 def program_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
     """Where this user's programs are found by name."""
-    return tuple(Path(place) for place in variables.get("PATH", "").split(":") if place.startswith("/"))
+    return tuple(Path(path) for path in variables.get("PATH", "").split(":") if path.startswith("/"))
 
 
 def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path] = ()) -> bool:
@@ -239,7 +239,7 @@ def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path
     inside = path.relative_to(within) if within is not None and path.is_relative_to(within) else path
     if any(part.casefold() in READ_ONLY or is_obeyed_name(part) for part in inside.parts):
         return True
-    if any(path.is_relative_to(place) or place.is_relative_to(path) for place in programs):
+    if any(path.is_relative_to(program) or program.is_relative_to(path) for program in programs):
         return True
     if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
         return True

@@ -170,17 +170,17 @@ def _broken(problem: str) -> Capabilities:
 def _wrong() -> list[str]:
     """What a small fence shows from the inside that must not be so."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-probe-") as name:
-        place = Path(name).resolve()
-        (place / "workspace").mkdir()
-        (place / "outside").touch()
+        path = Path(name).resolve()
+        (path / "workspace").mkdir()
+        (path / "outside").touch()
         policy = SandboxPolicy(
-            profile="workspace-write", workspace=place / "workspace", limits=CAREFUL, readable=(Path("/proc"),)
+            profile="workspace-write", workspace=path / "workspace", limits=CAREFUL, readable=(Path("/proc"),)
         )
-        argv = ("/bin/sh", "-c", _PROBE, "sh", str(place / "outside"))
+        argv = ("/bin/sh", "-c", _PROBE, "sh", str(path / "outside"))
         enclosed = Landlock().enclose(
             policy, this_machine(), Findings(), Inner(argv=argv, cwd=policy.workspace, environment={})
         )
-        with (place / "specification").open("wb+") as file:
+        with (path / "specification").open("wb+") as file:
             file.write(enclosed.enclosure.inputs[0])
             file.seek(0)
             answer = subprocess.run(

@@ -76,9 +76,9 @@ def find_control_groups() -> ControlGroups | None:
     if unified is not None and (parent := _delegated(unified)) is not None:
         return ControlGroups(version=2, memory=parent, pids=parent, home=unified)
     usable = {
-        name: place
-        for name, place in places.items()
-        if os.access(place, os.W_OK) and os.access(place / "cgroup.procs", os.W_OK)
+        name: path
+        for name, path in places.items()
+        if os.access(path, os.W_OK) and os.access(path / "cgroup.procs", os.W_OK)
     }
     memory, pids = usable.get(_MEMORY), usable.get(_PIDS)
     if not memory and not pids:
@@ -112,10 +112,10 @@ def _delegated(own: Path) -> Path | None:
     """The nearest directory above in which a group with both controllers can be made by this user."""
     for directory in (own, *own.parents):
         try:
-            offered = (directory / "cgroup.subtree_control").read_text(encoding="utf-8").split()
+            parts = (directory / "cgroup.subtree_control").read_text(encoding="utf-8").split()
         except OSError:
             return None
-        if {_MEMORY, _PIDS} <= set(offered):
+        if {_MEMORY, _PIDS} <= set(parts):
             files = (directory, directory / "cgroup.procs")
             return directory if all(os.access(path, os.W_OK) for path in files) else None
     return None
@@ -183,7 +183,7 @@ def _machine(user: int) -> Machine:
     home = Path(sys.base_prefix).resolve()
     known = any(home.is_relative_to(root) for root in roots)
     return Machine(
-        architecture=next((known for known in ARCHITECTURES if known == here), None),
+        architecture=next((architecture for architecture in ARCHITECTURES if architecture == here), None),
         user=user,
         roots=tuple(root for root in roots if not _is_link(root)),
         links=tuple((path, str(Path(path).readlink())) for path in (*roots, *files) if _is_link(path)),

@@ -196,7 +196,7 @@ class Fence:
         accepted = policy.allow_home or "protected_paths" in policy.accepted_gaps
         check_workspace(policy.workspace, self._variables, allow_home=accepted)
         places = (policy.workspace, *policy.writable, *policy.readable, *request.readable)
-        if not any(request.cwd.is_relative_to(place) for place in places):
+        if not any(request.cwd.is_relative_to(path) for path in places):
             raise SandboxError(
                 f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
             )
@@ -238,10 +238,10 @@ class Fence:
 
 def owner_of(workspace: Path) -> tuple[int, int] | None:
     """User and group of a workspace; nothing where they could not even get there by themselves."""
-    found = workspace.stat()
-    above = [place.stat() for place in workspace.parents]
-    if all(one.st_mode & stat.S_IXOTH or one.st_uid == found.st_uid for one in above):
-        return (found.st_uid, found.st_gid)
+    info = workspace.stat()
+    infos = [parent.stat() for parent in workspace.parents]
+    if all(one.st_mode & stat.S_IXOTH or one.st_uid == info.st_uid for one in infos):
+        return (info.st_uid, info.st_gid)
     return None
 
 

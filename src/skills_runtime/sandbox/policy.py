@@ -79,8 +79,8 @@ NO_OWN_NETWORK = "this fence cannot give a command a network of its own, which a
 
 def unmet(required: frozenset[Promise], accepted: frozenset[Promise], gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
     """The gaps in what is required that nobody has accepted."""
-    wanted = required - accepted
-    return tuple(gap for gap in gaps if gap.promise in wanted and not gap.partial)
+    promises = required - accepted
+    return tuple(gap for gap in gaps if gap.promise in promises and not gap.partial)
 
 
 def refusal(adapter: str, missing: tuple[Gap, ...]) -> SandboxError:
@@ -96,9 +96,9 @@ def refusal(adapter: str, missing: tuple[Gap, ...]) -> SandboxError:
 
 def promise_named(name: str) -> Promise:
     """The promise with this name."""
-    for known in PROMISES:
-        if name == known:
-            return known
+    for promise in PROMISES:
+        if name == promise:
+            return promise
     raise ValidationFailed(f"there is no promise `{name!a}`", hint=f"promises: {', '.join(PROMISES)}")
 
 
@@ -227,9 +227,9 @@ BUILD_LIMITS = ResourceLimits(
 
 def profile_named(name: str) -> Profile:
     """The profile with this name; `restricted` is the old name of the default one."""
-    for known in PROFILES:
-        if name == known or (name == "restricted" and known == DEFAULT_PROFILE):
-            return known
+    for profile in PROFILES:
+        if name == profile or (name == "restricted" and profile == DEFAULT_PROFILE):
+            return profile
     raise ValidationFailed(f"there is no profile `{name!a}`", hint=f"profiles: {', '.join(PROFILES)}")
 
 

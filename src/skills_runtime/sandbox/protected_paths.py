@@ -114,28 +114,28 @@ def read_directory(path: str) -> Directory | Closed | None:
         return _TOO_DEEP
     try:
         # A path object for each of many thousands of directories would cost more than the look itself.
-        found = os.lstat(path)
-        known = _seen.get(path)
-        if known is not None and known.changed == found.st_ctime_ns and known.inode == found.st_ino:
-            return known
-        return _read(path, found)
+        info = os.lstat(path)
+        directory = _seen.get(path)
+        if directory is not None and directory.changed == info.st_ctime_ns and directory.inode == info.st_ino:
+            return directory
+        return _read(path, info)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return _TOO_DEEP
         return _CLOSED if error.errno in (errno.EACCES, errno.EPERM) else None
 
 
-def _read(path: str, found: os.stat_result) -> Directory | Closed | None:
-    if not stat.S_ISDIR(found.st_mode):
+def _read(path: str, info: os.stat_result) -> Directory | Closed | None:
+    if not stat.S_ISDIR(info.st_mode):
         return None
     now = time.clock_gettime_ns(time.CLOCK_REALTIME)
     with os.scandir(path) as entries:
-        directory = _summary(path, found, list(entries))
+        directory = _summary(path, info, list(entries))
     if not os.access(path, os.X_OK):
         return _CLOSED
     if len(_seen) >= _MAX_SEEN:
         _seen.clear()
-    if found.st_ctime_ns + UNSETTLED_NS < now:
+    if info.st_ctime_ns + UNSETTLED_NS < now:
         _seen[path] = directory
     return directory
 
@@ -146,15 +146,15 @@ def _is_notable(name: str) -> bool:
     return is_key_file(name) or is_obeyed_name(name)
 
 
-def _summary(path: str, found: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
+def _summary(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
     inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     notable = [entry for entry in entries if _is_notable(entry.name)]
     names = {entry.name for entry in entries}
     bare, is_run = names >= _BARE or names >= _BARE_ELSEWHERE, names >= _RUN
     special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
     return Directory(
-        changed=found.st_ctime_ns,
-        inode=found.st_ino,
+        changed=info.st_ctime_ns,
+        inode=info.st_ino,
         plain=tuple(f"{path}/{entry.name}" for entry in inside if entry.name not in _SPECIAL),
         special=special,
         names=frozenset(entry.name for entry in notable) if notable else _NONE,
@@ -173,29 +173,29 @@ Identity = tuple[int, int]
 """The device and the number of a file."""
 
 
-def second_names(secrets: Iterable[Path], known: Iterable[Path], directories: Iterable[str]) -> set[Path]:
+def second_names(secrets: Iterable[Path], paths: Iterable[Path], directories: Iterable[str]) -> set[Path]:
     """Return other names of these secrets in these directories; most have none, which costs little."""
     names: dict[Identity, int] = {}
-    for path in known:
+    for path in paths:
         if (identity := _identity(str(path))) is not None:
             names[identity[0]] = names.get(identity[0], 0) + 1
     found = (_identity(str(path)) for path in secrets)
-    wanted = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
-    numbers = {number for _, number in wanted}
+    identities = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
+    numbers = {number for _, number in identities}
     alike: list[str] = []
-    for directory in directories if wanted else ():
+    for directory in directories if identities else ():
         with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or covered as a whole
             alike += [entry.path for entry in entries if entry.inode() in numbers]
-    return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in wanted}
+    return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in identities}
 
 
 def _identity(path: str) -> tuple[Identity, int] | None:
     """Return what the file is, and how many names it has."""
     try:
-        found = Path(path).lstat()
+        info = Path(path).lstat()
     except OSError:
         return None
-    return (found.st_dev, found.st_ino), found.st_nlink
+    return (info.st_dev, info.st_ino), info.st_nlink
 
 
 _SECTION = re.compile(r"\s*\[\s*([\w.-]+)")
@@ -380,21 +380,21 @@ class _Survey:
 
     def _pinned(self) -> tuple[Path, ...]:
         """Return every directory between the workspace and something that is protected in it, parents first."""
-        above: set[Path] = set()
+        paths: set[Path] = set()
         for path in (*self._read_only, *self._by_path):
             parents = self._between(path)
             if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
-                above.update(parents)
-        return tuple(sorted(above, key=lambda path: (len(path.parts), path)))
+                paths.update(parents)
+        return tuple(sorted(paths, key=lambda path: (len(path.parts), path)))
 
     def _between(self, path: Path) -> list[Path]:
         """Return the directories above something in the workspace, as far as they are in it too."""
-        found: list[Path] = []
+        paths: list[Path] = []
         above = path.parent
         while above != self._workspace and above != path:
-            found.append(above)
+            paths.append(above)
             path, above = above, above.parent
-        return found
+        return paths
 
     def _look(self, path: str, directory: Directory, queue: list[str]) -> None:
         place, is_top = Path(path), path == self._own[0]
@@ -610,12 +610,12 @@ def _owner(path: Path) -> int | None:
 
 def findings_for(policy: SandboxPolicy) -> Findings:
     """Return everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
-    found = survey(policy.workspace, policy.protected)
+    findings = survey(policy.workspace, policy.protected)
     if not policy.opened:
-        return found
+        return findings
     if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
-        found = _only_hidden(found)
-    every = (found, *(_of_opened(path, policy) for path in policy.opened))
+        findings = _only_hidden(findings)
+    every = (findings, *(_of_opened(path, policy) for path in policy.opened))
     names = [name for name in Findings.__struct_fields__ if name != "complete"]
     joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
     return Findings(**joined, complete=all(part.complete for part in every))
@@ -628,12 +628,12 @@ def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
         )
     if not path.exists():
         raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
-    found = survey(path)
-    return found if path in policy.writable else _only_hidden(found)
+    findings = survey(path)
+    return findings if path in policy.writable else _only_hidden(findings)
 
 
-def _only_hidden(found: Findings) -> Findings:
-    return msgspec.structs.replace(found, read_only=(), pinned=(), obeyed=(), links=())
+def _only_hidden(findings: Findings) -> Findings:
+    return msgspec.structs.replace(findings, read_only=(), pinned=(), obeyed=(), links=())
 
 
 def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:

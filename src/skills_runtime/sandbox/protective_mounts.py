@@ -85,7 +85,7 @@ def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
     closed = frozenset(_closed(beyond & obeyed, roots))
     concealed = frozenset(topmost(beyond & with_secrets))
     # What lies in a closed directory and holds something closed itself must not become writable again.
-    around = {above for path in beyond for above in path.parents}
+    around = {parent for path in beyond for parent in path.parents}
     open_again = {path for path in (kept & obeyed) - around if _is_below(path, closed) and path not in closed}
     edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}
 
@@ -109,24 +109,24 @@ def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
 
 def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path, ...]) -> set[Path]:
     """The directories whose names are protected one by one: the roots, and those used last while there is room."""
-    kept = {path for path in names if path in roots}
-    room = MAX_MOUNTS - sum(names[path] for path in kept)
+    paths = {path for path in names if path in roots}
+    room = MAX_MOUNTS - sum(names[path] for path in paths)
     pinned, counted = set(every.pinned), set(roots)
-    for path in sorted(names.keys() - kept, key=lambda path: (-_last_used(path), path)):
+    for path in sorted(names.keys() - paths, key=lambda path: (-_last_used(path), path)):
         pins = {above for above in (path, *path.parents) if above in pinned} - counted
         room -= names[path] + len(pins)
         if room < 0:
             break
-        kept.add(path)
+        paths.add(path)
         counted |= pins
-    return kept
+    return paths
 
 
 def _project(path: Path) -> Path:
     """Return the directory that something protected belongs to: what is in a repository belongs to its work tree."""
-    for place in reversed(path.parents):
-        if place.name == REPOSITORY:
-            return place.parent
+    for parent in reversed(path.parents):
+        if parent.name == REPOSITORY:
+            return parent.parent
     return path.parent
 
 
@@ -146,6 +146,6 @@ def _closed(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
     return {next((root for root in roots if root.is_relative_to(path)), path) for path in found}
 
 
-def _is_below(path: Path, places: frozenset[Path]) -> bool:
+def _is_below(path: Path, paths: frozenset[Path]) -> bool:
     """Whether it is one of the places or lies in one."""
-    return bool(places) and (path in places or not places.isdisjoint(path.parents))
+    return bool(paths) and (path in paths or not paths.isdisjoint(path.parents))

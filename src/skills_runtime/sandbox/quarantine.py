@@ -266,7 +266,7 @@ def items(directory: Path) -> list[tuple[Path, Item]]:
         with suppress(OSError, ValueError, msgspec.MsgspecError):
             batch = _decode(description.read_bytes(), Batch)
             places = ((description.with_name(str(number)), item) for number, item in enumerate(batch.items))
-            found += [(place, item) for place, item in places if os.path.lexists(place)]
+            found += [(path, item) for path, item in places if os.path.lexists(path)]
     return sorted(found, key=lambda one: (one[1].at, one[1].path))
 
 
@@ -278,7 +278,7 @@ def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
         what = f"`{unknown[0]}` is not" if unknown else "nothing is"
         raise NotFound(f"{what} set aside", hint="`--list` shows what is")
     accepted: list[str] = []
-    for place, item in waiting:
+    for path, item in waiting:
         if paths and item.path not in paths:
             continue
         if os.path.lexists(item.path):
@@ -286,7 +286,7 @@ def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
         if not Path(item.path).parent.is_dir():
             raise NotFound(f"the directory of `{item.path}` is gone", hint="create it first")
         try:
-            shutil.move(place, item.path)
+            shutil.move(path, item.path)
         except OSError as error:
             reason = error.strerror or str(error)
             raise SandboxError(f"`{item.path}` could not be put back: {reason}", hint="move it by hand") from error
@@ -309,10 +309,10 @@ def _decode(data: bytes, kind: type[T]) -> T:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return what says that something was only moved; nothing for a link, which is no longer there when it was."""
     try:
-        found = path.lstat()
+        info = path.lstat()
     except OSError:
         return None
-    return None if stat.S_ISLNK(found.st_mode) else (found.st_dev, found.st_ino)
+    return None if stat.S_ISLNK(info.st_mode) else (info.st_dev, info.st_ino)
 
 
 def _target(path: Path) -> str | None:

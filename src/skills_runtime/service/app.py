@@ -93,8 +93,8 @@ def _surround(app: FastAPI, parts: ServiceState) -> None:
 
 def _routers() -> Iterable[APIRouter]:
     """The routers of all modules with routes, by name, so that none is forgotten."""
-    for found in iter_modules(routes.__path__):
-        router = getattr(import_module(f"{routes.__name__}.{found.name}"), "router", None)
+    for module in iter_modules(routes.__path__):
+        router = getattr(import_module(f"{routes.__name__}.{module.name}"), "router", None)
         if isinstance(router, APIRouter):
             for route in router.routes:
                 # The OpenAPI page looks for it at the response class, where ours need not have it.

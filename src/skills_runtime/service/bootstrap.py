@@ -157,10 +157,10 @@ async def keep_retention(
 async def _remove_repeatedly(executor: Executor, keep: Retention, metrics: Metrics, pause: Pause) -> None:
     while True:
         try:
-            done = await executor.tidy(keep)
-            metrics.executions_removed("retention", done.removed)
-            if done.removed or done.failed:
-                _log_removal(logging.WARNING if done.failed else logging.INFO, **msgspec.structs.asdict(done))
+            count = await executor.tidy(keep)
+            metrics.executions_removed("retention", count.removed)
+            if count.removed or count.failed:
+                _log_removal(logging.WARNING if count.failed else logging.INFO, **msgspec.structs.asdict(count))
         except (SkillsRuntimeError, OSError) as error:  # the next time it may work
             _log_removal(logging.WARNING, error=str(error))
         await pause()

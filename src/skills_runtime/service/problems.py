@@ -152,8 +152,8 @@ def _is_default(error: HTTPException) -> bool:
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = f"the request cannot be used: {place}: {first['msg']}"
+    location = ".".join(str(part) for part in first["loc"])
+    message = f"the request cannot be used: {location}: {first['msg']}"
     hint = "`/api/openapi.json` says what is expected"
     return answer(request.url.path, Problem(status=400, kind="validation", message=message, hint=hint))
 

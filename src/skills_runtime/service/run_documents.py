@@ -153,8 +153,13 @@ def run_document(view: RunView, *, trouble: str | None = None, now: str = "") ->
         "children": {run_id: child.status for run_id, child in state.children.items()},
         "pending_approvals": len(pending.approvals.open),
         "questions": [
-            {"call_id": one.call_id, "question": one.question, "choices": one.choices, "ids": one.ids}
-            for one in pending.questions.values()
+            {
+                "call_id": question.call_id,
+                "question": question.question,
+                "choices": question.choices,
+                "ids": question.ids,
+            }
+            for question in pending.questions.values()
         ],
         "trouble": trouble,
         "skills": list(view.conversation.skills),
@@ -212,10 +217,10 @@ class Summaries:
 
     def _of(self, row: RunRow, paths: RunPaths) -> Summary:
         with self._lock:
-            known = self._known.get(row.run_id)
-            if known is not None and known.last_seq == row.last_seq:
+            summary = self._known.get(row.run_id)
+            if summary is not None and summary.last_seq == row.last_seq:
                 self._known.move_to_end(row.run_id)
-                return known
+                return summary
         try:
             view = self._runs.view_at(paths)
             skills = tuple(view.conversation.skills)

@@ -45,7 +45,10 @@ async def serve(
 ) -> None:
     """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
     sockets = [bound_socket(listener) for listener in settings.listen]
-    actual = [Listener(listener.host, _port(one)) for listener, one in zip(settings.listen, sockets, strict=True)]
+    actual = [
+        Listener(listener.host, _port(connection))
+        for listener, connection in zip(settings.listen, sockets, strict=True)
+    ]
     _allow_many_connections()
     async with open_service(settings, resolved, model=model) as parts:
         server = _Server(_config(create_app(parts), settings), parts.stopping)
@@ -170,22 +173,22 @@ def bound_socket(listener: Listener) -> socket.socket:
     """A socket that has its address, or the reason why it cannot have it."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     # Only of a socket that names its protocol does the event loop turn off the delay of small pieces.
-    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    connection = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind((listener.host, listener.port))
+            connection.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        connection.bind((listener.host, listener.port))
     except OSError as error:
-        one.close()
+        connection.close()
         hint = "another program may listen there: choose another port with `--listen`"
         raise ConfigError(f"cannot listen on {listener.text}: {error.strerror or error}", hint=hint) from error
-    one.set_inheritable(False)
-    return one
+    connection.set_inheritable(False)
+    return connection
 
 
-def _port(one: socket.socket) -> int:
-    return one.getsockname()[1]
+def _port(connection: socket.socket) -> int:
+    return connection.getsockname()[1]
 
 
 def _allow_many_connections() -> None:

@@ -194,8 +194,8 @@ def _listeners(asked: Given, environ: Mapping[str, str], configured: ServiceSect
     return (Listener(configured.host, parse_listen(port).port),)
 
 
-def _directory(given: Path | None, variable: str | None, default: Path) -> Path:
-    return (given or (Path(variable) if variable else default)).absolute()
+def _directory(path: Path | None, variable: str | None, default: Path) -> Path:
+    return (path or (Path(variable) if variable else default)).absolute()
 
 
 def _listed(text: str) -> Iterable[str]:

@@ -242,7 +242,7 @@ MAX_DELTA_TOKENS = 1000
 _SHOWN_CHARS = 400
 _CHANGED = "The available skills have changed:"
 _MARKS = msgspec.json.Decoder(dict[str, str])
-_kept: WeakKeyDictionary[ListsSkills, SkillMarks] = WeakKeyDictionary()
+_dictionary: WeakKeyDictionary[ListsSkills, SkillMarks] = WeakKeyDictionary()
 """The marks of each library, asked for in every turn; those of ten thousand skills take a while."""
 
 
@@ -255,7 +255,7 @@ def mark_of(entry: CatalogEntry) -> str:
 def marks_of(library: ListsSkills, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
     """The marks of a library as it is now; a caller that has the entries of its list spares us to make them."""
     skills = library.list()
-    kept = _kept.get(library)
+    kept = _dictionary.get(library)
     if kept is not None and kept.skills is skills:
         return kept
     # A library lists its skills in the order of their entries.
@@ -263,7 +263,7 @@ def marks_of(library: ListsSkills, entries: Sequence[CatalogEntry] | None = None
     data = msgspec.json.encode(
         {entry.mention: mark_of(entry) + skill.content_hash[:MARK_CHARS] for skill, entry in pairs}
     )
-    _kept[library] = marks = SkillMarks(skills, data, hashlib.sha256(data).hexdigest())
+    _dictionary[library] = marks = SkillMarks(skills, data, hashlib.sha256(data).hexdigest())
     return marks
 
 

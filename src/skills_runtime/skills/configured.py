@@ -403,7 +403,7 @@ def library_from(
         scans=supplied.scans,
         index=places.index if places else None,
     )
-    found = discover(places, settings) if places and settings.discovery.enabled else None
+    discovery = discover(places, settings) if places and settings.discovery.enabled else None
     return Library(
         [
             *(
@@ -412,13 +412,13 @@ def library_from(
                 if space.enabled
                 for name in dict.fromkeys(space.sources)
             ),
-            *(discovered_sources(found.roots, settings, supplies.index) if found else ()),
+            *(discovered_sources(discovery.roots, settings, supplies.index) if discovery else ()),
         ],
         rules=Rules(
             env_var_missing_policy=settings.env_var_missing_policy, max_body_bytes=settings.injection.max_bytes
         ),
         environment=environment,
-        notes=(*supplied.notes, *(found.problems if found else ())),
+        notes=(*supplied.notes, *(discovery.problems if discovery else ())),
     )
 
 

@@ -79,7 +79,7 @@ def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
     return Problem(
         code="SKILL_NAME_AMBIGUOUS",
         message=f"`{name}` is the name of {len(skills)} skills: {', '.join(skill.locator for skill in skills)}",
-        hint=f"say which: {' or '.join(f'`{each}`' for each in mentions)}",
+        hint=f"say which: {' or '.join(f'`{mention}`' for mention in mentions)}",
         severity="warning",
         name=name,
         details={"mentions": mentions, "locators": [skill.locator for skill in skills]},
@@ -89,7 +89,7 @@ def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
 def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -> SkillError:
     """The error for a name that no usable skill has."""
     known = list(problems)
-    broken = next((each for each in known if each.severity == "error" and each.name == name), None)
+    broken = next((problem for problem in known if problem.severity == "error" and problem.name == name), None)
     if broken is not None:
         message = f"`{name}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
@@ -100,8 +100,8 @@ def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -
 
 def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
     """The error for a name in a known namespace that no usable skill has."""
-    errors = [each for each in problems if each.severity == "error" and each.namespace == mention.namespace]
-    broken = next((each for each in errors if each.name == mention.name), None)
+    errors = [problem for problem in problems if problem.severity == "error" and problem.namespace == mention.namespace]
+    broken = next((error for error in errors if error.name == mention.name), None)
     if broken is not None:
         message = f"`{mention.text}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
@@ -110,7 +110,7 @@ def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iter
     return failure(
         "SKILL_UNKNOWN",
         f"there is no skill `{mention.text}`{why}",
-        hint=suggest(mention.text, [known.text for known in sorted(names)]) or "check the name of the skill",
+        hint=suggest(mention.text, [name.text for name in sorted(names)]) or "check the name of the skill",
         mention=mention.text,
     )
 
@@ -313,10 +313,10 @@ class Library:
     def places(self) -> tuple[Path, ...]:
         """The directories whose changes may change what is found here."""
         return tuple(
-            place
+            path
             for source in self._sources
             if isinstance(source, Watched)
-            for place in (source.root, *source.directories())
+            for path in (source.root, *source.directories())
         )
 
     def resolve(self, text: str) -> tuple[Skill, ...]:
@@ -351,7 +351,7 @@ class Library:
         if self._left_out or self._only is not None:
             report = Report(
                 tuple(skill for skill in report.skills if self._keeps(skill)),
-                tuple(one for one in report.problems if not self._leaves_out(Path(one.locator))),
+                tuple(problem for problem in report.problems if not self._leaves_out(Path(problem.locator))),
             )
         return report if limit is None or not self.rules.whole_texts else without_too_large(report, self.body, limit)
 
@@ -380,7 +380,7 @@ class Library:
     def _shared(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Namesakes]:
         if len(names) < 2:
             return {}
-        levels = {(one.origin.space_id, one.origin.source_id): one.origin.level for one in self._sources}
+        levels = {(source.origin.space_id, source.origin.source_id): source.origin.level for source in self._sources}
         counted = Counter(name for namespace in names.values() for name in namespace)
         several = [name for name, number in counted.items() if number > 1]
         return {
@@ -395,10 +395,8 @@ class Library:
     @cached_property
     def _listed(self) -> tuple[Skill, ...]:
         left_out = {mention.text for mention in self._found.twice}
-        left_out |= {skill.mention.text for one in self._found.shared.values() for skill in one.hidden}
-        everything = (
-            namespace[name] for _, namespace in sorted(self._found.names.items()) for name in sorted(namespace)
-        )
+        left_out |= {skill.mention.text for namesakes in self._found.shared.values() for skill in namesakes.hidden}
+        skills = (namespace[name] for _, namespace in sorted(self._found.names.items()) for name in sorted(namespace))
         if not left_out:
-            return tuple(everything)
-        return tuple(skill for skill in everything if skill.mention.text not in left_out)
+            return tuple(skills)
+        return tuple(skill for skill in skills if skill.mention.text not in left_out)

@@ -214,24 +214,26 @@ class Listed:
 
     def find(self, mention: Mention) -> Skill:
         """The skill of an exact mention."""
-        found = [one for one in self._skills if one.name == mention.name and one.namespace == mention.namespace]
-        if len(found) != 1:
+        skills = [
+            skill for skill in self._skills if skill.name == mention.name and skill.namespace == mention.namespace
+        ]
+        if len(skills) != 1:
             raise unknown_mention(mention, (), ())
-        return found[0]
+        return skills[0]
 
     def find_by_name(self, name: str) -> Skill:
         """The one skill of this name; none and several are a `SkillError`."""
         namespace, _, own = name.rpartition(":")
         if namespace:
             for known in (namespace, f"{_PLUGIN}{namespace}"):
-                if any(one.namespace == known for one in self._skills):
+                if any(skill.namespace == known for skill in self._skills):
                     return self.find(Mention(known, own))
-        named = [one for one in self._skills if one.name == name]
-        if not named:
+        skills = [one for one in self._skills if one.name == name]
+        if not skills:
             raise unknown_name(name, (), ())
-        is_plugin = [one.space_id == DISCOVERED and one.namespace.startswith(_PLUGIN) for one in named]
+        is_plugin = [one.space_id == DISCOVERED and one.namespace.startswith(_PLUGIN) for one in skills]
         levels = (PLUGIN_LEVEL if each else 0 for each in is_plugin)
-        meant = rank_namesakes(zip(levels, named, strict=True)).meant
+        meant = rank_namesakes(zip(levels, skills, strict=True)).meant
         if len(meant) > 1:
             raise SkillError(ambiguous_name(name, meant))
         return meant[0]
@@ -286,16 +288,18 @@ def resolve_mentions(text: str, library: Library | Listed) -> ResolvedMentions:
         written.setdefault(meant.mention, one.text)
         if one.arguments:
             arguments[meant.mention] = one.arguments
-    told = list(notices.values())
-    if len(told) > MAX_NOTICES:
+    problems = list(notices.values())
+    if len(problems) > MAX_NOTICES:
         more = Problem(
             code="SKILL_UNKNOWN",
-            message=f"{len(told) - MAX_NOTICES} more mentions name no skill",
+            message=f"{len(problems) - MAX_NOTICES} more mentions name no skill",
             hint="put what is code between backticks",
             severity="notice",
         )
-        told = [*told[:MAX_NOTICES], more]
-    return ResolvedMentions(skills=tuple(skills.values()), arguments=arguments, written=written, notices=tuple(told))
+        problems = [*problems[:MAX_NOTICES], more]
+    return ResolvedMentions(
+        skills=tuple(skills.values()), arguments=arguments, written=written, notices=tuple(problems)
+    )
 
 
 def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
@@ -351,19 +355,19 @@ def _meant(one: Written, library: Library | Listed) -> Skill:
 def _linked(one: Written, library: Library | Listed) -> Skill:
     """The skill that a link names and leads to; the path decides between skills of one name."""
     name = one.name.rpartition(":")[2]
-    named = [skill for skill in library.list() if skill.name == name]
-    if not named:
+    skills = [skill for skill in library.list() if skill.name == name]
+    if not skills:
         return library.find_by_name(one.name)
-    place = posixpath.normpath(unquote(one.path).removeprefix("file://").removeprefix("skill://"))
-    while place.startswith("../"):
-        place = place[3:]
-    there = [skill for skill in named if one.path == skill.locator or _is_at(skill, place)]
+    path = posixpath.normpath(unquote(one.path).removeprefix("file://").removeprefix("skill://"))
+    while path.startswith("../"):
+        path = path[3:]
+    there = [skill for skill in skills if one.path == skill.locator or _is_at(skill, path)]
     if len(there) == 1:
         return there[0]
-    places = ", ".join(f"`{skill.locator}`" for skill in named[:3])
+    places = ", ".join(f"`{skill.locator}`" for skill in skills[:3])
     raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {one.path!a}", hint=f"it is at {places}")
 
 
-def _is_at(skill: Skill, place: str) -> bool:
+def _is_at(skill: Skill, location: str) -> bool:
     own = [skill.locator] if skill.path is None else [str(skill.path), str(skill.path.parent)]
-    return any(one == place or (not place.startswith("/") and one.endswith(f"/{place}")) for one in own)
+    return any(one == location or (not location.startswith("/") and one.endswith(f"/{location}")) for one in own)

@@ -236,7 +236,7 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
     """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
     by_text = {text: resolve_mentions(text, library) for text in sought}
     of_task, resolved = by_text.get(task, ResolvedMentions()), by_text.values()
-    chosen = {skill.mention: skill for one in resolved for skill in one.skills}
+    chosen = {skill.mention: skill for mentions in resolved for skill in mentions.skills}
     arguments = {mention: text for one in resolved for mention, text in one.arguments.items()}
     unmet = tuple(
         SkillInjectionSkipped(
@@ -252,7 +252,7 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
     from skills_runtime.skills.routing import index_skills, route_skills, routing_event
 
     ranks = None if len(skills) <= MAX_RANKED else index_skills(())
-    routing = route_skills(task, skills, index=ranks, asked=of_task)
+    routing = route_skills(task, skills, index=ranks, mentions=of_task)
     events: list[Payload] = [routing_event(routing)] if routing.choices else []
     certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if routes else []
     listing = ""
@@ -367,7 +367,7 @@ def assemble(
     history = prompt_settings.history
     return PromptParts(
         system=system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
-        injected=tuple(each for each in outcomes if isinstance(each, Injected)),
+        injected=tuple(outcome for outcome in outcomes if isinstance(outcome, Injected)),
         named={mention.text: written for mention, written in chosen.named.items()},
         skipped=(*chosen.unmet, *(each for each in outcomes if isinstance(each, SkillInjectionSkipped))),
         events=chosen.events,

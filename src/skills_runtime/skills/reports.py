@@ -70,9 +70,9 @@ def list_skills(resolved: "Resolved") -> SkillList:
     """Search everything; what is broken or not trusted is on the list as well."""
     settings, process = resolved.settings.skills, resolved.environment.process
     places = places_of(resolved.workspace_root, process)
-    found = discover(places, settings)
+    discovery = discover(places, settings)
     library = library_of(resolved)
-    untrusted = Library(discovered_sources(found.untrusted, settings, places.index))
+    untrusted = Library(discovered_sources(discovery.untrusted, settings, places.index))
     problems = library.problems()
     changed, unknown = changed_skills(user_places(process))
     try:
@@ -83,14 +83,14 @@ def list_skills(resolved: "Resolved") -> SkillList:
         changed, unknown = changed | ours, (*unknown, *unknown_too)
     skills = [
         *(_marked(one, changed) for one in _of_library(library, problems)),
-        *(_unnamed(one, "broken") for one in _breaking(problems)),
+        *(_unnamed(problem, "broken") for problem in _breaking(problems)),
         *(_marked(_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
         *(_unnamed(one, "untrusted") for one in _breaking(untrusted.problems())),
     ]
-    has_skills = found.untrusted or any(root.scope == "project" for root in found.roots)
+    has_skills = discovery.untrusted or any(root.scope == "project" for root in discovery.roots)
     return SkillList(
-        project=str(found.project),
-        trusted=found.is_trusted if has_skills else None,
+        project=str(discovery.project),
+        trusted=discovery.is_trusted if has_skills else None,
         skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
         problems=(
             *(one for one in problems if not (_breaks(one) or one.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))),
@@ -99,23 +99,23 @@ def list_skills(resolved: "Resolved") -> SkillList:
     )
 
 
-def _marked(listed: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
-    why = changed.get(Path(listed.path).parent) if changed else None
+def _marked(skill: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
+    why = changed.get(Path(skill.path).parent) if changed else None
     if why is None:
-        return listed
-    reason = "; ".join(filter(None, (listed.reason, why)))
-    return msgspec.structs.replace(
-        listed, state="changed" if listed.state == "offered" else listed.state, reason=reason
-    )
+        return skill
+    reason = "; ".join(filter(None, (skill.reason, why)))
+    return msgspec.structs.replace(skill, state="changed" if skill.state == "offered" else skill.state, reason=reason)
 
 
 def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
-    offered = {skill.mention for skill in library.list()}
-    hidden = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_SHADOWED"}
+    mentions = {skill.mention for skill in library.list()}
+    hidden = {
+        (problem.namespace, problem.name): problem.message for problem in problems if problem.code == "SKILL_SHADOWED"
+    }
     twice = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_DUPLICATE_NAME"}
     for skill in library.all():
         key = (skill.namespace, skill.name)
-        if skill.mention in offered:
+        if skill.mention in mentions:
             yield _listed(skill, "offered")
         elif key in twice:
             yield _listed(skill, "broken", twice[key])
@@ -126,10 +126,10 @@ def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[Liste
 def _breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
     """What keeps one skill from being used."""
     seen: set[str] = set()
-    for one in problems:
-        if _breaks(one) and one.locator not in seen:
-            seen.add(one.locator)
-            yield one
+    for problem in problems:
+        if _breaks(problem) and problem.locator not in seen:
+            seen.add(problem.locator)
+            yield problem
 
 
 def _breaks(problem: Problem) -> bool:
@@ -179,7 +179,7 @@ class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
 
 def changes_in(changes: Changes) -> Iterator[SkillChange]:
     """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
-    broken = {one.locator: one for one in reversed(changes.problems) if one.severity == "error"}
+    broken = {problem.locator: problem for problem in reversed(changes.problems) if problem.severity == "error"}
     yield from (_of_skill("added", skill) for skill in changes.added)
     yield from (_of_skill("changed", skill) for skill in changes.changed)
     yield from (
@@ -191,8 +191,8 @@ def changes_in(changes: Changes) -> Iterator[SkillChange]:
     yield from (_of_problem("warning", one) for one in changes.problems if one.severity != "error")
 
 
-def _of_problem(kind: Kind, one: Problem) -> SkillChange:
-    return SkillChange(change=kind, name=one.name, path=one.locator, reason=one.message)
+def _of_problem(kind: Kind, problem: Problem) -> SkillChange:
+    return SkillChange(change=kind, name=problem.name, path=problem.locator, reason=problem.message)
 
 
 def _of_skill(kind: Kind, skill: Skill) -> SkillChange:
@@ -225,7 +225,7 @@ def check_skills(paths: Iterable[Path], mode: Mode) -> list[Checked]:
     checked: list[Checked] = []
     for directory in (directory for path in paths for directory in skill_directories(path)):
         inspected = inspect_directory(directory, mode=mode)
-        valid = all(one.severity != "error" for one in inspected.diagnostics)
+        valid = all(diagnostic.severity != "error" for diagnostic in inspected.diagnostics)
         name = inspected.skill.name if inspected.skill else None
         checked.append(Checked(_text(str(directory)), name, valid, inspected.diagnostics))
     return checked
@@ -342,9 +342,9 @@ def explain_routing(
 
     settings, window = resolved.settings.skills.catalog, resolved.settings.run.context_recovery.window_tokens
     budget_tokens = budget_for(window, share=settings.share, max_tokens=settings.max_tokens)
-    asked = resolve_mentions(task, library)
+    mentions = resolve_mentions(task, library)
     skills = library.list()
-    routing = route_skills(task, skills, paths=paths, limit=limit, index=index_library(library), asked=asked)
+    routing = route_skills(task, skills, paths=paths, limit=limit, index=index_library(library), mentions=mentions)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)
     # The lines of the list, by the mention each begins with.
     listed = catalog.text.splitlines()[1 : 1 + catalog.report.offered]
@@ -364,14 +364,14 @@ def explain_routing(
         )
         for choice in routing.choices
     ]
-    too_large = [one for one in library.problems() if one.code == _TOO_LARGE]
+    too_large = [problem for problem in library.problems() if problem.code == _TOO_LARGE]
     return Explained(
         task=task,
         decided_by=routing.decided_by,
         considered=routing.considered,
         choices=tuple(choices),
         catalog=catalog.report,
-        notices=tuple(map(_notice, (*asked.notices, *too_large))),
+        notices=tuple(map(_notice, (*mentions.notices, *too_large))),
     )
 
 

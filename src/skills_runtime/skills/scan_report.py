@@ -72,7 +72,7 @@ def build_scan_report(
     return ScanReport(
         scan_id=scan_id,
         skills=found,
-        errors=tuple(one for one in told if one.severity == "error"),
+        errors=tuple(issue for issue in told if issue.severity == "error"),
         warnings=tuple(one for one in told if one.severity != "error"),
         stats=ScanStats(spaces_total=spaces, sources_total=sources, skills_total=len(found)),
     )

@@ -57,8 +57,8 @@ def mentions_in(text: str) -> list[Mention]:
     """The skills that free text mentions, each once, in the order of their first mention."""
     if "$[" not in text:
         return []
-    found = (Mention(match["namespace"], match["name"]) for match in EXACT_MENTION.finditer(text))
-    return list(dict.fromkeys(found))
+    mentions = (Mention(match["namespace"], match["name"]) for match in EXACT_MENTION.finditer(text))
+    return list(dict.fromkeys(mentions))
 
 
 def parse_mention(text: str) -> Mention:

@@ -73,37 +73,35 @@ async def watch_skills(
 
     `make` gives a new library that has not been searched yet; it is called in another thread.
     """
-    ended = stop or asyncio.Event()
+    event = stop or asyncio.Event()
     before, seconds = await asyncio.to_thread(_searched, make if since is None else lambda: since)
-    while not ended.is_set():
-        places = before.places()
-        async with aclosing(_signs(places, seconds, ended, polling=polling)) as signs:
+    while not event.is_set():
+        paths = before.places()
+        async with aclosing(_signs(paths, seconds, event, polling=polling)) as signs:
             async for _ in signs:
                 after, seconds = await asyncio.to_thread(_searched, make)
                 changes = changes_between(before, after)
                 before = after
                 if changes:
                     yield changes
-                if after.places() != places:
+                if after.places() != paths:
                     break  # other directories are to be watched now
 
 
 def _searched(make: Callable[[], Library]) -> tuple[Library, float]:
-    begun = time.monotonic()
+    start = time.monotonic()
     library = make()
     library.list()
-    return library, time.monotonic() - begun
+    return library, time.monotonic() - start
 
 
-async def _signs(
-    places: Sequence[Path], seconds: float, ended: asyncio.Event, *, polling: bool
-) -> AsyncGenerator[None]:
+async def _signs(paths: Sequence[Path], seconds: float, event: asyncio.Event, *, polling: bool) -> AsyncGenerator[None]:
     """One sign as soon as the directories are watched, for what changed until then, and one for each change."""
-    watching = None if polling else _watching(places, seconds)
-    stopped: asyncio.Future[Any] = asyncio.ensure_future(ended.wait())
+    watching = None if polling else _watching(paths, seconds)
+    stopped: asyncio.Future[Any] = asyncio.ensure_future(event.wait())
     change: asyncio.Future[Any] = stopped
     try:
-        while not ended.is_set():
+        while not event.is_set():
             pause = asyncio.sleep(max(POLL_SECONDS, seconds * _SHARE)) if watching is None else anext(watching)
             change = asyncio.ensure_future(pause)
             await asyncio.sleep(0)  # it watches from its first step on
@@ -119,13 +117,13 @@ async def _signs(
             await watching.aclose()
 
 
-def _watching(places: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
+def _watching(paths: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
     """A watch over directories that are there, one by one: a link must not lead it out of them."""
     try:
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
     except ImportError:
         return None
-    there = [place for place in dict.fromkeys(places) if place.is_dir()]
+    there = [fromkey for fromkey in dict.fromkeys(paths) if fromkey.is_dir()]
     if not there:
         return None
     return awatch(

@@ -37,11 +37,11 @@ class InMemoryInbox:
         _check(idempotency_key is None or _KEY.fullmatch(idempotency_key), "an idempotency key has 1 to 256 characters")
         encoded = _encoded(body)
         with self._lock:
-            known = self._keys.get((run_id, idempotency_key)) if idempotency_key else None
-            if known:
-                if known.kind != kind or _encoded(known.body) != encoded:
+            message = self._keys.get((run_id, idempotency_key)) if idempotency_key else None
+            if message:
+                if message.kind != kind or _encoded(message.body) != encoded:
                     raise KeyTaken(f"idempotency key `{idempotency_key}` was used for another message")
-                return _copy(known)
+                return _copy(message)
             if run_id in self._closed:
                 raise InboxClosed(f"the run `{run_id}` has ended and takes no more messages")
             return _copy(self._add(run_id, kind, encoded, idempotency_key))

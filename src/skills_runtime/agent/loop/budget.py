@@ -79,22 +79,22 @@ def time_left(view: RunView, budget: Budget) -> float | None:
     return max(0.0, budget.max_wall_time_sec + view.state.extra_wall_time_sec - view.state.worked_sec)
 
 
-def exceeded_limit(view: RunView, budget: Budget, used: Usage | None = None) -> LimitReached | None:
+def exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = None) -> LimitReached | None:
     """Return the limit on tokens or money that the run has come to; `used` is by all runs that share the budget."""
     if budget.max_tokens is None and budget.max_cost_usd is None:
         return None
     own = logged_usage(view)
-    used = used or own
-    alone = used.tokens == own.tokens
+    usage = usage or own
+    alone = usage.tokens == own.tokens
     who = "the run has" if alone else "the run and those that share its budget have"
-    if budget.max_tokens is not None and used.tokens >= budget.max_tokens:
-        return LimitReached(f"{who} used {used.tokens:,} tokens", "run.max_tokens")
-    if budget.max_cost_usd is not None and used.cost_usd >= budget.max_cost_usd:
-        return LimitReached(f"{who} cost {used.cost_usd:.4f} US dollars", "run.max_cost_usd")
+    if budget.max_tokens is not None and usage.tokens >= budget.max_tokens:
+        return LimitReached(f"{who} used {usage.tokens:,} tokens", "run.max_tokens")
+    if budget.max_cost_usd is not None and usage.cost_usd >= budget.max_cost_usd:
+        return LimitReached(f"{who} cost {usage.cost_usd:.4f} US dollars", "run.max_cost_usd")
     return None
 
 
-def calls_left(view: RunView, budget: Budget, used: Usage | None = None) -> tuple[int, LimitReached]:
+def calls_left(view: RunView, budget: Budget, usage: Usage | None = None) -> tuple[int, LimitReached]:
     """Return how many open calls may still be settled, and which limit the next one would break."""
     allowed = budget.max_steps + view.state.extra_steps
     steps = allowed - view.conversation.settled
@@ -102,7 +102,7 @@ def calls_left(view: RunView, budget: Budget, used: Usage | None = None) -> tupl
     if budget.max_tool_calls is None:
         return steps, out_of_steps
     own = logged_usage(view).tool_calls
-    made = used.tool_calls if used is not None else own
+    made = usage.tool_calls if usage is not None else own
     rest = budget.max_tool_calls - made
     if rest >= steps:
         return steps, out_of_steps

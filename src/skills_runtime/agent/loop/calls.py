@@ -141,14 +141,14 @@ def _limit(tool: Tool | None) -> asyncio.Semaphore | None:
 
 async def _wait(task: asyncio.Task[Settled]) -> None:
     """Return when a task is done, however it ended; much like `asyncio.wait`, which costs more than a small call."""
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def wake(_: asyncio.Task[Settled]) -> None:
-        if not done.done():
-            done.set_result(None)
+        if not future.done():
+            future.set_result(None)
 
     task.add_done_callback(wake)
-    await done
+    await future
 
 
 async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment | None) -> Settled:
@@ -214,14 +214,14 @@ async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:
 def _finish(run: Run, call: Call, done: Settled) -> None:
     exact = msgspec.to_builtins(done.result)
     shown = conceal(exact, done.hidden)
-    whole = msgspec.json.encode(exact) if shown != exact else None
+    data = msgspec.json.encode(exact) if shown != exact else None
     run.append(
         ToolCallFinished(
             call_id=call.id,
             tool=call.tool,
             result=shown,
-            result_blob=run.keep(whole) if whole is not None else None,
-            size=len(whole) if whole is not None else None,
+            result_blob=run.keep(data) if data is not None else None,
+            size=len(data) if data is not None else None,
         ),
         step_id=call.step_id,
     )

@@ -202,7 +202,7 @@ async def _said(run: Run, ports: AgentPorts) -> str | None:
     except TimeoutError:
         return None
     said = answers.get(WHAT_NOW.id, "")
-    return said if said in {one.label for one in WHAT_NOW.choices} else "terminate"
+    return said if said in {choice.label for choice in WHAT_NOW.choices} else "terminate"
 
 
 def _is_recovering(run: Run) -> bool:

@@ -33,7 +33,7 @@ async def ask(
     response = pending.responses[call.id]
     if len(questions) == 1:  # the log gives a single answer no name of its own
         return {questions[0].id: next(iter(response.values()), "")}
-    return {one.id: response.get(one.id, "") for one in questions}
+    return {question.id: response.get(question.id, "") for question in questions}
 
 
 async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
@@ -43,7 +43,7 @@ async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[
         only = questions[0] if len(questions) == 1 else None
         request = HumanRequest(
             call_id=call.id,
-            question=only.question if only else "; ".join(one.question for one in questions),
+            question=only.question if only else "; ".join(question.question for question in questions),
             choices=[choice.label for choice in only.choices] if only else [],
             context=only.context if only else "",
             tool=call.tool,
@@ -65,7 +65,10 @@ async def _first_answer(
     async def ask_each() -> dict[str, str]:
         # Whatever the caller's own code takes for an answer, the log holds text.
         timeout_ms = ports.human_timeout_ms
-        return {one.id: str(await human.ask(one, call_id=call.id, timeout_ms=timeout_ms)) for one in questions}
+        return {
+            question.id: str(await human.ask(question, call_id=call.id, timeout_ms=timeout_ms))
+            for question in questions
+        }
 
     answers = asyncio.create_task(ask_each())
     try:

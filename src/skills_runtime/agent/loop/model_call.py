@@ -75,10 +75,10 @@ async def ask_model(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     transcriber = Transcriber(
         record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.secrets
     )
-    said = await transcribe(ports.backend, request, transcriber)
-    calls = [call.id for call in said.calls]
-    finished = LlmResponseFinished(finish_reason=said.finish_reason, text_chars=said.text_chars, calls=calls)
-    steps = enumerate(said.calls, start=run.state.steps + 1)
+    answer = await transcribe(ports.backend, request, transcriber)
+    calls = [call.id for call in answer.calls]
+    finished = LlmResponseFinished(finish_reason=answer.finish_reason, text_chars=answer.text_chars, calls=calls)
+    steps = enumerate(answer.calls, start=run.state.steps + 1)
     asked = [(_requested(run, call, ports), turn_id, f"step_{number}") for number, call in steps]
     run.append_all([*asked, (finished, turn_id, None)])
 
@@ -118,7 +118,7 @@ def arguments_of(call: Call, read_blob: ReadBlob) -> str:
 
 def excerpt(conversation: Conversation, read_blob: ReadBlob | None, *, limit: int) -> str:
     """The conversation as text of `limit` characters, with the middle left out; without blobs only what events show."""
-    lines = [line for one in conversation.messages for line in _lines(one, read_blob)]
+    lines = [line for message in conversation.messages for line in _lines(message, read_blob)]
     return shortened("\n\n".join(lines), limit=limit)
 
 
@@ -134,13 +134,13 @@ def shortened(text: str, *, limit: int) -> str:
 def _messages(messages: list[Message], read_blob: ReadBlob) -> Iterator[dict[str, Any]]:
     """Yield each message as providers take it; images that tools return follow the results, as from the user."""
     seen: list[Mapping[str, Any]] = []
-    for one in messages:
-        if seen and one.role != "tool":
+    for message in messages:
+        if seen and message.role != "tool":
             yield _images_message(seen, read_blob)
             seen = []
-        yield _message(one, read_blob)
-        if one.role == "tool":
-            image = _field(_field((one.result or Content()).data, "data"), "image")
+        yield _message(message, read_blob)
+        if message.role == "tool":
+            image = _field(_field((message.result or Content()).data, "data"), "image")
             if _field(image, "blob") and _field(image, "media_type"):
                 seen.append(image)
     if seen:
@@ -162,7 +162,7 @@ def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
     text = read_blob(message.blob).decode() if message.blob else message.text
     if not message.images:
         return {"role": message.role, "content": text}
-    images = [_image_part(one, read_blob) for one in message.images]
+    images = [_image_part(image, read_blob) for image in message.images]
     return {"role": message.role, "content": [{"type": "text", "text": text}, *images]}
 
 
@@ -177,7 +177,7 @@ def _field(value: Any, name: str) -> Any:
 
 def _images_message(images: list[Mapping[str, Any]], read_blob: ReadBlob) -> dict[str, Any]:
     label = {"type": "text", "text": "The pictures the tools returned:"}
-    return {"role": "user", "content": [label, *(_image_part(one, read_blob) for one in images)]}
+    return {"role": "user", "content": [label, *(_image_part(image, read_blob) for image in images)]}
 
 
 def _image_part(image: Mapping[str, Any], read_blob: ReadBlob) -> dict[str, Any]:

@@ -96,5 +96,5 @@ class _Nowhere(dict[str, Callable[[str], Any]]):
         return _refuse
 
 
-def _refuse(place: str) -> Any:
-    raise ValueError(f"`{place}` is somewhere else, and a schema has to be whole")
+def _refuse(location: str) -> Any:
+    raise ValueError(f"`{location}` is somewhere else, and a schema has to be whole")

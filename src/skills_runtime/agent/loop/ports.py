@@ -50,8 +50,8 @@ class RunScope:
     async def aclose(self) -> None:
         """Let go of everything, the newest first."""
         while self._held:
-            _, thing = self._held.popitem()
-            await thing.aclose()
+            _, closing = self._held.popitem()
+            await closing.aclose()
 
 
 class SkillChanges(Protocol):

@@ -113,9 +113,9 @@ async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locat
     calls = list(run.view.conversation.open_calls.values())
     batch = parallel_calls(calls, ports.tools)
     assessed = await assess_calls(run, batch, calls[len(batch) :], ports, answerable)
-    used = ports.used()
-    room, limit = calls_left(run.view, ports.budget, used)
-    reached = exceeded_limit(run.view, ports.budget, used) or (limit if room <= 0 else None)
+    usage = ports.used()
+    room, limit = calls_left(run.view, ports.budget, usage)
+    reached = exceeded_limit(run.view, ports.budget, usage) or (limit if room <= 0 else None)
     if reached is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
     waiting = await settle_calls(run, batch[:room], ports, assessed)

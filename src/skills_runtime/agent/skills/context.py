@@ -102,7 +102,7 @@ class SkillContext:
     def active(self) -> Mapping[str, tuple[str, str]]:
         """The skills the model has, by mention: the digest of what each says, and its arguments."""
         skills = self._run.view.conversation.skills
-        return {mention: (one.digest, one.arguments) for mention, one in skills.items()}
+        return {mention: (skill.digest, skill.arguments) for mention, skill in skills.items()}
 
     def called(self, call_id: str) -> bool:
         """Whether somebody called the skill by name, and the run made the call for them."""
@@ -189,7 +189,7 @@ def _outcome(
     except SkillsRuntimeError as error:
         return _left_out(skill.name, f"`{name}` was left out: {error.message}")
     if isinstance(outcome, tuple):
-        missing = ", ".join(f"`{one.name}`" for one in outcome)
+        missing = ", ".join(f"`{variable.name}`" for variable in outcome)
         return _left_out(skill.name, f"`{name}` needs {missing}: activate it with `activate_skill`")
     return outcome
 
@@ -219,8 +219,8 @@ class SkillReloader(SkillChanges):
         if began >= self._next:
             if told:
                 await asyncio.to_thread(self._library.look_again)
-            ended = self._clock.monotonic()
-            self._next = ended + max(PAUSE_SECONDS, SHARE * (ended - began))
+            start = self._clock.monotonic()
+            self._next = start + max(PAUSE_SECONDS, SHARE * (start - began))
         if self._library.list() is self._compared:
             return
         event = self._news(run, told) if told else None

@@ -51,8 +51,8 @@ _OF_THE_OUTPUT = ("invalid_output", "empty_output", "stdout_limit")
 class RunExecutions:
     """Executions that are part of a run."""
 
-    def __init__(self, place: Path, library: "Library", environments: "ScriptEnvironments | None" = None) -> None:
-        self._place = place
+    def __init__(self, path: Path, library: "Library", environments: "ScriptEnvironments | None" = None) -> None:
+        self._place = path
         self._library = library
         self._packages = ScriptPackages(environments)
 
@@ -123,7 +123,7 @@ def _finished(execution: Execution, call_id: str) -> SkillExecutionFinished:
         input_digest=record.input_digest,
         stdout_bytes=record.stdout.total,
         stderr_bytes=record.stderr.total,
-        artifacts=[msgspec.to_builtins(one) for one in record.artifacts],
+        artifacts=[msgspec.to_builtins(artifact) for artifact in record.artifacts],
     )
 
 
@@ -141,8 +141,8 @@ def _explained(result: ToolResult, execution: Execution, stages: Path, fence: Sa
         duration_ms=execution.duration_ms,
         ended_by="exit",
     )
-    asked = RequestedCommand(argv=(), cwd=stages)
-    return explain_denials(result, ended, asked, fence, grantable=False)
+    command = RequestedCommand(argv=(), cwd=stages)
+    return explain_denials(result, ended, command, fence, grantable=False)
 
 
 def _captured(text: str) -> Captured:

@@ -83,8 +83,8 @@ def was_installed(directory: Path) -> bool:
     from skills_runtime.skills.install import project_places, read_lock, user_places
 
     project = directory.parents[2] if len(directory.parents) > 2 else directory
-    for places in (user_places(), project_places(project)):
-        if directory.parent == places.skills and directory.name in read_lock(places).skills:
+    for paths in (user_places(), project_places(project)):
+        if directory.parent == paths.skills and directory.name in read_lock(paths).skills:
             return True
     return False
 
@@ -95,8 +95,8 @@ def rules_of(skill: Skill) -> list[Rule]:
     entries = allowed_tools(declared)
     # `Bash (git:*)` is no permission for everything, whatever its author meant.
     usable = [entry for entry, after in zip_longest(entries, entries[1:], fillvalue="") if not after.startswith("(")]
-    found = [_rule(skill, entry) for entry in usable]
-    return [rule for rule in found if rule is not None]
+    rules = [_rule(skill, entry) for entry in usable]
+    return [rule for rule in rules if rule is not None]
 
 
 def _rule(skill: Skill, entry: str) -> Rule | None:
@@ -143,20 +143,22 @@ def first_skills(run: Run) -> FirstSkills | None:
         return {}
 
 
-def as_first(event: SkillInjected, skill: Skill, *known: FirstSkills | None) -> SkillInjected:
+def as_first(event: SkillInjected, skill: Skill, *skillses: FirstSkills | None) -> SkillInjected:
     """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
     if not event.preapproves or all(
-        is_same_file(one.get(escape_attribute(skill.mention.text), ""), skill) for one in known if one is not None
+        is_same_file(skills.get(escape_attribute(skill.mention.text), ""), skill)
+        for skills in skillses
+        if skills is not None
     ):
         return event
     return msgspec.structs.replace(event, preapproves=False)
 
 
-def only_first(marks: bytes, known: FirstSkills | None) -> bytes:
+def only_first(marks: bytes, skills: FirstSkills | None) -> bytes:
     """Marks for a run that another one begins: of skills that are not what is known of them, without their digests."""
-    if known is None:
+    if skills is None:
         return marks
     found = decode_marks(marks)
     return msgspec.json.encode(
-        {name: one if known.get(name) == one else one[:MARK_CHARS] for name, one in found.items()}
+        {name: one if skills.get(name) == one else one[:MARK_CHARS] for name, one in found.items()}
     )

@@ -100,8 +100,8 @@ class ChildRuns(UsageTracker):
     def record_children(self) -> None:
         """Record what children at work have used by now: the run is about to end, and takes them down with it."""
         for child_id, shared in self._shared.children.items():
-            if (used := shared.subtree_usage()) != recorded_usage(self._run.state.children[child_id]):
-                self._record(child_id, shared.view.state, used)
+            if (usage := shared.subtree_usage()) != recorded_usage(self._run.state.children[child_id]):
+                self._record(child_id, shared.view.state, usage)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
         """Start a run with this task; the same call starts one only once."""
@@ -201,8 +201,10 @@ class ChildRuns(UsageTracker):
         root = self._root(child_id)
         pending = self._view(root).pending
         await withdraw(self._run, root, pending)
-        questions = [await pass_question(self._run, root, one, inbox) for one in pending.questions.values()]
-        approvals = [await pass_approval(self._run, root, one, inbox) for one in pending.approvals.open.values()]
+        questions = [await pass_question(self._run, root, question, inbox) for question in pending.questions.values()]
+        approvals = [
+            await pass_approval(self._run, root, approval, inbox) for approval in pending.approvals.open.values()
+        ]
         return [*questions, *approvals]
 
     def _start(self, child_id: str, agent: ChildAgent, run: Run) -> None:
@@ -224,11 +226,11 @@ class ChildRuns(UsageTracker):
         if RunStatus(child.status).terminal or child_id in self._shared.children or not root.exists():
             return
         with suppress(LogError):
-            used = self._logged_usage(root)
-            if used != recorded_usage(child):
-                self._record(child_id, self._view(root).state, used)
+            usage = self._logged_usage(root)
+            if usage != recorded_usage(child):
+                self._record(child_id, self._view(root).state, usage)
 
-    def _record(self, child_id: str, state: RunState, used: Usage) -> bool:
+    def _record(self, child_id: str, state: RunState, usage: Usage) -> bool:
         if not self._run.state.open or self._run.log.ended:
             return False
         self._run.append(
@@ -236,9 +238,9 @@ class ChildRuns(UsageTracker):
                 child_run_id=child_id,
                 status=state.status.value,
                 input_tokens=state.input_tokens,
-                output_tokens=used.tokens - state.input_tokens,
-                cost_usd=used.cost_usd,
-                tool_calls=used.tool_calls,
+                output_tokens=usage.tokens - state.input_tokens,
+                cost_usd=usage.cost_usd,
+                tool_calls=usage.tool_calls,
             )
         )
         return True
@@ -285,8 +287,8 @@ class ChildRuns(UsageTracker):
         view = self._view(root)
         total = own_usage(view)
         for child in view.state.children.values():
-            below = Path(child.root)
-            total += self._logged_usage(below) if below.exists() else recorded_usage(child)
+            path = Path(child.root)
+            total += self._logged_usage(path) if path.exists() else recorded_usage(child)
         return total
 
 

@@ -33,47 +33,47 @@ async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox:
     return True
 
 
-async def pass_approval(run: Run, child: Path, asked: PendingApproval, inbox: Inbox) -> bool:
+async def pass_approval(run: Run, child: Path, approval: PendingApproval, inbox: Inbox) -> bool:
     """Ask for a child's approval, or give it the decision; returns whether there was one."""
-    approvals, name = run.view.pending.approvals, f"{child.name}:{asked.call_id}"
-    sent = approvals.decision_on(asked.approval_id)
-    if sent is not None:
+    approvals, name = run.view.pending.approvals, f"{child.name}:{approval.call_id}"
+    decision = approvals.decision_on(approval.approval_id)
+    if decision is not None:
         # First the child, then the record: said again after a crash it is the same message.
-        body = {**sent.body, "run_id": child.name, "decided_at": sent.sent_at}
-        if blob := sent.said("arguments_blob"):
+        body = {**decision.body, "run_id": child.name, "decided_at": decision.sent_at}
+        if blob := decision.said("arguments_blob"):
             del body["arguments_blob"]
             body["arguments"] = msgspec.json.decode(run.blobs.get(blob))
-        inbox.send(child.name, "approve", body, idempotency_key=f"decision-{asked.approval_id}")
+        inbox.send(child.name, "approve", body, idempotency_key=f"decision-{approval.approval_id}")
         run.append(
             ApprovalDecided(
-                approval_key=asked.approval_key,
-                decision=sent.said("decision"),
+                approval_key=approval.approval_key,
+                decision=decision.said("decision"),
                 reason="inbox",
                 call_id=name,
-                decided_by=sent.said("decided_by"),
-                approval_id=asked.approval_id,
-                message_id=sent.message_id,
-                note=sent.said("note"),
+                decided_by=decision.said("decided_by"),
+                approval_id=approval.approval_id,
+                message_id=decision.message_id,
+                note=decision.said("note"),
             )
         )
         await run.commit_async()
         return True
-    if asked.approval_id not in approvals.open:
+    if approval.approval_id not in approvals.open:
         outdated = approvals.of_call(name)
         if outdated is not None:
             run.append(_void(outdated, "the sub-agent asks for something else by now"))
         # The child's request, with this run's own copy of what the approver is shown.
-        details = Blobs(RunPaths(child).blobs).get(asked.details_blob) if asked.details_blob else None
+        details = Blobs(RunPaths(child).blobs).get(approval.details_blob) if approval.details_blob else None
         run.append(
             ApprovalRequested(
-                approval_key=asked.approval_key,
-                tool=asked.tool,
+                approval_key=approval.approval_key,
+                tool=approval.tool,
                 call_id=name,
-                summary=asked.summary,
-                approval_id=asked.approval_id,
-                rule=asked.rule,
-                risk=asked.risk,
-                expires_at=asked.expires_at,
+                summary=approval.summary,
+                approval_id=approval.approval_id,
+                rule=approval.rule,
+                risk=approval.risk,
+                expires_at=approval.expires_at,
                 details_blob=run.keep(details) if details is not None else None,
             )
         )
@@ -88,14 +88,14 @@ async def withdraw(run: Run, child: Path, pending: Pending) -> None:
         if name.startswith(own) and name.removeprefix(own) not in pending.questions:
             # What a child heard when somebody answered it; nothing where nobody did.
             call_id = name.removeprefix(own)
-            heard = HumanResponse(call_id=call_id)
+            response = HumanResponse(call_id=call_id)
             for event in read_events(RunPaths(child)):
                 if isinstance(event.payload, HumanResponse) and event.payload.call_id == call_id:
-                    heard = event.payload
-            run.append(msgspec.structs.replace(heard, call_id=name))
-    for asked in list(run.view.pending.approvals.open.values()):
-        if asked.call_id.startswith(own) and asked.approval_id not in pending.approvals.open:
-            run.append(_void(asked, "the sub-agent does not ask for it any more"))
+                    response = event.payload
+            run.append(msgspec.structs.replace(response, call_id=name))
+    for approval in list(run.view.pending.approvals.open.values()):
+        if approval.call_id.startswith(own) and approval.approval_id not in pending.approvals.open:
+            run.append(_void(approval, "the sub-agent does not ask for it any more"))
     if run.view.state.last_seq > before:
         await run.commit_async()
 

@@ -124,8 +124,8 @@ def _is_clean() -> bool:
     return True
 
 
-def _emptied(place: str, left: int) -> int:
-    with os.scandir(place) as entries:
+def _emptied(location: str, left: int) -> int:
+    with os.scandir(location) as entries:
         for entry in entries:
             left -= 1
             if left < 0:
@@ -157,7 +157,7 @@ def _find_mounts() -> None:
 
 def _fingerprint() -> object:
     """What an execution could change about this process and its places, since both belong to the same user."""
-    places = [stat.S_IMODE(os.stat(place).st_mode) for place in sorted(_above)]  # noqa: PTH116
+    places = [stat.S_IMODE(os.stat(location).st_mode) for location in sorted(_above)]  # noqa: PTH116
     limits = [resource.getrlimit(number) for number in _LIMITS]
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     return places, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)

@@ -82,8 +82,8 @@ class Place:
         except OSError as error:
             raise _refusal(error, self.path / name) from error
         with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS:
                 raise AccessRefused(
                     f"`{self.path / name}` is not a private file of this user", hint="remove it, and try again"
                 )
@@ -136,10 +136,10 @@ class Place:
         self.close()
 
     def _make_private(self) -> None:
-        found = os.fstat(self._descriptor)
-        if found.st_uid != os.geteuid():
+        info = os.fstat(self._descriptor)
+        if info.st_uid != os.geteuid():
             raise AccessRefused(f"`{self.path}` belongs to another user", hint="remove it, and try again")
-        if found.st_mode & _OTHERS:
+        if info.st_mode & _OTHERS:
             os.fchmod(self._descriptor, DIRECTORY_MODE)
 
 

@@ -225,17 +225,17 @@ class Methods:
             raise ValidationFailed(f"the parameters of `{request.method}` are nested too deeply") from None
         return await work(parameters)
 
-    async def _spawn(self, wanted: Spawn) -> dict[str, Any]:
-        if bool(wanted.argv) == (wanted.cmd is not None):
+    async def _spawn(self, spawn: Spawn) -> dict[str, Any]:
+        if bool(spawn.argv) == (spawn.cmd is not None):
             raise ValidationFailed("a command is either `argv` or `cmd`", hint="give exactly one of them")
         request = ProcessRequest(
-            argv=wanted.argv or shell_command(wanted.cmd or ""),
-            cwd=(self._root / wanted.cwd).resolve(),
-            environment=wanted.env,
-            permissions=wanted.sandbox,
+            argv=spawn.argv or shell_command(spawn.cmd or ""),
+            cwd=(self._root / spawn.cwd).resolve(),
+            environment=spawn.env,
+            permissions=spawn.sandbox,
             terminal=True,
         )
-        session = await self._sessions.spawn(request, size=(wanted.rows, wanted.columns))
+        session = await self._sessions.spawn(request, size=(spawn.rows, spawn.columns))
         return {
             "session_id": session.number,
             "created_at_ms": session.created_at_ms,
@@ -257,28 +257,28 @@ class Methods:
         written = await self._sessions.write(wanted.session_id, typed) if typed else 0
         return {**msgspec.to_builtins(await self._read(wanted)), "written": written}
 
-    async def _resize(self, wanted: Resize) -> dict[str, Any]:
-        self._sessions.resize(wanted.session_id, wanted.rows, wanted.columns)
-        return {"session_id": wanted.session_id}
+    async def _resize(self, resize: Resize) -> dict[str, Any]:
+        self._sessions.resize(resize.session_id, resize.rows, resize.columns)
+        return {"session_id": resize.session_id}
 
-    async def _signal(self, wanted: Signal) -> dict[str, Any]:
-        name = wanted.signal
+    async def _signal(self, signal: Signal) -> dict[str, Any]:
+        name = signal.signal
         try:
             number = Signals[name] if isinstance(name, str) else Signals(name)
         except (KeyError, ValueError):
             raise ValidationFailed(f"there is no signal `{str(name)[:40]!a}`", hint="such as `SIGINT`") from None
-        self._sessions.signal(wanted.session_id, number)
-        return {"session_id": wanted.session_id}
+        self._sessions.signal(signal.session_id, number)
+        return {"session_id": signal.session_id}
 
     async def _close(self, wanted: Numbered) -> Said:
         return await self._sessions.close(wanted.session_id)
 
-    async def _close_all(self, wanted: Parameters) -> dict[str, Any]:
-        del wanted
+    async def _close_all(self, parameters: Parameters) -> dict[str, Any]:
+        del parameters
         return {"closed": await self._sessions.close_all()}
 
-    async def _list(self, wanted: Parameters) -> dict[str, Any]:
-        del wanted
+    async def _list(self, parameters: Parameters) -> dict[str, Any]:
+        del parameters
         return {
             "sessions": [
                 {
@@ -291,20 +291,20 @@ class Methods:
             ]
         }
 
-    async def _clean(self, wanted: Cleaning) -> dict[str, Any]:
-        closed = await self._sessions.close_all() if wanted.exec else 0
-        cancelled = await self._children.cancel_all() if wanted.children else 0
+    async def _clean(self, cleaning: Cleaning) -> dict[str, Any]:
+        closed = await self._sessions.close_all() if cleaning.exec else 0
+        cancelled = await self._children.cancel_all() if cleaning.children else 0
         return {
             "ok": True,
-            "exec": wanted.exec,
-            "children": wanted.children,
+            "exec": cleaning.exec,
+            "children": cleaning.children,
             "closed_exec_sessions": closed,
             "cancelled_children": cancelled,
         }
 
-    async def _child_spawn(self, wanted: ChildSpawn) -> Any:
-        call_id = wanted.call_id or RandomIds().new("call")
-        return await self._children.spawn(wanted.message, call_id=call_id, agent_type=wanted.agent_type)
+    async def _child_spawn(self, spawn: ChildSpawn) -> Any:
+        call_id = spawn.call_id or RandomIds().new("call")
+        return await self._children.spawn(spawn.message, call_id=call_id, agent_type=spawn.agent_type)
 
     async def _child_wait(self, wanted: ChildWait) -> dict[str, Sequence[Any]]:
         return {"results": await self._children.wait(wanted.ids, timeout_ms=wanted.timeout_ms)}
@@ -312,6 +312,6 @@ class Methods:
     async def _child_send(self, wanted: ChildInput) -> Any:
         return await self._children.send(wanted.id, wanted.message)
 
-    async def _child_list(self, wanted: Parameters) -> dict[str, Sequence[Any]]:
-        del wanted
+    async def _child_list(self, parameters: Parameters) -> dict[str, Sequence[Any]]:
+        del parameters
         return {"results": self._children.list()}

@@ -143,8 +143,8 @@ def orphans_of(
             if (process := table.get(known.pid)) is not None and process.started == known.started
         ]
         for process in (*process_tree.marked(table, entry.assignment), *noted):
-            below = process_tree.below(table, process.pid, without={cleaner})
-            found |= {one.pid: one for one in (process, *below)}
+            processes = process_tree.below(table, process.pid, without={cleaner})
+            found |= {one.pid: one for one in (process, *processes)}
     while cleaner in table:
         found.pop(cleaner, None)
         cleaner = table[cleaner].parent
@@ -157,8 +157,8 @@ def end_orphans(entries: Entries) -> Cleanup:
     ended: set[Known] = set()
     survivors: set[Known] = set()
     for _ in range(ROUNDS):
-        found = orphans_of(entries, process_tree.table(), machine=machine, cleaner=os.getpid())
-        fresh = [one for one in found if Known(one.pid, one.started) not in ended | survivors]
+        processes = orphans_of(entries, process_tree.table(), machine=machine, cleaner=os.getpid())
+        fresh = [process for process in processes if Known(process.pid, process.started) not in ended | survivors]
         if not fresh:
             break
         gone = _kill(fresh)
@@ -167,7 +167,7 @@ def end_orphans(entries: Entries) -> Cleanup:
     return Cleanup(
         sessions=len(entries.exec_sessions),
         ended=tuple(sorted(known.pid for known in ended)),
-        survivors=tuple(sorted(known.pid for known in survivors)),
+        survivors=tuple(sorted(survivor.pid for survivor in survivors)),
     )
 
 

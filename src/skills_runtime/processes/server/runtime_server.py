@@ -102,9 +102,9 @@ class RuntimeServer:
         self._children = children
         self._idle_seconds = idle_seconds
         self._clock = clock or SystemClock()
-        left = registry.load(place)
-        self.orphans: Cleanup = end_orphans(left)
-        self._registry = registry.Registry(place, last_session_id=left.last_session_id)
+        entries = registry.load(place)
+        self.orphans: Cleanup = end_orphans(entries)
+        self._registry = registry.Registry(place, last_session_id=entries.last_session_id)
         self._sessions = ServedSessions(place.workspace_root, sandbox, self._registry, self._clock)
         self._methods = Methods(place.workspace_root, self._sessions, children)
         for name in ("shutdown", "runtime.shutdown"):
@@ -193,9 +193,9 @@ class RuntimeServer:
         except SkillsRuntimeError as error:
             return protocol.failure(error)
         work = asyncio.create_task(self._methods.call(request), name=request.method)
-        gone = asyncio.create_task(_until_gone(reader, writer))
+        task = asyncio.create_task(_until_gone(reader, writer))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, task}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and request.method in LEFT_ALONE:
                 work.cancel()
             await asyncio.wait({work})
@@ -204,7 +204,7 @@ class RuntimeServer:
             await asyncio.wait({work})
             raise
         finally:
-            gone.cancel()
+            task.cancel()
         return _told(work)
 
     async def _ping(self, wanted: Any) -> dict[str, Any]:

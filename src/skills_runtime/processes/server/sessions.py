@@ -195,9 +195,9 @@ class ServedSessions:
         """Type something; returns how much of it was taken."""
         return 0 if number in self._told else await self.get(number).terminal.write(data, timeout_ms=WRITE_MS)
 
-    def signal(self, number: int, sent: Signals) -> None:
+    def signal(self, number: int, signals: Signals) -> None:
         """Signal the programs in the foreground of a session."""
-        self.get(number).terminal.signal(sent)
+        self.get(number).terminal.signal(signals)
 
     def resize(self, number: int, rows: int, columns: int) -> None:
         """Change the size of a terminal."""
@@ -226,7 +226,7 @@ class ServedSessions:
         try:
             return self._sessions[number]
         except KeyError:
-            known = ", ".join(f"`{one}`" for one in self._sessions) or "none"
+            known = ", ".join(f"`{session}`" for session in self._sessions) or "none"
             raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}") from None
 
     def all(self) -> tuple[Session, ...]:

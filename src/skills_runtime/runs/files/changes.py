@@ -131,20 +131,20 @@ def move(source: Place, target: Place) -> None:
 
 def check_movable(place: Place) -> os.stat_result:
     """Raise unless the name is a regular file or a link; directories could carry protected files along."""
-    found = lstat(place)
-    if not stat.S_ISLNK(found.st_mode):
-        check_regular(found, place)
-    return found
+    info = lstat(place)
+    if not stat.S_ISLNK(info.st_mode):
+        check_regular(info, place)
+    return info
 
 
 def _open_trash(trash: Path) -> int:
-    above = open_root(trash.parent)
+    root = open_root(trash.parent)
     try:
         with suppress(FileExistsError):
-            os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=above)
-        return os.open(trash.name, LISTING, dir_fd=above)
+            os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=root)
+        return os.open(trash.name, LISTING, dir_fd=root)
     finally:
-        os.close(above)
+        os.close(root)
 
 
 def _move_in(place: Place, directory: int, limit: int) -> None:
@@ -266,8 +266,8 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
         if goal.change == "remove" and policy.delete != "allow":
             raise DeleteDisabled(f"`{escape_path(goal.path)}` stays: deleting is disabled for this run")
         _check_size(policy, goal, goal.data)
-    with ExitStack() as held:
-        steps = [_Step(goal, held.enter_context(_located(policy, opener, goal))) for goal in goals]
+    with ExitStack() as stack:
+        steps = [_Step(goal, stack.enter_context(_located(policy, opener, goal))) for goal in goals]
         _check_distinct(steps)
         try:
             _prepare(steps, policy)
@@ -291,24 +291,24 @@ def _check_size(policy: PathPolicy, goal: _Goal, data: bytes) -> None:
 def _located(policy: PathPolicy, opener: Opener, goal: _Goal) -> Generator[Place]:
     location = parse_path(policy, goal.path)
     links: Links = "follow" if goal.change == "replace" else "keep"
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with _named(goal.path):
-            held.enter_context(parents_made(policy, location, opener) if goal.change == "add" else nullcontext())
-            place = held.enter_context(locate(policy, location, opener, links=links))
+            stack.enter_context(parents_made(policy, location, opener) if goal.change == "add" else nullcontext())
+            place = stack.enter_context(locate(policy, location, opener, links=links))
             check_write(policy, place.location)
             check_unclaimed(policy, place.location)
         yield place
 
 
 def _check_distinct(steps: Sequence[_Step]) -> None:
-    seen = set[Location]()
+    locations = set[Location]()
     for step in steps:
-        if step.place.location in seen:
+        if step.place.location in locations:
             raise ValidationFailed(
                 f"`{escape_path(step.goal.path)}` is a file that another change is about as well",
                 hint="put everything about one file into one change",
             )
-        seen.add(step.place.location)
+        locations.add(step.place.location)
 
 
 @contextmanager
@@ -352,14 +352,14 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
     # Opened for writing, so that a file made read-only is not replaced.
     flags = os.O_RDWR if step.goal.change == "replace" else os.O_RDONLY
     with open_located(step.place, flags, hard_links=policy.hard_links) as source:
-        found = os.fstat(source)
+        info = os.fstat(source)
         data = read_at_most(source, policy.max_file_bytes + 1)
         _check_size(policy, step.goal, data)
         if hashlib.sha256(data).hexdigest() != step.goal.before:
             raise _changed(step)
     step.backup = Draft(step.place.name, FILE_MODE, dir_fd=step.place.parent)
-    fill(step.backup, data, found)
-    return found
+    fill(step.backup, data, info)
+    return info
 
 
 def _change_names(steps: Sequence[_Step], policy: PathPolicy) -> None:
@@ -403,8 +403,8 @@ def _is_undone(step: _Step) -> bool:
     return True
 
 
-def _state(found: os.stat_result) -> tuple[int, int, int, int]:
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _state(info: os.stat_result) -> tuple[int, int, int, int]:
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def _changed(step: _Step) -> ValidationFailed:

@@ -199,19 +199,19 @@ def spelled(name: str) -> str:
     return "".join(f"%{byte:02X}" if byte >= 0x80 or byte == 0x25 else chr(byte) for byte in os.fsencode(name))
 
 
-def kind_of(found: os.stat_result) -> Kind:
+def kind_of(info: os.stat_result) -> Kind:
     """What sort of thing it is."""
-    return _KINDS.get(stat.S_IFMT(found.st_mode), "special")
+    return _KINDS.get(stat.S_IFMT(info.st_mode), "special")
 
 
-def entry_of(name: str, found: os.stat_result) -> Entry:
+def entry_of(name: str, info: os.stat_result) -> Entry:
     """The facts of one name."""
     return Entry(
         name=spelled(name),
-        kind=kind_of(found),
-        size=found.st_size,
-        mode=stat.S_IMODE(found.st_mode),
-        modified_ns=found.st_mtime_ns,
+        kind=kind_of(info),
+        size=info.st_size,
+        mode=stat.S_IMODE(info.st_mode),
+        modified_ns=info.st_mtime_ns,
     )
 
 
@@ -232,10 +232,10 @@ def list_directory(place: Place) -> Listing:
 def _entries(directory: int, names: list[str]) -> Iterator[Entry]:
     for name in names:
         try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            info = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             continue  # gone meanwhile
-        yield entry_of(name, found)
+        yield entry_of(name, info)
 
 
 def digest_of(fd: int) -> str | None:
@@ -244,14 +244,14 @@ def digest_of(fd: int) -> str | None:
     return digest if digest and count <= MAX_DIGEST_BYTES else None
 
 
-def check_regular(found: os.stat_result, place: Place) -> None:
+def check_regular(info: os.stat_result, place: Place) -> None:
     """Raise unless `found` is a regular file."""
     name = escape_path(str(place.location))
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(info.st_mode):
         raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(info.st_mode):
         raise ValidationFailed(f"`{name}` is a directory", hint="name a file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise ValidationFailed(f"`{name}` is not a regular file", hint="name a regular file")
 
 
@@ -361,11 +361,11 @@ def _real_location(policy: PathPolicy, location: Location, opener: Opener) -> Lo
 
 def _check_existing(place: Place, hard_links: HardLinkRule) -> None:
     try:
-        found = lstat(place)
+        info = lstat(place)
     except FileNotFoundError:
         return
-    if kind_of(found) == "directory":
+    if kind_of(info) == "directory":
         return
-    check_regular(found, place)
-    if hard_links == "refuse" and found.st_nlink > 1:
+    check_regular(info, place)
+    if hard_links == "refuse" and info.st_nlink > 1:
         raise other_name(place)

@@ -202,11 +202,11 @@ class RunFiles(msgspec.Struct, frozen=True):
 
 def _content(place: Place) -> tuple[int | None, str | None]:
     """Size and digest of what is about to be taken away, as far as they can be known."""
-    found = check_movable(place)
-    if kind_of(found) == "symlink":
+    info = check_movable(place)
+    if kind_of(info) == "symlink":
         return None, None
     try:
         with open_located(place) as fd:
             return os.fstat(fd).st_size, digest_of(fd)
     except PermissionError:
-        return found.st_size, None
+        return info.st_size, None

@@ -132,7 +132,7 @@ def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path
         trash=paths.logs / "trash",
         mounts={DELIVERABLES: paths.deliverables},
         aliases=_alias(workspace_root, base) | _alias(run_root, run),
-        private=tuple(one.relative_to(base).as_posix() for one in runs if one.is_relative_to(base)),
+        private=tuple(path.relative_to(base).as_posix() for path in runs if path.is_relative_to(base)),
         read_only=tuple(one.relative_to(base).as_posix() for one in read_only if one.is_relative_to(base)),
         private_names=frozenset({STATE_DIRECTORY}),
         hard_links="allow",
@@ -157,8 +157,8 @@ def _real(path: Path) -> Path:
         raise NotFound(f"the directory `{path}` cannot be found", hint="create it first") from error
 
 
-def _alias(given: Path, real: Path) -> dict[Path, Path]:
-    spelled = given.absolute()
+def _alias(path: Path, real: Path) -> dict[Path, Path]:
+    spelled = path.absolute()
     return {} if spelled == real else {spelled: real}
 
 
@@ -279,10 +279,10 @@ def _is_in_a_run(policy: PathPolicy, location: Location) -> bool:
     """Whether it lies in the directory of a run, wherever in a shared workspace that is."""
     if not policy.private_names:
         return False
-    above = policy.base
+    path = policy.base
     for part in location.parts:
-        above = above / part
-        if all(os.path.lexists(above / name) for name in RUN_FILES):
+        path = path / part
+        if all(os.path.lexists(path / name) for name in RUN_FILES):
             return True
     return False
 

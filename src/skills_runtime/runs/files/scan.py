@@ -204,8 +204,8 @@ class _Scanning:
         return self._root, [os.fsencode(part) for part in parts]
 
 
-def _state(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _state(info: os.stat_result) -> tuple[int, int, int]:
+    return info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def _reason(error: OSError) -> SkipReason:

@@ -19,16 +19,16 @@ _searched: dict[str, tuple[int, frozenset[Identity] | None]] = {}
 
 def check_not_secret(fd: int, policy: PathPolicy, path: str) -> None:
     """Raise if an open file is one of the secrets below the base of the policy, whatever it was opened as."""
-    found = os.fstat(fd)
-    if found.st_nlink < 2:
+    info = os.fstat(fd)
+    if info.st_nlink < 2:
         return
-    secrets = _secrets(str(policy.base), changed=found.st_ctime_ns)
+    secrets = _secrets(str(policy.base), changed=info.st_ctime_ns)
     if secrets is None:
         raise PolicyDenied(
             f"`{escape_path(path)}` has another name (a hard link), and the workspace is too large to look for it",
             hint="copy the file instead of linking it",
         )
-    if (found.st_dev, found.st_ino) in secrets:
+    if (info.st_dev, info.st_ino) in secrets:
         raise PolicyDenied(
             f"`{escape_path(path)}` is another name of a file that holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
@@ -44,7 +44,7 @@ def _secrets(base: str, *, changed: int) -> frozenset[Identity] | None:
 
 
 def _search(base: str) -> frozenset[Identity] | None:
-    found: set[Identity] = set()
+    identities: set[Identity] = set()
     directories = [base]
     for count, directory in enumerate(directories):  # which grows meanwhile
         if count >= MAX_DIRECTORIES:
@@ -56,7 +56,7 @@ def _search(base: str) -> frozenset[Identity] | None:
                         directories.append(entry.path)
                     elif is_secret_name(entry.name):
                         at = entry.stat(follow_symlinks=False)
-                        found.add((at.st_dev, at.st_ino))
+                        identities.add((at.st_dev, at.st_ino))
         except OSError:  # gone, or closed to us: then nobody linked it from there for us to read
             continue
-    return frozenset(found)
+    return frozenset(identities)

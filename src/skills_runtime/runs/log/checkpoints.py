@@ -86,8 +86,10 @@ class Checkpoints:
 
     def before(self, seq: int, log_fd: int) -> Position:
         """The best place to start reading for `seq`; for readers without the key, so only the log is believed."""
-        places = (one.position for one in self._read(tail_only=False) if one.position.seq <= seq)
-        for at in sorted(places, key=lambda place: place.seq, reverse=True):
+        positions = (
+            checkpoint.position for checkpoint in self._read(tail_only=False) if checkpoint.position.seq <= seq
+        )
+        for at in sorted(positions, key=lambda position: position.seq, reverse=True):
             if _seq_before(log_fd, at.offset) == at.seq - 1:
                 return at
         return Position()

@@ -122,7 +122,7 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if not self.needed or not isinstance(self.disk, SystemDisk):
             return False  # on a disk that a test has put in place of the real one every sync counts
         try:
-            return all(os.stat(one).st_dev == self.device for one in self.companions)  # noqa: PTH116 - for every run
+            return all(os.stat(companion).st_dev == self.device for companion in self.companions)  # noqa: PTH116 - for every run
         except OSError:
             return False  # its own sync tells what is wrong
 
@@ -193,12 +193,12 @@ class Committer:
     async def commit(self, log: Committable) -> None:
         """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        if self._queue(log, done) < ENOUGH:
+        future: asyncio.Future[None] = loop.create_future()
+        if self._queue(log, future) < ENOUGH:
             loop.call_soon(self._come)
         else:
             self._come()
-        await done
+        await future
 
     def sync_later(self, log: Committable) -> None:
         """Sync `log` though no caller waits for it."""
@@ -208,11 +208,11 @@ class Committer:
 
     def request(self, log: Committable) -> Future[None]:
         """A future that resolves once all that `log` holds now is durable."""
-        done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
-        self._queue(log, done)
+        future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
+        self._queue(log, future)
         self._come()
-        return done
+        return future
 
     def _queue(self, log: Committable, waiter: Waiter) -> int:
         """Let somebody wait for a log; returns how many logs are waited for."""
@@ -250,8 +250,8 @@ def sync_all(taken: Mapping[Committable, Waiters]) -> None:
                 begun[log] = log.begin_flush()
             except StorageFailed as error:
                 _tell({log: error}, waiting)
-        together = _synced_together(begun)
-        _tell({log: begun.pop(log).settle(None) for log in together}, waiting)
+        committables = _synced_together(begun)
+        _tell({log: begun.pop(log).settle(None) for log in committables}, waiting)
         for log in [*begun]:
             error = _trouble(begun[log])
             _tell({log: begun.pop(log).settle(error)}, waiting)

@@ -38,10 +38,10 @@ _Mark = tuple[int, ...]
 
 def _mark(path: Path) -> _Mark:
     try:
-        found = os.lstat(path)
+        info = os.lstat(path)
     except OSError:
         return ()  # who reads it will say what is wrong
-    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return info.st_dev, info.st_ino, info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def _read(path: Path) -> LogKey:

@@ -115,10 +115,10 @@ def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovered
     return Recovered(position=verifier.position, tail=tail)
 
 
-def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, rest: Iterator[Line]) -> None:
+def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, lines: Iterator[Line]) -> None:
     broken = fault == "prefix"  # sealed with our key, so the lines before it are the ones that changed
     before = bad.data
-    for line in rest:
+    for line in lines:
         broken = broken or (line.complete and verifier.links(before, line.data))
         before = line.data
     if broken:

@@ -78,11 +78,11 @@ class Flow:
     ) -> None:
         """Record the end, and what stopped it if something did."""
         refused = _what_stopped(error)
-        ended = msgspec.structs.replace(self._record, stage="ended", bytes_up=self._up, bytes_down=self._down)
+        record = msgspec.structs.replace(self._record, stage="ended", bytes_up=self._up, bytes_down=self._down)
         if refused:
             verdict = "deny" if refused.kind in ("name_mismatch", "request_invalid", "limit") else "allow"
-            ended = msgspec.structs.replace(ended, kind=refused.kind, reason=refused.reason, verdict=verdict)
-        self._authorizer.tell(ended)
+            record = msgspec.structs.replace(record, kind=refused.kind, reason=refused.reason, verdict=verdict)
+        self._authorizer.tell(record)
 
 
 def _what_stopped(error: BaseException | None) -> Refused | None:

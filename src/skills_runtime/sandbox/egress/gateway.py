@@ -222,16 +222,16 @@ def listener_problem(listener: socket.socket, port: int) -> str:
         return "it does not listen"
     if listener.getsockname() != ("127.0.0.1", port):
         return "it listens at another place"
-    with socket.socket() as here:
-        if _network(listener) == _network(here) != 0:
+    with socket.socket() as connection:
+        if _network(listener) == _network(connection) != 0:
             return "it is in the network of this machine, where every user could use it"
     return ""
 
 
-def _network(one: socket.socket) -> int:
+def _network(connection: socket.socket) -> int:
     """The number of the network that a socket belongs to; zero where the kernel cannot tell."""
     try:
-        return struct.unpack("Q", one.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
+        return struct.unpack("Q", connection.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
     except OSError:
         return 0
 

@@ -138,16 +138,16 @@ _LINE_END = b"\r\n"
 
 def parse_chunk_size(data: bytes) -> Parsed[int] | Wanting | Refused:
     """The size that stands before a chunk; zero is the last one."""
-    found = _SIZE.match(data)
-    if data and not found:
+    match = _SIZE.match(data)
+    if data and not match:
         return Refused("request_invalid", "a chunk of the body does not begin with its size")
-    used = found.end() if found else 0
+    used = match.end() if match else 0
     ending = data[used : used + len(_LINE_END)]
     if not _LINE_END.startswith(ending):
         return Refused("request_invalid", "the size of a chunk is followed by something else, or is too long")
-    if ending != _LINE_END or not found:
+    if ending != _LINE_END or not match:
         return Wanting()
-    return Parsed(int(found[0], 16), used + len(_LINE_END))
+    return Parsed(int(match[0], 16), used + len(_LINE_END))
 
 
 def parse_chunk_end(data: bytes) -> Parsed[int] | Wanting | Refused:
@@ -216,13 +216,13 @@ def _target(method: str, target: str) -> tuple[Authority, str] | Refused:
     if method == "CONNECT":
         authority = split_authority(target)
         return authority if isinstance(authority, Refused) else (authority, "")
-    found = _ABSOLUTE.fullmatch(target)
-    if found is None:
+    match = _ABSOLUTE.fullmatch(target)
+    if match is None:
         return Refused("request_invalid", "the target is not a whole `http://` address", shown(target))
-    authority = split_authority(found[1], HTTP_PORT)
+    authority = split_authority(match[1], HTTP_PORT)
     if isinstance(authority, Refused):
         return authority
-    rest = found[2]
+    rest = match[2]
     if rest.startswith("/"):
         return authority, rest
     return authority, "*" if method == "OPTIONS" and not rest else f"/{rest}"

@@ -71,17 +71,17 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
     Closes the listener and all connections before it returns.
     """
     authorizer = EgressAuthorizer(ports)
-    places = asyncio.Semaphore(ports.limits.connections)
+    semaphore = asyncio.Semaphore(ports.limits.connections)
     try:
         listener.settimeout(0)
         async with asyncio.TaskGroup() as group:
             while True:
-                await places.acquire()
+                await semaphore.acquire()
                 connection = await _accepted(listener)
                 if connection is None:
                     break
                 serving = group.create_task(serve_connection(connection, authorizer))
-                serving.add_done_callback(partial(_let_go, connection, places))
+                serving.add_done_callback(partial(_let_go, connection, semaphore))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
@@ -89,9 +89,9 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
         await authorizer.close()
 
 
-def _let_go(connection: socket.socket, places: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
+def _let_go(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
     connection.close()  # a task that was cancelled before its first step could not do it
-    places.release()
+    semaphore.release()
 
 
 async def _accepted(listener: socket.socket) -> socket.socket | None:

@@ -401,7 +401,7 @@ def admit(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: 
 
 
 def _parse(text: str) -> tuple[str, Scope, Ports | None]:
-    found = next(one for one in _PREFIXES if text.startswith(one[0]))
+    found = next(prefix for prefix in _PREFIXES if text.startswith(prefix[0]))
     scope, rest = found[1], text[len(found[0]) :]
     host_text, colon, port_text = rest.rpartition(":") if not rest.endswith("]") else (rest, "", "")
     host = canonical_host(host_text if colon else rest)

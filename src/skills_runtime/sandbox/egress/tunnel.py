@@ -177,8 +177,8 @@ async def _http(client: Peer, server: Peer, authority: Authority, flow: Flow, li
     spare: Peer | None = server
     try:
         while request := await client.take(parse, limits.idle_seconds):
-            with spare or await flow.connect() as one:
-                keeps = await Exchange(client, one, request, flow, limits).run()
+            with spare or await flow.connect() as peer:
+                keeps = await Exchange(client, peer, request, flow, limits).run()
             spare = None
             if not keeps:
                 return
@@ -207,9 +207,9 @@ async def _pump(source: Peer, sink: Peer, count: Callable[[int], None], idle: Id
 
 def _right_name(data: bytes, authority: Authority) -> Parsed[Host] | Wanting | Refused:
     """The server name, if it is that of the tunnel; its bytes stay where they are, for the server to read."""
-    found = parse_server_name(data)
-    if not isinstance(found, Parsed):
-        return found
-    if found.value != authority.host:
-        return Refused("name_mismatch", f"TLS names {found.value.text} instead", authority.text)
-    return Parsed(found.value, 0)
+    server_name = parse_server_name(data)
+    if not isinstance(server_name, Parsed):
+        return server_name
+    if server_name.value != authority.host:
+        return Refused("name_mismatch", f"TLS names {server_name.value.text} instead", authority.text)
+    return Parsed(server_name.value, 0)

@@ -132,7 +132,9 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _call(number: int, *arguments: "int | bytes | None") -> int:
-    given = [ctypes.c_long(one) if isinstance(one, int) else ctypes.c_char_p(one) for one in arguments]
+    given = [
+        ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument) for argument in arguments
+    ]
     result = _library.syscall(ctypes.c_long(number), *given)
     if result < 0:
         raise _error()

@@ -28,12 +28,12 @@ def main(arguments: "list[str]") -> int:
     channel = _socket.socket(fileno=int(arguments[0]))
     try:
         _hand_over(channel, int(arguments[1]))
-        told = channel.recv(len(GO))
+        data = channel.recv(len(GO))
     except OSError as error:
         return _fail(f"the network of the sandbox could not be set up: {error}", REFUSED)
     finally:
         channel.close()
-    if told != GO:
+    if data != GO:
         return _fail("the network proxy of the sandbox did not start", REFUSED)
     return _become(arguments[2:])
 
@@ -45,8 +45,8 @@ def _hand_over(channel: "_socket.socket", port: int) -> None:
         import fcntl
 
         name = b"lo".ljust(16, b"\0")
-        found = fcntl.ioctl(listener.fileno(), _SIOCGIFFLAGS, name + bytes(24))
-        flags = int.from_bytes(found[16:18], sys.byteorder)
+        data = fcntl.ioctl(listener.fileno(), _SIOCGIFFLAGS, name + bytes(24))
+        flags = int.from_bytes(data[16:18], sys.byteorder)
         if not flags & _UP:
             fcntl.ioctl(listener.fileno(), _SIOCSIFFLAGS, name + (flags | _UP).to_bytes(2, sys.byteorder) + bytes(22))
         listener.bind(("127.0.0.1", port))

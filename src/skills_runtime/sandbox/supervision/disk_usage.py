@@ -50,11 +50,11 @@ def nameless_files(processes: "Iterable[int]") -> "Iterator[tuple[str, os.stat_r
         except OSError:
             continue
         for number in numbers:
-            place = f"/proc/{process}/fd/{number}"
+            path = f"/proc/{process}/fd/{number}"
             try:
-                name = os.readlink(place)  # noqa: PTH115 - nothing more is imported here
-                if name.endswith(" (deleted)") and stat.S_ISREG((found := os.stat(place)).st_mode):  # noqa: PTH116
-                    yield name, found
+                name = os.readlink(path)  # noqa: PTH115 - nothing more is imported here
+                if name.endswith(" (deleted)") and stat.S_ISREG((info := os.stat(path)).st_mode):  # noqa: PTH116
+                    yield name, info
             except OSError:
                 continue
 
@@ -65,7 +65,7 @@ def nameless_on(path: str, processes: "Iterable[int]") -> "list[int]":
         device = os.stat(path).st_dev  # noqa: PTH116 - nothing more is imported here
     except OSError:
         return []
-    found = {(one.st_dev, one.st_ino): one.st_blocks for _, one in nameless_files(processes) if not one.st_nlink}
+    found = {(info.st_dev, info.st_ino): info.st_blocks for _, info in nameless_files(processes) if not info.st_nlink}
     return [blocks for (where, _), blocks in found.items() if where == device]
 
 
@@ -128,7 +128,7 @@ class DiskUsage:
         if unseen:  # what a command hides is taken to be all that is gone
             size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
         if size <= self._bytes and count <= self._files:
-            nameless = nameless_on(self._path, [one.pid for one in processes()])
+            nameless = nameless_on(self._path, [process.pid for process in processes()])
             size, count = size + sum(nameless) * BLOCK, count + len(nameless)
         return size, count
 
@@ -152,19 +152,19 @@ def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0
     unseen = False
     pending = [(path, False)]
     while pending:
-        place, new = pending.pop()
+        location, new = pending.pop()
         try:
-            with os.scandir(place) as entries:
+            with os.scandir(location) as entries:
                 for entry in entries:
                     if entry.path in excluded:
                         continue
                     try:
-                        found = entry.stat(follow_symlinks=False)
+                        info = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:  # removed meanwhile
                         continue
-                    fresh = found.st_ctime_ns >= since
+                    fresh = info.st_ctime_ns >= since
                     if fresh and (not born or _birth(AT_FDCWD, entry.path) >= born):
-                        size += found.st_blocks * BLOCK
+                        size += info.st_blocks * BLOCK
                         count += 1
                     if entry.is_dir(follow_symlinks=False):
                         pending.append((entry.path, fresh))
@@ -201,47 +201,47 @@ class _Removal:
         left = {"left_bytes": max(0, self._size), "left_files": max(0, self._count)}
         return {"files": self._files, "bytes": self._bytes, "paths": self._paths, **left}
 
-    def _go_through(self, directory: int, place: str, device: int, *, new: bool, depth: int) -> None:
+    def _go_through(self, directory: int, path: str, device: int, *, new: bool, depth: int) -> None:
         for name in os.listdir(directory):
             if self._size <= 0 and self._count <= 0:
                 return
-            if f"{self._path}/{place}{name}" in self._excluded:
+            if f"{self._path}/{path}{name}" in self._excluded:
                 continue
             with suppress(OSError):
-                found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-                if not stat.S_ISDIR(found.st_mode):
-                    self._consider(directory, place, name, found, new=new)
-                elif found.st_dev == device and depth < MAX_DEPTH:
-                    self._enter(directory, place, name, device, depth)
+                info = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                if not stat.S_ISDIR(info.st_mode):
+                    self._consider(directory, path, name, info, new=new)
+                elif info.st_dev == device and depth < MAX_DEPTH:
+                    self._enter(directory, path, name, device, depth)
 
-    def _enter(self, directory: int, place: str, name: str, device: int, depth: int) -> None:
+    def _enter(self, directory: int, path: str, name: str, device: int, depth: int) -> None:
         born = _birth(directory, name)
         inner = os.open(name, DIRECTORY, dir_fd=directory)
         try:
-            self._go_through(inner, f"{place}{name}/", device, new=born >= self._began, depth=depth + 1)
+            self._go_through(inner, f"{path}{name}/", device, new=born >= self._began, depth=depth + 1)
         finally:
             os.close(inner)
         if born >= max(self._began, self._since) and (self._size > 0 or self._count > 0):
             os.rmdir(name, dir_fd=directory)  # only where nothing is left in it
             self._count -= 1
 
-    def _consider(self, directory: int, place: str, name: str, found: os.stat_result, *, new: bool) -> None:
+    def _consider(self, directory: int, path: str, name: str, info: os.stat_result, *, new: bool) -> None:
         """Remove a file that was written beyond the limit.
 
         Its inode is younger than the command. In a directory that is not, it must have been made under its own name:
         a rename, which may have replaced something, changes the inode later than the content.
         """
-        made_here = new or found.st_ctime_ns == found.st_mtime_ns
-        if found.st_ctime_ns < self._since or not made_here or _birth(directory, name) < self._began:
+        made_here = new or info.st_ctime_ns == info.st_mtime_ns
+        if info.st_ctime_ns < self._since or not made_here or _birth(directory, name) < self._began:
             return
         os.unlink(name, dir_fd=directory)
-        freed = found.st_blocks * BLOCK if found.st_nlink == 1 else 0
+        freed = info.st_blocks * BLOCK if info.st_nlink == 1 else 0
         self._size -= freed
         self._count -= 1
         self._bytes += freed
         self._files += 1
         if len(self._paths) < MAX_NAMED:
-            self._paths.append(os.fsencode(place + name).decode(errors="backslashreplace")[:MAX_NAME])
+            self._paths.append(os.fsencode(path + name).decode(errors="backslashreplace")[:MAX_NAME])
 
 
 def _birth(directory: int, name: str) -> int:

@@ -31,9 +31,9 @@ def check_places(mounts: "Iterable[Mount]") -> None:
             seen.add(path)
             above.append(path)
             path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
-        for each in reversed(above):  # the highest first
+        for data in reversed(above):  # the highest first
             try:
-                mode = os.lstat(each).st_mode
+                mode = os.lstat(data).st_mode
             except OSError as error:
                 raise ChangedMeanwhile from error
             if stat.S_ISLNK(mode):
@@ -66,8 +66,8 @@ class Planned:
 
 def _is_needed(mount: Mount) -> bool:
     """Whether it may not be missing; what covers nothing of a workspace is left out when there is nothing to mount."""
-    _, source, place = mount
-    return bool(place) or not source or os.path.lexists(source)
+    _, source, data = mount
+    return bool(data) or not source or os.path.lexists(source)
 
 
 def _by_point(path: str) -> "dict[bytes, list[Mounted]]":
@@ -76,10 +76,10 @@ def _by_point(path: str) -> "dict[bytes, list[Mounted]]":
         table = file.readall()
     found: dict[bytes, list[Mounted]] = {}
     for line in table.split(b"\n")[:-1]:  # a name may hold any other sign that ends a line elsewhere
-        _, _, device, root, point, rest = line.split(b" ", 5)
+        _, _, device, root, point, data = line.split(b" ", 5)
         if b"\\" in line:
             root, point = _plain(root), _plain(point)
-        found.setdefault(point, []).append((device, root, rest))
+        found.setdefault(point, []).append((device, root, data))
     return found
 
 
@@ -109,11 +109,11 @@ def _same(process: int, point: bytes, source: bytes) -> bool:
     try:
         descriptor = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            here = os.fstat(descriptor)
+            info = os.fstat(descriptor)
             straight = os.readlink(b"/proc/self/fd/%d" % descriptor) == source  # noqa: PTH115 - see above
         finally:
             os.close(descriptor)
         there = os.stat(b"/proc/%d/root%s" % (process, point), follow_symlinks=False)  # noqa: PTH116 - see above
     except OSError:
         return False
-    return straight and os.path.samestat(here, there)
+    return straight and os.path.samestat(info, there)

@@ -23,7 +23,9 @@ Key = tuple[int, int]
 def in_memory(processes: "Iterable[int]") -> "dict[Key, int]":
     """The blocks of each file that was made in memory alone."""
     return {
-        (one.st_dev, one.st_ino): one.st_blocks for name, one in nameless_files(processes) if name.startswith(IN_MEMORY)
+        (info.st_dev, info.st_ino): info.st_blocks
+        for name, info in nameless_files(processes)
+        if name.startswith(IN_MEMORY)
     }
 
 
@@ -114,7 +116,7 @@ class Watching:
             self._next_disk = now + max(self._disk.interval, LEISURE * (now - began))
             began = now
         if self._memory is not None and began >= self._next_memory:
-            if uses_more_than(self._memory, [one.pid for one in processes()]):
+            if uses_more_than(self._memory, [process.pid for process in processes()]):
                 return "memory"
             now = time.monotonic()
             self._next_memory = now + max(INTERVAL, LEISURE * (now - began))

@@ -57,13 +57,13 @@ def sockets_use(processes: "Sequence[int]") -> int:
     own = next((process for process in processes if _network(process) not in (ours, "")), None)
     internet = 0 if own is None else sum(_waiting(own, table) for table in TABLES)
     sent = received = 0
-    for held in _open_sockets(processes):
-        with held, suppress(OSError):
-            memory = MEMINFO.unpack(held.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))
-            if held.family == socket.AF_UNIX:
+    for connection in _open_sockets(processes):
+        with connection, suppress(OSError):
+            memory = MEMINFO.unpack(connection.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))
+            if connection.family == socket.AF_UNIX:
                 # What waits belongs to the socket that sent it, unless that is closed.
                 sent += memory[2]
-                received += int.from_bytes(fcntl.ioctl(held, termios.FIONREAD, bytes(4)), "little")
+                received += int.from_bytes(fcntl.ioctl(connection, termios.FIONREAD, bytes(4)), "little")
             elif own is None:
                 internet += memory[0] + memory[2]
     return internet + max(sent, received)

@@ -154,7 +154,7 @@ class _Supervision:
                 self._ended = True
                 self._end(message["first"], message["end"])
             else:
-                group = [one for one in self._tree() if one.group == message["group"]]
+                group = [process for process in self._tree() if process.group == message["group"]]
                 process_tree.send(group, message["signal"])
         if self._hearing.over:
             poll.unregister(self._control)
@@ -164,7 +164,7 @@ class _Supervision:
         """Ask everybody to end, each of them once; the time they have only ever becomes less."""
         self._hurry(grace)
         # One that was just being forked when the others were asked has not heard of it.
-        new = [one for one in self._askable() if (first, one.pid, one.started) not in self._asked]
+        new = [process for process in self._askable() if (first, process.pid, process.started) not in self._asked]
         self._asked.update((first, one.pid, one.started) for one in new)
         process_tree.send(new, first)
         process_tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
@@ -194,7 +194,7 @@ class _Supervision:
         processes = process_tree.table()
         layers = 0 if self._exited else self._layers
         fence = process_tree.topmost(processes, os.getpid(), generations=layers)
-        return [one for one in process_tree.below(processes, os.getpid()) if one.pid not in fence]
+        return [process for process in process_tree.below(processes, os.getpid()) if process.pid not in fence]
 
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""

@@ -16,12 +16,12 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def service_directory(state: Path) -> Path:
     """The private directory of services, made if it is missing."""
-    place = state / "service"
+    path = state / "service"
     try:
-        make_directories(place, mode=DIRECTORY_MODE)
+        make_directories(path, mode=DIRECTORY_MODE)
     except OSError as error:
-        raise StorageFailed(f"`{place}` cannot be made: {error.strerror}", hint="check who may write there") from error
-    return place
+        raise StorageFailed(f"`{path}` cannot be made: {error.strerror}", hint="check who may write there") from error
+    return path
 
 
 def read_private(path: Path) -> bytes | None:
@@ -33,8 +33,8 @@ def read_private(path: Path) -> bytes | None:
     except OSError as error:
         raise AccessRefused(f"`{path}` cannot be read: {error.strerror}", hint="it must be a file of yours") from error
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS:
             raise AccessRefused(f"`{path}` is not a private file of this user", hint=f"chmod 600 {path}, or remove it")
         return file.read(MAX_BYTES)
 
@@ -48,9 +48,9 @@ def write_private(path: Path, data: bytes) -> None:
 @contextmanager
 def locked(path: Path) -> Generator[None]:
     """Keep other processes from changing a file meanwhile."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            held.enter_context(lock_file(f"{path}.lock"))
+            stack.enter_context(lock_file(f"{path}.lock"))
         except OSError as error:
             raise StorageFailed(f"`{path}` cannot be locked: {error.strerror}") from error
         yield

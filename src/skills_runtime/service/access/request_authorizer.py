@@ -147,8 +147,8 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         shown = asked.headers.get("authorization")
         if shown is not None:
             scheme, _, text = shown.partition(" ")
-            found = self._by_text(text.strip(), asked) if scheme.lower() == "bearer" else None
-            return found or _unknown("this token or key is not valid, or was revoked")
+            caller = self._by_text(text.strip(), asked) if scheme.lower() == "bearer" else None
+            return caller or _unknown("this token or key is not valid, or was revoked")
         if not self.is_local(asked):
             return NOBODY
         if (asked_token := token_of_query(asked)) is not None:
@@ -196,10 +196,10 @@ def token_of_cookie(asked: Asked) -> str | None:
     """The token that a browser sends by itself; the port is part of its name, for cookies know no ports."""
     text = asked.headers.get("cookie", "")
     try:
-        found = SimpleCookie(text).get(cookie_name(asked.port)) if text else None
+        morsel = SimpleCookie(text).get(cookie_name(asked.port)) if text else None
     except CookieError:
         return None
-    return found.value if found else None
+    return morsel.value if morsel else None
 
 
 def cookie_name(port: int) -> str:

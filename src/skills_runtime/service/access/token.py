@@ -36,8 +36,8 @@ def service_token(state: Path, *, renew: bool = False) -> str:
     """The token, which stays the same from start to start so that open pages go on; `renew` makes another one."""
     path = service_directory(state) / TOKEN_FILE
     with locked(path):
-        found = b"" if renew else read_private(path) or b""
-        text = found.decode(errors="replace").strip()
+        data = b"" if renew else read_private(path) or b""
+        text = data.decode(errors="replace").strip()
         if _TOKEN.fullmatch(text):
             return text
         text = secrets.token_urlsafe(32)

@@ -101,4 +101,4 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
 def _cards(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
     """Every request with what a page shows of it."""
     file = runs.rule_file
-    return [{**one.document(), **card(one.request(), file)} for one in approvals]
+    return [{**approval.document(), **card(approval.request(), file)} for approval in approvals]

@@ -76,7 +76,7 @@ def show_config(request: Request) -> Response:
     return as_json(
         {
             "settings": resolved.settings.model_dump(mode="json"),
-            "origins": [asdict(one) for one in explain(resolved)],
+            "origins": [asdict(origin) for origin in explain(resolved)],
             "notices": resolved.notices,
         }
     )
@@ -161,17 +161,17 @@ def choose(request: Request, body: ChosenModel) -> Response:
     """Choose the model of this user for all workspaces; only the owner's token may."""
     home = runs_of(request).workspace
     before = home.settings()
-    place = config_home(before.environment.process)
+    path = config_home(before.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
     _check_model(body, name)
     _check_key(body, name, before)
     # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
     home.settings(as_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
-        store_key(place, name or KEY_VARIABLE, body.api_key, address=body.base_url or before.settings.llm.base_url)
+        store_key(path, name or KEY_VARIABLE, body.api_key, address=body.base_url or before.settings.llm.base_url)
     if body.remove_key:
-        forget_key(place, body.api_key_env or before.settings.llm.api_key_env)
-    choose_model(place, base_url=body.base_url, model=body.model, api_key_env=name)
+        forget_key(path, body.api_key_env or before.settings.llm.api_key_env)
+    choose_model(path, base_url=body.base_url, model=body.model, api_key_env=name)
     shown = _model_document(home.settings())
     wanted = {"base_url": body.base_url, "model": body.model, "api_key_env": name}
     overridden = [
@@ -191,8 +191,8 @@ def _check_model(body: ChosenModel, name: str | None) -> None:
         LlmSettings.model_validate({field: value for field, value in given.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValidationFailed(f"`{place}` cannot be used: {first['msg']}") from None
+        location = ".".join(map(str, first["loc"]))
+        raise ValidationFailed(f"`{location}` cannot be used: {first['msg']}") from None
     if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
         raise ValidationFailed("this is not the name of a model")
 

@@ -53,9 +53,9 @@ async def list_executions(
     """List executions, the latest first."""
     if cursor is not None and not is_execution_id(cursor):
         raise ValidationFailed("this cursor is not one of ours", hint="take `next_cursor` of the page before")
-    found = await runs_of(request).executions.list(limit=limit + 1, after=cursor, status=status, skill=skill)
-    page = found[:limit]
-    following = page[-1].execution_id if len(found) > limit else None
+    records = await runs_of(request).executions.list(limit=limit + 1, after=cursor, status=status, skill=skill)
+    page = records[:limit]
+    following = page[-1].execution_id if len(records) > limit else None
     return _json({"executions": [_document(record) for record in page], "next_cursor": following})
 
 

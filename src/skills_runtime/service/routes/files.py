@@ -113,11 +113,11 @@ def verify(request: Request, run_id: RunId) -> Response:
 def export(request: Request, run_id: RunId) -> Response:
     """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
     run = runs_of(request).recorded(run_id)
-    place = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
+    directory = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
-        *_, archive = run.export(FilePath(place.name) / f"{run_id}.tar.gz")
+        *_, archive = run.export(FilePath(directory.name) / f"{run_id}.tar.gz")
     except BaseException:
-        place.cleanup()
+        directory.cleanup()
         raise
     headers = {"Content-Security-Policy": "sandbox"}
     return FileResponse(
@@ -125,7 +125,7 @@ def export(request: Request, run_id: RunId) -> Response:
         media_type="application/gzip",
         filename=archive.name,
         headers=headers,
-        background=BackgroundTask(place.cleanup),
+        background=BackgroundTask(directory.cleanup),
     )
 
 

@@ -57,8 +57,8 @@ def _skills(parts: ServiceState) -> str:
 
 
 def _artifacts(parts: ServiceState) -> str:
-    place = parts.settings.artifacts_dir
-    return "ok" if os.access(place, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
+    path = parts.settings.artifacts_dir
+    return "ok" if os.access(path, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
 
 
 def _stopping(parts: ServiceState) -> str:

@@ -101,9 +101,9 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
         overrides=body.overrides(),
         skills=tuple(body.skills),
     )
-    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    answer = as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
-    answer.headers["Location"] = f"/api/v1/runs/{made.run_id}"
+    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    answer = as_json({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
+    answer.headers["Location"] = f"/api/v1/runs/{run.run_id}"
     return answer
 
 
@@ -160,7 +160,7 @@ def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | Non
         if wanted.skill is None:
             return True
         skills = about(row, RunPaths(FilePath(row.path)))["skills"]
-        return any(wanted.skill in (one, one.rpartition(".")[2]) for one in skills)
+        return any(wanted.skill in (skill, skill.rpartition(".")[2]) for skill in skills)
 
     chosen = engine.RunFilter(
         status=wanted.status,
@@ -233,23 +233,23 @@ async def fork_run(
     request: Request, run_id: RunId, body: NewFork | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Begin a run that goes on from an event of another one."""
-    wanted = body or NewFork()
+    fork = body or NewFork()
     order = RunRequest(
-        prompt=wanted.prompt or "",
-        run_id=wanted.run_id,
-        overrides=wanted.overrides(),
+        prompt=fork.prompt or "",
+        run_id=fork.run_id,
+        overrides=fork.overrides(),
         fork_of=run_id,
-        fork_at=wanted.at,
+        fork_at=fork.at,
     )
-    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": made.run_id, "created": made.new}, 201 if made.new else 200)
+    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
 
 
 @router.post("/runs/{run_id}/replay", response_model=Replayed, responses=REFUSALS)
 async def replay_run(request: Request, run_id: RunId) -> Response:
     """Repeat a run with what it recorded; nothing is executed and nobody is asked."""
-    found = await runs_of(request).replay(run_id)
-    return as_json({"same": found is None, "divergence": found})
+    divergence = await runs_of(request).replay(run_id)
+    return as_json({"same": divergence is None, "divergence": divergence})
 
 
 @router.post("/runs/{run_id}/messages", response_model=Receipt, status_code=202, responses=REFUSALS)
@@ -373,5 +373,5 @@ async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_
     runs = runs_of(request)
     await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))
     wanted = await asyncio.to_thread(demo_request)
-    made = await runs.create(wanted, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": made.run_id, "created": made.new, "scripted": True}, 201)
+    run = await runs.create(wanted, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": run.run_id, "created": run.new, "scripted": True}, 201)

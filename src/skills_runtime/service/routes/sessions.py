@@ -151,8 +151,8 @@ async def create_session_run(
     """Begin a run in a session; it knows what was said there before."""
     session = sessions_of(request).get(session_id)
     order = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
-    made = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": made.run_id}, 201)
+    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
+    return as_json({"run_id": run.run_id}, 201)
 
 
 @paths.get("/sessions/{session_id}/runs", response_model=RunPage, responses=REFUSALS)

@@ -101,7 +101,7 @@ def list_skills(
     """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
     runs = runs_of(request)
     library = library_of(runs.workspace.settings())
-    offered = {skill.mention for skill in library.list()}
+    mentions = {skill.mention for skill in library.list()}
     found = matching(library.all(), query or "")
     skills = [
         {
@@ -111,7 +111,7 @@ def list_skills(
             "namespace": skill.namespace,
             "source": skill.source_id,
             "path": skill.locator,
-            "state": "offered" if skill.mention in offered else "shadowed",
+            "state": "offered" if skill.mention in mentions else "shadowed",
             "runnable": skill.run is not None,
             "runtime": skill.run.runtime if skill.run is not None else None,
             "editable": runs.skills.is_editable(skill),
@@ -127,7 +127,11 @@ def matching(skills: Sequence[Skill], query: str) -> list[Skill]:
     words = query.casefold().split()
     if not words:
         return list(skills)
-    found = [one for one in skills if all(word in f"{one.mention.text} {one.description}".casefold() for word in words)]
+    found = [
+        skill
+        for skill in skills
+        if all(word in f"{skill.mention.text} {skill.description}".casefold() for word in words)
+    ]
     return sorted(found, key=lambda one: (not one.name.casefold().startswith(words[0]), words[0] not in one.name))
 
 
@@ -135,7 +139,7 @@ def matching(skills: Sequence[Skill], query: str) -> list[Skill]:
 def validate_skill(body: SkillFile) -> Response:
     """Say what is wrong with the text of a skill, line by line."""
     parsed = parse_skill(_encoded(body.text), mode=body.mode, directory_name=body.name)
-    valid = all(one.severity != "error" for one in parsed.diagnostics)
+    valid = all(diagnostic.severity != "error" for diagnostic in parsed.diagnostics)
     return as_json({"valid": valid, "diagnostics": parsed.diagnostics})
 
 
@@ -149,10 +153,10 @@ def create_skill(request: Request, body: NewSkill) -> Response:
 @router.post("/install", response_model=Installation, responses=REFUSALS)
 def install(request: Request, body: Install) -> Response:
     """Show what would be installed; with the digests that were shown, install exactly that."""
-    wanted = AgreedSkills(
+    skills = AgreedSkills(
         source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, digests=body.agreed
     )
-    return as_json(runs_of(request).skills.install_agreed(wanted))
+    return as_json(runs_of(request).skills.install_agreed(skills))
 
 
 @router.post("/route", response_model=Routing, responses=REFUSALS)
@@ -161,7 +165,7 @@ def route_task(request: Request, body: Task) -> Response:
     _encoded(body.task)
     library = library_of(runs_of(request).workspace.settings())
     resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
-    found = route_skills(body.task, library.list(), limit=body.limit)
+    routing = route_skills(body.task, library.list(), limit=body.limit)
     choices = [
         {
             "name": choice.skill.name,
@@ -170,9 +174,9 @@ def route_task(request: Request, body: Task) -> Response:
             "score": choice.score,
             "reason": choice.reason,
         }
-        for choice in found.choices
+        for choice in routing.choices
     ]
-    return as_json({"decided_by": found.decided_by, "considered": found.considered, "choices": choices})
+    return as_json({"decided_by": routing.decided_by, "considered": routing.considered, "choices": choices})
 
 
 def _encoded(text: str) -> bytes:

@@ -133,7 +133,7 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
 @paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
 def list_pending(request: Request, run_id: RunId) -> Response:
     """The requests of a run that wait for a decision."""
-    waiting = [one for one in runs_of(request).approvals_of(run_id) if one.decided is None]
+    waiting = [approval for approval in runs_of(request).approvals_of(run_id) if approval.decided is None]
     return as_json({"run_id": run_id, "approvals": [one.document() for one in waiting]})
 
 
@@ -143,9 +143,11 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
     runs, who = runs_of(request), caller_of(request).name
 
     def decided() -> InboxMessage:
-        found = [one for one in runs.approvals_of(run_id) if one.pending.approval_key == approval_key]
-        waiting = [one for one in found if one.decided is None]
-        if found and not waiting:
+        approvals = [
+            approval for approval in runs.approvals_of(run_id) if approval.pending.approval_key == approval_key
+        ]
+        waiting = [one for one in approvals if one.decided is None]
+        if approvals and not waiting:
             raise RequestConflict("the request was decided already")
         if not waiting:
             raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})

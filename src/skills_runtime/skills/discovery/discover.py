@@ -94,19 +94,19 @@ def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index:
     ]
 
 
-def _found(places: Places, project: Path, wanted: "SkillDiscovery") -> Iterator[Root | Problem]:
+def _found(places: Places, project: Path, discovery: "SkillDiscovery") -> Iterator[Root | Problem]:
     """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
-    frozen: Any = wanted  # it has a hash, which its type does not tell
+    frozen: Any = discovery  # it has a hash, which its type does not tell
     candidates, plugins = candidates_of(places, project, frozen)
     for above, roots in candidates:
         if os.access(above, os.F_OK):
             yield from roots
-    if wanted.plugins and wanted.project:
+    if discovery.plugins and discovery.project:
         yield from plugin_at(str(project), "project")
     for directory, scope in plugins:
         if os.access(directory, os.F_OK):
             yield from plugins_in(directory, scope)
-    if wanted.packages:
+    if discovery.packages:
         from skills_runtime.skills.discovery.plugins import roots_of_packages
 
         yield from roots_of_packages(places.workspace)
@@ -117,29 +117,29 @@ _Plugins = tuple[tuple[str, Scope], ...]
 
 
 @lru_cache(maxsize=64)
-def candidates_of(places: Places, project: Path, wanted: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
+def candidates_of(places: Places, project: Path, discovery: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
     """Every directory that may be there, by the directory above it, and those that plugins may be in."""
     roots = [
-        *(project_roots(places, project, wanted) if wanted.project else ()),
-        *(user_roots(places, project, wanted) if wanted.user else ()),
-        *(system_roots(wanted) if wanted.system else ()),
+        *(project_roots(places, project, discovery) if discovery.project else ()),
+        *(user_roots(places, project, discovery) if discovery.user else ()),
+        *(system_roots(discovery) if discovery.system else ()),
     ]
     found: dict[str, tuple[Root, ...]] = {}
     for root in roots:
         above = root.path.rpartition("/")[0] or "/"
         found[above] = (*found.get(above, ()), root)
-    return tuple(found.items()), _plugin_directories(places, project, wanted)
+    return tuple(found.items()), _plugin_directories(places, project, discovery)
 
 
-def _plugin_directories(places: Places, project: Path, wanted: "SkillDiscovery") -> _Plugins:
-    if not wanted.plugins:
+def _plugin_directories(places: Places, project: Path, discovery: "SkillDiscovery") -> _Plugins:
+    if not discovery.plugins:
         return ()
     own: _Plugins = tuple((f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk"))
     mine: _Plugins = (
         (f"{places.home}/.agents/plugins", "user"),
         (f"{places.own}/plugins", "user"),
     )
-    return (*(own if wanted.project else ()), *(mine if wanted.user else ()))
+    return (*(own if discovery.project else ()), *(mine if discovery.user else ()))
 
 
 def _resolved(root: Root, project: Path) -> Root | Problem | None:

@@ -46,11 +46,11 @@ def places_of(workspace: Path, environ: Mapping[str, str]) -> Places:
 @lru_cache(maxsize=64)
 def _places(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Places:
     environ = dict(variables)
-    mine, named = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
+    mine, path = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
     return Places(
         workspace=Path(os.path.realpath(workspace)),
         home=mine,
-        config=named if named.is_absolute() else mine / ".config",
+        config=path if path.is_absolute() else mine / ".config",
         own=config_home(environ),
         state=state_home(environ),
         # Not among caches: what is known of skills must be out of the reach of tools, as their files are.
@@ -187,7 +187,7 @@ def system_roots(settings: "SkillDiscovery") -> Iterator[Root]:
 
 def _is_inside(settings: "SkillDiscovery", places: Places, project: Path) -> bool:
     """Whether the directory in the settings is one of the project, wherever links in it lead."""
-    return any(settings.directory.is_relative_to(place) for place in (project, places.workspace))
+    return any(settings.directory.is_relative_to(path) for path in (project, places.workspace))
 
 
 def _project(path: str, distance: int, kind: str, inner: tuple[str, ...]) -> Root:

@@ -42,8 +42,8 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     if manifest is None:
         return
     try:
-        place = Path(os.path.realpath(directory))
-        with open_directory(place) as top:
+        path = Path(os.path.realpath(directory))
+        with open_directory(path) as top:
             data = msgspec.json.decode(read_below(top, manifest.split("/"), limit=MAX_BYTES))
     except OSError as error:
         yield _invalid(directory, f"its manifest cannot be read: {error_reason(error)}")
@@ -56,7 +56,7 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
         plugins: Any = cast("dict[str, Any]", data).get("plugins") if isinstance(data, dict) else None
         entries = cast("list[Any]", plugins)[:MAX_PLUGINS] if isinstance(plugins, list) else [None]
     for entry in entries:
-        yield from _plugin(place, entry, scope)
+        yield from _plugin(path, entry, scope)
 
 
 def named_twice(roots: Iterable[Root]) -> Iterator[Problem]:

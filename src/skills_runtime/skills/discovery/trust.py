@@ -70,10 +70,10 @@ class TrustStore:
 
     def _read(self) -> Iterable[str]:
         with open(open_regular(self._path), "rb") as file:
-            found = os.fstat(file.fileno())
-            if found.st_size > MAX_BYTES:
+            info = os.fstat(file.fileno())
+            if info.st_size > MAX_BYTES:
                 raise ValueError("it is not a file of ours")
-            if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            if info.st_uid != os.geteuid() or info.st_mode & 0o022:
                 raise ValueError("others may write to it")
             data: Any = json.loads(file.read())
         value = cast("dict[str, Any]", data) if isinstance(data, dict) else {}

@@ -50,7 +50,7 @@ class TrialRunner(Protocol):
     """What makes the runs of an evaluation."""
 
     async def run(
-        self, prompt: str, place: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
+        self, prompt: str, path: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
     ) -> TrialRun:
         """Work on a prompt in `outputs` of a place, with the run in its `run`; a run that was begun goes on.
 
@@ -58,7 +58,7 @@ class TrialRunner(Protocol):
         """
         ...
 
-    def events(self, place: Path) -> Sequence[Event]:
+    def events(self, path: Path) -> Sequence[Event]:
         """The events of the run at a place."""
         ...
 

@@ -259,8 +259,8 @@ class SkillIndex:
 
     def rarity(self, term: str) -> float:
         """How much a term tells; one that no skill has tells as much as one that a single skill has."""
-        found = self.postings.get(term)
-        return found.rarity if found is not None else _rarity(1, len(self.skills))
+        postings = self.postings.get(term)
+        return postings.rarity if postings is not None else _rarity(1, len(self.skills))
 
     @cached_property
     def declared(self) -> Declared:
@@ -271,10 +271,10 @@ class SkillIndex:
     def grams(self) -> dict[str, list[str]]:
         """For each three letters, the terms that have them; made when the first unknown word is looked up."""
         found: dict[str, list[str]] = {}
-        for known in self.postings:
-            if len(known) >= 4 and known.isascii():
-                for gram in grams_of(known):
-                    found.setdefault(gram, []).append(known)
+        for posting in self.postings:
+            if len(posting) >= 4 and posting.isascii():
+                for gram in grams_of(posting):
+                    found.setdefault(gram, []).append(posting)
         return found
 
 
@@ -301,7 +301,7 @@ def _rarity(having: int, of: int) -> float:
 def _postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postings]:
     """BM25 over several fields: each field is measured against its own usual length before they are added up."""
     fields = (
-        ([one.name for one in documents], tuning.name, tuning.name_length),
+        ([document.name for document in documents], tuning.name, tuning.name_length),
         ([one.description for one in documents], tuning.description, tuning.text_length),
         ([one.extra for one in documents], tuning.extra, tuning.text_length),
         ([one.body for one in documents], tuning.body, tuning.text_length),
@@ -396,7 +396,11 @@ def _concepts(index: SkillIndex, said: Sequence[str], task: str) -> list[_Concep
     wanted = dict.fromkeys(said)
     wanted |= dict.fromkeys(one + other for one, other in pairwise(said) if one + other in index.postings)
     found = [_concept(index, one) for one in list(wanted)[:MAX_TERMS]]
-    found += [_concept(index, one, tuning.translated) for one in dict.fromkeys(translated(task)) if one not in wanted]
+    found += [
+        _concept(index, fromkey, tuning.translated)
+        for fromkey in dict.fromkeys(translated(task))
+        if fromkey not in wanted
+    ]
     return [one for one in found if any(word in index.postings for word in one.spellings)]
 
 
@@ -452,12 +456,12 @@ def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, fl
 def _best(index: SkillIndex, telling: list[tuple[float, str]]) -> tuple[dict[int, float], dict[int, float]]:
     """For each skill the most that one of several words amounts to in it, and how much that word tells."""
     (first, word), *others = sorted(telling, reverse=True)
-    found = index.postings[word]
-    best = {place: weight * first for place, weight in zip(found.places, found.weights, strict=True)}
-    tells = dict.fromkeys(found.places, first)
+    postings = index.postings[word]
+    best = {place: weight * first for place, weight in zip(postings.places, postings.weights, strict=True)}
+    tells = dict.fromkeys(postings.places, first)
     for each, word in others:
-        found = index.postings[word]
-        for place, weight in zip(found.places, found.weights, strict=True):
+        postings = index.postings[word]
+        for place, weight in zip(postings.places, postings.weights, strict=True):
             if weight * each > best.get(place, 0.0):
                 best[place], tells[place] = weight * each, each
     return best, tells
@@ -494,5 +498,5 @@ class _Closely:
 def _words(index: SkillIndex, concepts: Sequence[_Concept], place: int, shown: Mapping[str, str]) -> tuple[str, ...]:
     document = index.documents[place]
     has = {*document.name, *document.description, *document.extra, *document.body}
-    found = [(index.rarity(one.term), one.term) for one in concepts if has.intersection(one.spellings)]
+    found = [(index.rarity(concept.term), concept.term) for concept in concepts if has.intersection(concept.spellings)]
     return tuple(dict.fromkeys(shown.get(one, one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1]))))

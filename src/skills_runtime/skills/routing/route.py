@@ -72,7 +72,7 @@ def route_skills(
     paths: Sequence[str] = (),
     limit: int = 5,
     index: SkillIndex | None = None,
-    asked: ResolvedMentions | None = None,
+    mentions: ResolvedMentions | None = None,
 ) -> Routing:
     """The skills that a task calls for, of these; `paths` are the files it is about.
 
@@ -81,12 +81,12 @@ def route_skills(
     Whoever routes more than once hands over an index of the same skills; it may know their bodies as well. An index of
     fewer skills, or of none, ranks only those; what the others declare still counts.
     """
-    asked = resolve_listed_mentions(task, skills) if asked is None else asked
+    mentions = resolve_listed_mentions(task, skills) if mentions is None else mentions
     task = task[:MAX_TASK_CHARS]
     index = index or index_skills(skills)
     declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
     certain = (
-        *_mentioned(asked),
+        *_mentioned(mentions),
         *_triggered(task, skills, declared),
         *_for_files(task, paths, skills, declared),
     )
@@ -112,21 +112,21 @@ def routing_event(routing: Routing) -> SkillRouted:
         decided_by=routing.decided_by,
         considered=routing.considered,
         choices=[
-            RoutedSkill(mention=one.skill.mention.text, rule=one.rule, score=one.score, reason=one.reason)
-            for one in routing.choices
+            RoutedSkill(mention=choice.skill.mention.text, rule=choice.rule, score=choice.score, reason=choice.reason)
+            for choice in routing.choices
         ],
     )
 
 
-def _mentioned(asked: ResolvedMentions) -> list[SkillChoice]:
+def _mentioned(mentions: ResolvedMentions) -> list[SkillChoice]:
     return [
         SkillChoice(
             skill=skill,
             score=1.0,
             rule="mention",
-            reason=f"the task mentions it as `{one_line(asked.written.get(skill.mention, skill.mention.text))}`",
+            reason=f"the task mentions it as `{one_line(mentions.written.get(skill.mention, skill.mention.text))}`",
         )
-        for skill in asked.skills
+        for skill in mentions.skills
     ]
 
 

@@ -52,7 +52,7 @@ _ENDINGS = """
     ization isation ational fulness iveness ation izing ising izer iser ized ised ize ise ating ator ated ate ically
     ment ity ing ion ied er or ive ly ed e al
 """.split()  # noqa: SIM905 - many words read best as a text
-_BY_LAST = {last: [one for one in _ENDINGS if one[-1] == last] for last in {one[-1] for one in _ENDINGS}}
+_BY_LAST = {last: [string for string in _ENDINGS if string[-1] == last] for last in {one[-1] for one in _ENDINGS}}
 _REPLACED = {"ational": "ate", "fulness": "ful", "iveness": "ive", "ically": "ic", "ied": "y"}
 _LONGER_STEMS = frozenset(["al", "ate", "ise", "ize", "or", "ive", "ity", "er", "ion"])
 """Endings that short words have by chance."""

@@ -182,19 +182,19 @@ class Bundles:
     def directory(self, bundle: Bundle, fetch: Fetch) -> Path:
         """The directory with the files of a bundle, exactly as they are in it; fetched only when it must be."""
         self._check(bundle)
-        place = self._cache / bundle.sha256
+        path = self._cache / bundle.sha256
         try:
             self._make_cache(bundle)
-            if not self._is_intact(place, bundle):
-                data = self._data(bundle, place, fetch)
+            if not self._is_intact(path, bundle):
+                data = self._data(bundle, path, fetch)
                 with lock_directory(self._cache):
-                    if not self._is_intact(place, bundle):  # somebody may have put it right meanwhile
-                        self._put(place, data, bundle)
+                    if not self._is_intact(path, bundle):  # somebody may have put it right meanwhile
+                        self._put(path, data, bundle)
         except OSError as error:
             why = f"`{self._cache}` cannot be used: {error.strerror or error}"
             hint = "check `skills.bundles.cache_dir`"
             raise refused("SKILL_BUNDLE_INVALID", bundle.mention, why, hint=hint) from error
-        return place / FILES
+        return path / FILES
 
     def _check(self, bundle: Bundle) -> None:
         if not bundle.sha256:
@@ -214,9 +214,9 @@ class Bundles:
             why = f"a link is on the way to `{self._cache}`"
             raise refused("SKILL_BUNDLE_INVALID", bundle.mention, why, hint="check `skills.bundles.cache_dir`")
 
-    def _data(self, bundle: Bundle, place: Path, fetch: Fetch) -> bytes:
+    def _data(self, bundle: Bundle, path: Path, fetch: Fetch) -> bytes:
         """The zip: the one that is here if it is still the right one, or else from where the skill comes from."""
-        kept = _kept(place, self.budget.max_bytes)
+        kept = _kept(path, self.budget.max_bytes)
         if kept is not None and hashlib.sha256(kept).hexdigest() == bundle.sha256:
             return kept
         data = fetch()
@@ -225,9 +225,9 @@ class Bundles:
             raise refused("SKILL_BUNDLE_NOT_FOUND", bundle.mention, why, hint="publish the skill again")
         if len(data) > self.budget.max_bytes:
             raise self._too_large(bundle)
-        found = hashlib.sha256(data).hexdigest()
-        if found != bundle.sha256:
-            why = f"its fingerprint is {found[:12]}…, and {bundle.sha256[:12]}… was promised"
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != bundle.sha256:
+            why = f"its fingerprint is {digest[:12]}…, and {bundle.sha256[:12]}… was promised"
             raise refused("SKILL_BUNDLE_FINGERPRINT_MISMATCH", bundle.mention, why)
         return data
 
@@ -236,40 +236,40 @@ class Bundles:
         hint = "raise `skills.bundles.max_bytes` if that is right"
         return refused("SKILL_BUNDLE_TOO_LARGE", bundle.mention, why, hint=hint)
 
-    def _is_intact(self, place: Path, bundle: Bundle) -> bool:
-        data = _kept(place, self.budget.max_bytes)
+    def _is_intact(self, path: Path, bundle: Bundle) -> bool:
+        data = _kept(path, self.budget.max_bytes)
         if data is None or hashlib.sha256(data).hexdigest() != bundle.sha256:
             return False
         try:
-            return _found_below(place / FILES, self.budget) == contents_of(place / ARCHIVE, self.budget, bundle.mention)
+            return _found_below(path / FILES, self.budget) == contents_of(path / ARCHIVE, self.budget, bundle.mention)
         except OSError:
             return False
 
-    def _put(self, place: Path, data: bytes, bundle: Bundle) -> None:
+    def _put(self, path: Path, data: bytes, bundle: Bundle) -> None:
         """Build it aside, then put it into its place by one rename; what was there is taken away first."""
-        with stage_directory(place) as draft:
+        with stage_directory(path) as draft:
             write_new(draft / ARCHIVE, data, mode=0o400)
             _unpack(draft / FILES, contents_of(draft / ARCHIVE, self.budget, bundle.mention))
-            if os.path.lexists(place):
+            if os.path.lexists(path):
                 old = self._cache / f".old-{os.urandom(8).hex()}"
-                place.rename(old)
+                path.rename(old)
                 remove_tree(old, ignore_errors=True)
 
 
-def _kept(place: Path, limit: int) -> bytes | None:
+def _kept(path: Path, limit: int) -> bytes | None:
     try:
-        with open_directory(place) as top:
+        with open_directory(path) as top:
             return read_below(top, (ARCHIVE,), limit=limit + 1)
     except OSError:
         return None
 
 
-def _unpack(place: Path, files: Mapping[Parts, File]) -> None:
-    place.mkdir(mode=0o755)
+def _unpack(path: Path, files: Mapping[Parts, File]) -> None:
+    path.mkdir(mode=0o755)
     for parts, file in files.items():
-        target = place.joinpath(*parts)
-        for directory in reversed(target.relative_to(place).parents[:-1]):
-            (place / directory).mkdir(mode=0o755, exist_ok=True)
+        target = path.joinpath(*parts)
+        for directory in reversed(target.relative_to(path).parents[:-1]):
+            (path / directory).mkdir(mode=0o755, exist_ok=True)
         write_new(target, file.data, mode=0o555 if file.executable else 0o444)
 
 

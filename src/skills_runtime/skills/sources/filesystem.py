@@ -159,7 +159,7 @@ class Search:
             entries = list(listing if self._entries is None else islice(listing, self._entries + 1))
         if not self._take(len(entries)):
             return None
-        names = frozenset([each.name for each in entries])
+        names = frozenset([entry.name for entry in entries])
         file = skill_file_among(names)
         if file is not None or RUN_FILE in names:
             return Found(parts, descriptor, names, file, stamp)
@@ -211,7 +211,7 @@ def skill_directories(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     with open_directory(Path(os.path.realpath(path))) as top:
-        return [path.joinpath(*found.parts) for found in Search(ScanOptions()).skills(top)] or [path]
+        return [path.joinpath(*skill.parts) for skill in Search(ScanOptions()).skills(top)] or [path]
 
 
 def read_skill(found: Found, directory_name: str, max_bytes: int) -> ReadSkill:
@@ -294,15 +294,15 @@ def _read_variables(descriptor: int, read: ReadSkill) -> tuple[str, ...]:
 
 def _problems(diagnostics: Iterable[Diagnostic]) -> Iterator[Problem]:
     """What of a finding a search reports; remarks are for whoever validates the skill."""
-    for one in diagnostics:
-        if one.severity != "info":
-            broken = one.severity == "error"
+    for diagnostic in diagnostics:
+        if diagnostic.severity != "info":
+            broken = diagnostic.severity == "error"
             yield Problem(
                 code="SKILL_SCAN_METADATA_INVALID",
-                message=f"the skill cannot be used: {one.message}" if broken else one.message,
-                hint=one.hint,
+                message=f"the skill cannot be used: {diagnostic.message}" if broken else diagnostic.message,
+                hint=diagnostic.hint,
                 severity="error" if broken else "warning",
-                details={"rule": one.code, "file": one.file, "line": one.line},
+                details={"rule": diagnostic.code, "file": diagnostic.file, "line": diagnostic.line},
             )
 
 

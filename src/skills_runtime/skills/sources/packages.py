@@ -43,7 +43,7 @@ class PackagesSource:
     def skills(self) -> Report:
         """Every skill of the packages that were named, or of all that have any."""
         roots = package_roots(self._packages, self._path)
-        reports = [self._source(root).skills() for found in roots.values() for root in found]
+        reports = [self._source(root).skills() for paths in roots.values() for root in paths]
         missing = [self._missing(name) for name in self._packages if not roots.get(name)]
         return Report(
             tuple(skill for report in reports for skill in report.skills),
@@ -52,8 +52,8 @@ class PackagesSource:
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, read now."""
-        for found in package_roots(self._packages, self._path).values():
-            for root in found:
+        for paths in package_roots(self._packages, self._path).values():
+            for root in paths:
                 if skill.path is not None and skill.path.is_relative_to(os.path.realpath(root)):
                     return self._source(root).body(skill)
         raise failure(
@@ -79,7 +79,7 @@ def installed_path(search_path: Sequence[str] | None = None, workspace_root: Pat
     """The directories that packages are installed in: where Python looks, without where somebody just happens to be."""
     own = {os.path.realpath(os.curdir), *([os.path.realpath(workspace_root)] if workspace_root is not None else [])}
     given = sys.path if search_path is None else search_path
-    return [one for one in dict.fromkeys(given) if one and os.path.realpath(one) not in own]
+    return [fromkey for fromkey in dict.fromkeys(given) if fromkey and os.path.realpath(fromkey) not in own]
 
 
 def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:
@@ -124,8 +124,8 @@ def _inside(package: str, below: Sequence[str], search_path: Sequence[str]) -> P
     if not package.isidentifier():
         return None
     spec = PathFinder.find_spec(package, list(search_path))
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        root = Path(place, *below)
+    for location in (spec.submodule_search_locations or ()) if spec is not None else ():
+        root = Path(location, *below)
         if root.is_dir():
             return root
     return None

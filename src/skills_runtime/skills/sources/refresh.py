@@ -83,7 +83,7 @@ class Refreshing:
             self._given = kept.report
             return kept.report
         report = self._source.skills()
-        faults = [one for one in report.problems if one.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"]
+        faults = [problem for problem in report.problems if problem.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"]
         if report.skills or not faults:
             self._scans.put(self._key, report)
         elif kept is not None:

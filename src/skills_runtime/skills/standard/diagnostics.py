@@ -97,4 +97,4 @@ def found(code: str, mode: Mode, message: str, *, line: int | None = None, colum
 
 def is_fatal(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> bool:
     """Whether something among them keeps the skill from counting."""
-    return any(one.severity == "error" for one in diagnostics)
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)

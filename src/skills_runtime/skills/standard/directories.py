@@ -43,7 +43,9 @@ def skill_file_among(names: Collection[str]) -> str | None:
     """The name that is the file of a skill, among all names of a directory."""
     if FILE_NAME in names:
         return FILE_NAME
-    return min((one for one in names if len(one) == len(FILE_NAME) and one.lower() == FILE_NAME.lower()), default=None)
+    return min(
+        (name for name in names if len(name) == len(FILE_NAME) and name.lower() == FILE_NAME.lower()), default=None
+    )
 
 
 def validate_directory(path: Path, *, mode: Mode = "strict") -> list[Diagnostic]:
@@ -55,7 +57,7 @@ def read_properties(path: Path, *, mode: Mode = "lenient") -> Properties:
     """What the skill in a directory says of itself; raises `SkillError` where that cannot be told."""
     inspected = inspect_directory(path, mode=mode)
     if inspected.skill is None:
-        first = next((one for one in inspected.diagnostics if one.severity == "error"), None)
+        first = next((diagnostic for diagnostic in inspected.diagnostics if diagnostic.severity == "error"), None)
         message = first.message if first else f"{FILE_NAME} not found in {path}"
         hint = first.hint if first else "a skill that only runs has no properties to read"
         raise failure("SKILL_SCAN_METADATA_INVALID", message, hint=hint)
@@ -98,17 +100,17 @@ def misnamed(file: str, mode: Mode) -> Diagnostic:
 
 def _names(directory: Path) -> list[str]:
     try:
-        return sorted(each.name for each in directory.iterdir())
+        return sorted(entry.name for entry in directory.iterdir())
     except OSError:
         return []
 
 
 def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
     """The file of a skill, and its body; a link that somebody named is followed."""
-    place = Path(os.path.realpath(directory / file))
+    path = Path(os.path.realpath(directory / file))
     try:
-        with open_directory(place.parent) as top:
-            data = read_below(top, (place.name,), limit=MAX_FILE_BYTES + 1)
+        with open_directory(path.parent) as top:
+            data = read_below(top, (path.name,), limit=MAX_FILE_BYTES + 1)
     except OSError as error:
         fault = found("file_unreadable", mode, f"`{file}` cannot be read: {error_reason(error)}")
         return Parsed(skill=None, diagnostics=(fault,)), ""
@@ -125,11 +127,11 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
                 body.decode()
         except UnicodeDecodeError as error:
             extra.append(found("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8"))
-    whole = (*parsed.diagnostics, *extra)
-    usable = all(one.severity != "error" for one in extra)
-    return msgspec.structs.replace(parsed, skill=parsed.skill if usable else None, diagnostics=whole), body.decode(
-        errors="replace"
-    )
+    diagnostics = (*parsed.diagnostics, *extra)
+    usable = all(diagnostic.severity != "error" for diagnostic in extra)
+    return msgspec.structs.replace(
+        parsed, skill=parsed.skill if usable else None, diagnostics=diagnostics
+    ), body.decode(errors="replace")
 
 
 def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
@@ -174,13 +176,13 @@ def create_skill(name: str, parent: Path, description: str = "") -> Path:
     text = skill_text(name, description or DESCRIPTION)
     for wrong in parse_skill(text.encode(), mode="strict", directory_name=name).diagnostics:
         raise ValidationFailed(wrong.message, hint=wrong.hint)
-    place = parent / name
-    if os.path.lexists(place):
-        raise ValidationFailed(f"{quoted(str(place))} is there already", hint="choose another name, or another `--dir`")
+    path = parent / name
+    if os.path.lexists(path):
+        raise ValidationFailed(f"{quoted(str(path))} is there already", hint="choose another name, or another `--dir`")
     parent.mkdir(parents=True, exist_ok=True)
-    with stage_directory(place, mode=0o755) as draft:  # fails where something was put there meanwhile
+    with stage_directory(path, mode=0o755) as draft:  # fails where something was put there meanwhile
         (draft / FILE_NAME).write_text(text, encoding="utf-8")
-    return place / FILE_NAME
+    return path / FILE_NAME
 
 
 def skill_text(name: str, description: str) -> str:

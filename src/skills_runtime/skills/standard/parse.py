@@ -53,7 +53,7 @@ def meant(fields: Mapping[str, Any], directory_name: str | None, body: bytes) ->
     own, respelled = spelled(fields)
     name = usable_name(own.get("name"), directory_name)
     found = [("field_spelling", key, f"{quoted(key)} is not how the field is spelled") for key in respelled]
-    found += (one for one in breaches(own, None) if one[0] not in _SETTLED_HERE)
+    found += (breach for breach in breaches(own, None) if breach[0] not in _SETTLED_HERE)
     found += _about_name(own.get("name"), name, directory_name)
     description = text_of(own.get("description"))
     if not description:
@@ -195,7 +195,7 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
         # Only a front matter that needed no repair may leave its description to the body.
         read = meant(fields, directory_name, b"" if reading.is_repaired else data[parts.body_start :])
         skill, against = _properties(read.name, read.description, read.fields), read.breaches
-    diagnostics = (*notes, *reading.diagnostics, *(_placed(one, mode, text, parts.first_line) for one in against))
+    diagnostics = (*notes, *reading.diagnostics, *(_placed(breach, mode, text, parts.first_line) for breach in against))
     return Parsed(
         skill=None if is_fatal(diagnostics) else skill,
         diagnostics=diagnostics,
