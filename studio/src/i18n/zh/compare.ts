@@ -9,7 +9,7 @@ export const compare = {
   older: "显示更早的运行",
   swap: "交换",
   chooseTwo: "请选择两次运行",
-  chooseHint: "将并排显示它们各自的言行，以及 Token、费用和用时。",
+  chooseHint: "并排对比两次运行的输出与操作，以及 Token、费用和用时。",
   totals: "两次运行的合计",
   figure: "指标",
   difference: "差异",

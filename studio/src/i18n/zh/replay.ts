@@ -1,6 +1,6 @@
 import type { replay as english } from "../en/replay";
 
-/** Texts of the playhead of a run, in Chinese. */
+/** Texts of the replay of a run, in Chinese. */
 export const replay = {
   title: "回放",
   position: "运行中的位置",

@@ -12,7 +12,7 @@ export const skills = {
   none: "还没有技能",
   noneHint: "在这里新建、从别处安装，或放入工作区的 .agents/skills 目录。",
   noneFits: "没有匹配的技能",
-  runnable: (runtime: string) => `可单独运行 · ${runtime}`,
+  runnable: (runtime: string) => `可直接执行 · ${runtime}`,
   shadowed: "被遮蔽",
   states: {
     offered: "可供运行使用",

@@ -7,7 +7,7 @@ export const states = {
     running: "运行中",
     waiting_for_tool: "等待工具",
     waiting_for_user: "等待你处理",
-    review_required: "待审阅",
+    review_required: "待评审",
     revision_required: "修改中",
     completed: "已完成",
     failed: "失败",
@@ -27,7 +27,7 @@ export const states = {
     connecting: "正在连接",
     live: "实时",
     waiting: "连接中断，正在重试",
-    ended: "已完整",
+    ended: "事件已全部加载",
     failed: "未连接",
   } as Record<string, string>,
 } satisfies typeof english;
