@@ -107,4 +107,4 @@ def test_no_bytes_surprise_the_verifier_or_are_believed_by_it(secret: bytes | No
     verifier = Verifier("run_test", lambda key_id: secret, Position(key_id="k"), lambda size: "")
     fault = verifier.check(line)
     assert fault is not None or (secret is None and verifier.unchecked == 1)
-    assert verifier.links(line, line) in (True, False)
+    assert verifier.is_successor(line, line) in (True, False)

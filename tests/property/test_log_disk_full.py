@@ -107,7 +107,7 @@ def everything_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> Non
     disk.leave(0)
     files = [path for path in disk.path.rglob("*") if path.is_file()]
     with pytest.raises(StorageFailed, match="blob"):
-        run.keep(b"x" * 10_000)
+        run.put_blob(b"x" * 10_000)
     with pytest.raises(StorageFailed):
         run.save()
     run.append(HumanResponse(call_id="small enough for the page that is there"))
@@ -254,7 +254,7 @@ def test_a_sync_that_fails_is_never_tried_again_and_the_run_recovers_when_opened
 def test_a_file_that_cannot_be_synced_with_the_log_fails_the_commit(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     run.commit()
-    digest = run.keep(b"bytes")
+    digest = run.put_blob(b"bytes")
     run.append(HumanResponse(call_id=digest))
     run.blobs.path(digest).unlink()
     with pytest.raises(StorageFailed):

@@ -12,7 +12,7 @@ from skills_runtime.errors import LogEnded
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import authenticate, read_events, read_verified
-from skills_runtime.runs.record import read_record, record_of
+from skills_runtime.runs.record import build_record, read_record
 from skills_runtime.runs.run import open_run
 from tests.support.children import Zygote, zygote
 from tests.support.crashes import Acknowledged, create_until_killed, end_until_killed, write_until_killed
@@ -60,7 +60,7 @@ def check(place: Path, run_id: str, promised: list[Acknowledged]) -> None:
     for one in promised:
         assert one.blob is None or run.blobs.get(one.blob)
     assert run.view == fold(read_events(run.paths), RunView())
-    assert read_record(run.paths.run_json) == record_of(run.state)
+    assert read_record(run.paths.run_json) == build_record(run.state)
     report = authenticate(run.paths, keys_in(place))
     assert (report.position.seq, report.tail_fault) == (len(events), None)
     run.close()
@@ -109,4 +109,4 @@ def test_a_run_that_ended_is_shown_as_ended_although_its_writer_was_killed(nurse
             paths = RunPaths(spec_in(place, run_id=run_id).root)
             with pytest.raises(LogEnded):
                 open_run(paths.root, ports_in(place))
-            assert read_record(paths.run_json) == record_of(fold(read_events(paths), RunView()).state)
+            assert read_record(paths.run_json) == build_record(fold(read_events(paths), RunView()).state)

@@ -16,7 +16,7 @@ import pytest
 from skills_runtime.errors import LogError
 from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.log import read_events
-from skills_runtime.runs.record import read_record, record_of
+from skills_runtime.runs.record import build_record, read_record
 from skills_runtime.runs.run import open_run
 from tests.support.children import Child, Zygote, zygote
 from tests.support.crashes import Acknowledged, Behaviour, create_linked, write_in_step, write_until_killed
@@ -75,7 +75,7 @@ def lost(machine: Path, promised: list[Acknowledged]) -> list[Acknowledged]:
         events = list(read_events(run.paths))
         assert [event.seq for event in events] == list(range(len(events)))
         assert run.view == fold(events, RunView())
-        assert read_record(run.paths.run_json) == record_of(run.state)
+        assert read_record(run.paths.run_json) == build_record(run.state)
         there = {event.seq: event.mac for event in events}
         for one in promised:
             assert one.blob is None or there.get(one.seq) != one.mac or run.blobs.get(one.blob)

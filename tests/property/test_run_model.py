@@ -15,7 +15,7 @@ from skills_runtime.errors import IllegalTransition, LogEnded, SkillsRuntimeErro
 from skills_runtime.events.payloads import LlmRequestStarted, RunCancelled, RunCompleted, RunFailed, RunStateChanged
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import RunPaths, open_run, read_events, read_record
-from skills_runtime.runs.record import record_of
+from skills_runtime.runs.record import build_record
 from tests.support.examples import examples
 from tests.support.tools import tree
 
@@ -107,7 +107,7 @@ class RunModel(RuleBasedStateMachine):
         if not self.opened:
             self._reopen()
         state = fold(read_events(self.paths), RunState())
-        assert read_record(self.paths.run_json) == record_of(state)
+        assert read_record(self.paths.run_json) == build_record(state)
         assert (state.started_at is None) == (
             self.status in ("pending", "failed", "cancelled") and not self._ever_ran()
         )

@@ -99,7 +99,7 @@ def _complete(run: Run) -> None:
 def _first_turn(run: Run) -> None:
     turn, step = "turn_1", "step_1"
     run.append(LlmRequestStarted(model="scripted", messages_count=2, tools_count=9), turn_id=turn)
-    blob = run.keep(b'{"path":"deliverables/haiku.txt","content":"waves"}')
+    blob = run.put_blob(b'{"path":"deliverables/haiku.txt","content":"waves"}')
     requested = ToolCallRequested(
         call_id="call_1",
         tool="file_write",

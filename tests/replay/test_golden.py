@@ -13,7 +13,7 @@ from skills_runtime.render import render_transcript
 from skills_runtime.runs import Blobs, RunPaths, read_record, verify_run
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
-from skills_runtime.runs.record import record_of
+from skills_runtime.runs.record import build_record
 from skills_runtime.runs.run import open_run
 from tests.replay.make_golden import GOLDEN, make
 from tests.support.runs import lines_of
@@ -165,7 +165,7 @@ def test_the_exact_arguments_of_a_run_of_version_1_are_in_its_blobs(complete: Ru
 
 
 def test_the_record_of_a_run_of_version_1_agrees_with_its_log(complete: RunPaths) -> None:
-    assert read_record(complete.run_json) == record_of(fold(read_events(complete), RunState()))
+    assert read_record(complete.run_json) == build_record(fold(read_events(complete), RunState()))
 
 
 @pytest.mark.parametrize("name", ["complete", "agent"])

@@ -274,14 +274,14 @@ class Writer:
 
     def keep(self) -> None:
         """Keep bytes, refer to them, commit; sometimes the same bytes as before."""
-        blob = self.run.keep(b"%d" % self._random.randrange(20) * self._random.choice([1, 3000]))
+        blob = self.run.put_blob(b"%d" % self._random.randrange(20) * self._random.choice([1, 3000]))
         event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
         self.run.commit()
         self._acknowledge(event, "committed", blob)
 
     def mention(self) -> None:
         """Keep bytes and refer to them, but do not commit."""
-        blob = self.run.keep(b"%d" % self._random.randrange(1000))
+        blob = self.run.put_blob(b"%d" % self._random.randrange(1000))
         event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
         self._acknowledge(event, "written", blob)
 

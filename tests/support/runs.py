@@ -161,7 +161,7 @@ def finished_run(place: Path, end: End = COMPLETED, *, clock: Clock | None = Non
     files.read("prompt.md", limit=1000)
     files.write("workspace/note.txt", b"a note", create_dirs=True)
     files.write("deliverables/report.md", REPORT, create_dirs=True)
-    run.append(ToolCallRequested(call_id="call_2", tool="ask", name="ask", arguments_blob=run.keep(b"a secret")))
+    run.append(ToolCallRequested(call_id="call_2", tool="ask", name="ask", arguments_blob=run.put_blob(b"a secret")))
     finish_run(run, end)
     run.close()
     return run.paths

@@ -247,7 +247,7 @@ def run_spec(
         max_wall_time_sec=settings.run.max_wall_time_sec,
         environment_keys=(settings.llm.api_key_env,),
         fork=request.fork,
-        beginning=beginning,
+        initial_events=beginning,
         blobs=blobs,
         parent_run_id=request.fork.run_id if request.fork else request.parent_run_id,
     )

@@ -429,7 +429,7 @@ def ledger_rebuild(
         index = service.ledger.index
         paths = [checked_path(root, option="ROOT") for root in roots]
         report = refresh(index, paths or workspace_roots(index, service.workspace.workspace_root), service.ports)
-        known = len(index.places())
+        known = len(index.locations())
     problems = run_problems(report.problems)
     sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")
     for problem in problems:

@@ -10,7 +10,7 @@ import msgspec
 from skills_runtime.errors import LogCorrupt
 from skills_runtime.events import TERMINAL_TYPES, decode_wire
 from skills_runtime.runs import RunPaths
-from skills_runtime.runs.log import CHECKPOINTS, Checkpoints, header_of, open_for_reading, read_lines
+from skills_runtime.runs.log import CHECKPOINTS, Checkpoints, open_for_reading, read_lines, read_log_header
 
 BATCH_BYTES = 1 << 17
 """How much is read, kept or sent at a time."""
@@ -41,8 +41,8 @@ class LogTail:
         self._closing = ExitStack()
         try:
             self._fd = self._closing.enter_context(open_for_reading(paths))
-            self._header = header_of(self._fd)
-            start = Checkpoints(paths.logs / CHECKPOINTS, self._header.run_id).before(from_seq, self._fd)
+            self._header = read_log_header(self._fd)
+            start = Checkpoints(paths.logs / CHECKPOINTS, self._header.run_id).find_before(from_seq, self._fd)
         except BaseException:
             self._closing.close()
             raise

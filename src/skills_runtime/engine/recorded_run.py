@@ -15,16 +15,16 @@ from skills_runtime.runs import (
     Head,
     RunPaths,
     Verdict,
+    build_record,
     export_run,
     follow_lines,
+    is_transcript_current,
     page_of,
     read_events,
     read_prompt,
     read_record,
     read_verified,
     read_view,
-    record_of,
-    transcript_agrees,
     verify_run,
     whole_history,
     write_page,
@@ -118,7 +118,7 @@ class RecordedRun:
 
     def has_true_transcript(self) -> bool:
         """Whether its transcript.md is what the log gives."""
-        return transcript_agrees(self.paths, self.events())
+        return is_transcript_current(self.paths, self.events())
 
     def page(self, language: Literal["en", "zh"] = "en") -> Iterator[str]:
         """Render it as one HTML page that needs nothing else, piece by piece."""
@@ -139,4 +139,4 @@ class RecordedRun:
 
 def record_document(state: RunState) -> dict[str, Any]:
     """Return a state as `run.json` has it."""
-    return msgspec.to_builtins(record_of(state))
+    return msgspec.to_builtins(build_record(state))

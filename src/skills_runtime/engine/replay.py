@@ -248,7 +248,7 @@ def recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
     results: dict[str, ToolResult] = {}
     for message in conversation.messages:
         if message.result is not None:
-            kept = message.result.blob if message.result.blob and blobs.reaches(message.result.blob) else None
+            kept = message.result.blob if message.result.blob and blobs.is_reachable(message.result.blob) else None
             data = msgspec.json.decode(blobs.get(kept)) if kept else message.result.data
             results[message.call_id] = msgspec.convert(data, ToolResult)
     known = {tool.spec.name: tool for tool in builtin_tools()}

@@ -11,7 +11,7 @@ from skills_runtime.errors import ApprovalStale, IllegalTransition, LogEnded, Lo
 from skills_runtime.events import RunCancelled, RunCompleted, RunStatus
 from skills_runtime.ports import Decision, Inbox, InboxClosed, InboxKind, InboxMessage, KeyTaken
 from skills_runtime.projections import PendingApproval, PendingQuestion, RunView
-from skills_runtime.runs import LogPorts, RunPaths, open_run, opened_run, read_view
+from skills_runtime.runs import LogPorts, RunPaths, open_run, read_view, use_run
 from skills_runtime.safety.approvals import explain_late_decision
 
 MAX_KEY_CHARS = 256
@@ -111,7 +111,7 @@ class RunControl:
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
         """End a run: at once when nobody works on it, else by a message to who does."""
         try:
-            with opened_run(paths.root, self._ports) as run:
+            with use_run(paths.root, self._ports) as run:
                 cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
                 finish_tree(run, self._inbox, lambda: cancelled)
                 return None
@@ -138,7 +138,7 @@ class RunControl:
         """Send a run that waits for review back to work; the note is the next thing its model reads."""
         if not note.strip():
             raise ValidationFailed("a revision needs a note", hint="say what should be different")
-        with opened_run(paths.root, self._ports) as run:
+        with use_run(paths.root, self._ports) as run:
             _check_review(run.state.status)
             open_inbox(run, self._inbox)
             key = f"review-{run.state.last_seq}"  # said again after a crash it is the same message

@@ -167,7 +167,7 @@ class RunReader:
     def last_seen(self, run: RecordedRun) -> Head | None:
         """Where the index last saw the log in exactly this directory end, whichever run that log names by now."""
         wanted = run.run_id
-        for run_id, directory, _ in sorted(self.ledger.index.places(), key=lambda place: place[0] != wanted):
+        for run_id, directory, _ in sorted(self.ledger.index.locations(), key=lambda place: place[0] != wanted):
             if _same(directory, run.paths.root):
                 return _head(self.ledger.index.get(run_id))
         return None

@@ -31,7 +31,7 @@ def parse_queries(text: str) -> Mapping[str, str]:
     return {name: statement.strip() for name, statement in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def sql_files() -> Path:
+def sql_directory() -> Path:
     """The directory of SQL files that ships with this package."""
     return Path(__file__).with_name("sql")
 
@@ -39,7 +39,7 @@ def sql_files() -> Path:
 @cache
 def queries() -> Mapping[str, str]:
     """Every named statement of `queries.sql`."""
-    return parse_queries((sql_files() / "queries.sql").read_text(encoding="utf-8"))
+    return parse_queries((sql_directory() / "queries.sql").read_text(encoding="utf-8"))
 
 
 BUSY_MILLISECONDS = 5000
@@ -63,7 +63,7 @@ class Database:
         # One connection behind one lock, not one per thread: SQLite has a single writer anyway, statements are short,
         # and many threads must not become many open files. Re-entrant, so that a transaction can run its statements.
         self._lock = threading.RLock()
-        with _in_our_words(path):
+        with _translate_errors(path):
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None, check_same_thread=False
             )
@@ -87,13 +87,13 @@ class Database:
         self._pragma("fullfsync = ON")
 
     def _pragma(self, assignment: str) -> Value:
-        with self._lock, _in_our_words(self.path):
+        with self._lock, _translate_errors(self.path):
             row = self._connection.execute(f"PRAGMA {assignment}").fetchone()
         return row[0] if row else None
 
     def run(self, query: str, **parameters: Value) -> list[dict[str, Any]]:
         """Execute one named statement and return all its rows, by column."""
-        with self._lock, _in_our_words(self.path):
+        with self._lock, _translate_errors(self.path):
             return [dict(row) for row in self._connection.execute(queries()[query], parameters)]
 
     def version(self) -> int:
@@ -126,41 +126,41 @@ class Database:
 
     def close(self) -> None:
         """Close the connection; harmless when repeated."""
-        with self._lock, _in_our_words(self.path):
+        with self._lock, _translate_errors(self.path):
             self._connection.close()
 
     def _begin(self, script: str) -> None:
         # IMMEDIATE: a transaction that reads first and writes later could otherwise fail without waiting for its turn.
-        with _in_our_words(self.path):
+        with _translate_errors(self.path):
             if script:
                 self._connection.executescript(f"BEGIN IMMEDIATE;\n{script}")
             else:
                 self._connection.execute("BEGIN IMMEDIATE")
 
     def _commit(self) -> None:
-        with _in_our_words(self.path):
+        with _translate_errors(self.path):
             self._connection.execute("COMMIT")
 
     def _roll_back(self) -> None:
         # After a full disk SQLite may have rolled back already; a second ROLLBACK would hide the first error.
         if self._connection.in_transaction:
-            with _in_our_words(self.path):
+            with _translate_errors(self.path):
                 self._connection.execute("ROLLBACK")
 
 
 @contextmanager
-def _in_our_words(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _translated(error, path) from error
+        raise _translate_error(error, path) from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise ValidationFailed(
             f"the ledger cannot hold this value: {error}", hint="use valid Unicode text and numbers of at most 64 bits"
         ) from error
 
 
-def _translated(error: sqlite3.Error, path: Path) -> SkillsRuntimeError:
+def _translate_error(error: sqlite3.Error, path: Path) -> SkillsRuntimeError:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in _BUSY:
@@ -189,9 +189,9 @@ class Migration(NamedTuple):
 
 
 @cache
-def known_migrations() -> tuple[Migration, ...]:
+def load_migrations() -> tuple[Migration, ...]:
     """Every step this version ships, in order."""
-    scripts = sorted(sql_files().iterdir(), key=lambda file: file.name)
+    scripts = sorted(sql_directory().iterdir(), key=lambda file: file.name)
     return tuple(
         Migration(int(file.name[:4]), file.read_text(encoding="utf-8")) for file in scripts if file.name[:4].isdigit()
     )
@@ -201,7 +201,7 @@ def migrate(database: Database, *, applied_at: str) -> None:
     """Bring the file to the schema of this version, or refuse a file that is not ours to change."""
     version = _current_version(database)
     applied = {row["version"]: row["checksum"] for row in database.run("applied_migrations")} if version else {}
-    for migration in known_migrations():
+    for migration in load_migrations():
         if migration.version > version:
             database.migrate(migration.script, migration.version, checksum=migration.checksum, applied_at=applied_at)
         elif applied.get(migration.version) != migration.checksum:
@@ -213,7 +213,7 @@ def migrate(database: Database, *, applied_at: str) -> None:
 
 def _current_version(database: Database) -> int:
     version: int = database.run("user_version")[0]["user_version"]
-    newest = known_migrations()[-1].version
+    newest = load_migrations()[-1].version
     if version > newest:
         raise LogTooNew(
             f"the ledger `{database.path}` has version {version}, this program knows {newest}",

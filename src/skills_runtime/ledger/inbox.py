@@ -38,12 +38,12 @@ class SqliteInbox:
         if kind not in _KINDS:
             raise ValidationFailed(f"`{kind}` is not a kind of message", hint=f"use one of: {', '.join(_KINDS)}")
         _check_key(idempotency_key)
-        encoded = _encoded(body)
+        encoded = _encode_body(body)
         with self._database.transaction():
-            known = self._database.run("message_by_key", run_id=run_id, idempotency_key=idempotency_key)
-            if known:
-                _check_repeated(known[0], kind, encoded)
-                return _message(known[0])
+            stored = self._database.run("message_by_key", run_id=run_id, idempotency_key=idempotency_key)
+            if stored:
+                _check_same_message(stored[0], kind, encoded)
+                return _message(stored[0])
             if self._database.run("closed_inbox", run_id=run_id):
                 raise InboxClosed(f"the run `{run_id}` has ended and takes no more messages")
             added = self._database.run(
@@ -77,14 +77,14 @@ class SqliteInbox:
             receipts = self._database.run("message_receipt", id=message_id)
             if not receipts:
                 raise NotFound(f"no message `{message_id}` is known", hint="acknowledge the `id` of a pending message")
-            noted = receipts[0]["event_seq"]
-            if noted is None:
+            recorded_seq = receipts[0]["event_seq"]
+            if recorded_seq is None:
                 self._database.run(
                     "acknowledge_message", id=message_id, event_seq=event_seq, acknowledged_at=self._clock.now()
                 )
-            elif noted != event_seq:
+            elif recorded_seq != event_seq:
                 raise ValidationFailed(
-                    f"message `{message_id}` was acknowledged by event {noted}, not {event_seq}",
+                    f"message `{message_id}` was acknowledged by event {recorded_seq}, not {event_seq}",
                     hint="a message is recorded by one event only; read the log again",
                 )
 
@@ -125,7 +125,7 @@ def _message(row: Mapping[str, Any]) -> InboxMessage:
     )
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def _encode_body(body: Mapping[str, Any]) -> bytes:
     """The body in one spelling, so that the same message sent twice is the same bytes."""
     try:
         plain = dict(body)
@@ -152,9 +152,9 @@ def _check_key(key: str | None) -> None:
         )
 
 
-def _check_repeated(known: Mapping[str, Any], kind: str, encoded: bytes) -> None:
-    if (known["kind"], known["body"]) != (kind, encoded):
+def _check_same_message(stored: Mapping[str, Any], kind: str, encoded: bytes) -> None:
+    if (stored["kind"], stored["body"]) != (kind, encoded):
         raise KeyTaken(
-            f"idempotency key `{known['idempotency_key']}` was used for another message",
+            f"idempotency key `{stored['idempotency_key']}` was used for another message",
             hint="use a new key for a new message",
         )

@@ -52,17 +52,17 @@ class RunIndex:
 
     def _outcome(self, entry: Entry) -> Outcome:
         try:
-            return self._store(_cleaned(entry.row), entry.text)
+            return self._store(_normalize(entry.row), entry.text)
         except UsageError as error:
             return error
 
     def _store(self, row: RunRow, text: str | None) -> Outcome:
-        known = self._database.run("head_of_run", run_id=row.run_id)
-        if known and _is_same_run(row, Path(known[0]["path"])) and row.last_seq < known[0]["last_seq"]:
+        stored = self._database.run("head_of_run", run_id=row.run_id)
+        if stored and _is_same_run(row, Path(stored[0]["path"])) and row.last_seq < stored[0]["last_seq"]:
             return "stale"
         number = self._database.run("put_run", **msgspec.structs.asdict(row))[0]["number"]
         self._database.run(
-            "change_text" if known else "add_text",
+            "change_text" if stored else "add_text",
             number=number,
             title=row.title,
             failure_reason=row.failure_reason,
@@ -74,7 +74,7 @@ class RunIndex:
         """The run with exactly this id."""
         for row in self._runs("get_run", run_id=check_id(run_id, "run")):
             return row
-        raise _unknown(run_id)
+        raise _not_found(run_id)
 
     def find(self, prefix: str) -> RunRow:
         """The run with this id, or the only one whose id begins with it."""
@@ -88,11 +88,11 @@ class RunIndex:
         rows = self._runs("runs_by_prefix", prefix=prefix, limit=_CANDIDATES + 1)
         match rows:
             case ():
-                raise _unknown(prefix)
+                raise _not_found(prefix)
             case (row,):
                 return row
             case _:
-                raise _ambiguous(prefix, [row.run_id for row in rows])
+                raise _ambiguous_prefix(prefix, [row.run_id for row in rows])
 
     def list(
         self,
@@ -114,19 +114,19 @@ class RunIndex:
             status=status,
             before_created_at=created_at,
             before_run_id=run_id,
-            limit=_checked(limit),
+            limit=_check_limit(limit),
         )
 
     def search(self, text: str, limit: int = 50) -> tuple[RunRow, ...]:
         """Runs whose title, prompt, final output or failure reason hold every word of `text`, newest first."""
         search = parse_search(text)
         if search.match is None:
-            return self._runs("search_patterns", patterns=search.patterns, limit=_checked(limit))
-        return self._runs("search_phrases", match=search.match, patterns=search.patterns, limit=_checked(limit))
+            return self._runs("search_patterns", patterns=search.patterns, limit=_check_limit(limit))
+        return self._runs("search_phrases", match=search.match, patterns=search.patterns, limit=_check_limit(limit))
 
     def sessions(self, *, limit: int = 50) -> tuple[SessionRow, ...]:
         """Sessions, the one that changed last first."""
-        return tuple(read_row(SessionRow, row) for row in self._database.run("sessions", limit=_checked(limit)))
+        return tuple(read_row(SessionRow, row) for row in self._database.run("sessions", limit=_check_limit(limit)))
 
     def tasks(self, session_id: str) -> tuple[TaskRow, ...]:
         """The tasks of one session, the one that changed last first."""
@@ -146,9 +146,9 @@ class RunIndex:
         self._database.run("forget_text", run_id=run_id)
         return len(self._database.run("forget_run", run_id=run_id))
 
-    def places(self) -> tuple[tuple[str, Path, Path], ...]:
+    def locations(self) -> tuple[tuple[str, Path, Path], ...]:
         """Id, directory and workspace of every run."""
-        rows = self._database.run("run_places")
+        rows = self._database.run("run_locations")
         return tuple((row["run_id"], Path(row["path"]), Path(row["workspace_root"])) for row in rows)
 
     def remember_root(self, path: Path) -> None:
@@ -183,14 +183,14 @@ def is_gone(directory: Path) -> bool:
         return False
 
 
-def _is_same_run(row: RunRow, path: Path) -> bool:
+def _is_same_run(row: RunRow, stored_path: Path) -> bool:
     """Whether the run is still where it was; false when it moved; refused when both places hold one."""
-    if row.path == str(path) or _same_directory(Path(row.path), path):
+    if row.path == str(stored_path) or _same_directory(Path(row.path), stored_path):
         return True
-    if is_gone(path):
+    if is_gone(stored_path):
         return False
     raise RunExists(
-        f"run `{row.run_id}` is known at `{path}`; `{row.path}` cannot have the same id",
+        f"run `{row.run_id}` is known at `{stored_path}`; `{row.path}` cannot have the same id",
         hint="remove one of the two directories, or give the copy an id of its own",
     )
 
@@ -202,7 +202,7 @@ def _same_directory(first: Path, second: Path) -> bool:
         return False
 
 
-def _cleaned(row: RunRow) -> RunRow:
+def _normalize(row: RunRow) -> RunRow:
     check_id(row.run_id, "run")
     check_id(row.session_id, "session")
     check_id(row.task_id, "task")
@@ -212,7 +212,7 @@ def _cleaned(row: RunRow) -> RunRow:
     return msgspec.structs.replace(row, title=title_of(row.title), failure_reason=reason)
 
 
-def _checked(limit: int) -> int:
+def _check_limit(limit: int) -> int:
     if not 1 <= limit <= PAGE_LIMIT:
         raise ValidationFailed(f"`{limit}` is not a page size", hint=f"use a number from 1 to {PAGE_LIMIT}")
     return limit
@@ -227,18 +227,18 @@ def _cursor(before: str | None) -> tuple[str | None, str | None]:
     return created_at, run_id
 
 
-def _unknown(run_id: str) -> NotFound:
+def _not_found(run_id: str) -> NotFound:
     return NotFound(
         f"no run `{run_id}` is known",
         hint="`skills-runtime runs list` shows what is known; `skills-runtime ledger rebuild` looks on disk again",
     )
 
 
-def _ambiguous(prefix: str, run_ids: list[str]) -> ValidationFailed:
-    shown = ", ".join(f"`{run_id}`" for run_id in run_ids[:_CANDIDATES])
+def _ambiguous_prefix(prefix: str, run_ids: list[str]) -> ValidationFailed:
+    candidates = ", ".join(f"`{run_id}`" for run_id in run_ids[:_CANDIDATES])
     more = " and others" if len(run_ids) > _CANDIDATES else ""
     return ValidationFailed(
-        f"several runs begin with `{prefix}`: {shown}{more}",
+        f"several runs begin with `{prefix}`: {candidates}{more}",
         hint="give more characters of the id",
         details={"candidates": run_ids[:_CANDIDATES]},
     )

@@ -25,16 +25,16 @@ _SIDE_FILES = ("-wal", "-shm")
 
 
 @contextmanager
-def opening(state_home: Path) -> Generator[Path]:
+def prepare_state_directory(state_home: Path) -> Generator[Path]:
     """Hold the state directory while the ledger file in it is created and migrated; yields the file's path."""
     home = Path(os.path.abspath(state_home))
     with ExitStack() as stack:
-        with _in_our_words(home):
+        with _translate_errors(home):
             make_directories(home)
             _check_directory(home)
             # SQLite does not wait when two processes switch a new file to WAL at once, so they take turns here.
             stack.enter_context(lock_file(home / LOCK_FILE))
-            path = _ready_file(home)
+            path = _prepare_file(home)
         yield path
 
 
@@ -50,7 +50,7 @@ def _check_directory(home: Path) -> None:
         )
 
 
-def _ready_file(home: Path) -> Path:
+def _prepare_file(home: Path) -> Path:
     path = home / LEDGER_FILE
     with suppress(FileExistsError):
         os.close(open_new(path))
@@ -65,18 +65,18 @@ def _ready_file(home: Path) -> Path:
 
 
 @contextmanager
-def _in_our_words(home: Path) -> Generator[None]:
+def _translate_errors(home: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise _translated(error, home) from error
+        raise _translate_error(error, home) from error
     except ValueError as error:
         raise ValidationFailed(
             f"`{home!s}` cannot be a state directory: {error}", hint="name a directory of your own"
         ) from error
 
 
-def _translated(error: OSError, home: Path) -> SkillsRuntimeError:
+def _translate_error(error: OSError, home: Path) -> SkillsRuntimeError:
     reason = error.strerror or str(error)
     if isinstance(error, PermissionError):
         return AccessRefused(
@@ -110,7 +110,7 @@ class Ledger:
 
 def open_ledger(state_home: Path, *, clock: Clock, ids: Ids) -> Ledger:
     """Open the ledger of a state directory, creating both when they are missing."""
-    with opening(state_home) as path:
+    with prepare_state_directory(state_home) as path:
         durable = Database(path, durability="full")
         try:
             migrate(durable, applied_at=clock.now())

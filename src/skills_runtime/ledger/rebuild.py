@@ -41,43 +41,43 @@ class RebuildReport:
     problems: tuple[Problem, ...]
 
 
-class _Found(NamedTuple):
+class _RunDirectory(NamedTuple):
     name: str
     directory: Path
 
 
 def rebuild(index: RunIndex, roots: Iterable[Path], read: Read) -> RebuildReport:
     """Make the index agree with the run directories below `roots`, and remember those roots."""
-    paths = sorted({Path(os.path.abspath(root)) for root in roots})
-    seen = [item for path in paths for item in _look(path)]
-    problems = [item for item in seen if isinstance(item, Problem)]
-    found = [item for item in seen if isinstance(item, _Found)]
+    directories = sorted({Path(os.path.abspath(root)) for root in roots})
+    items = [item for directory in directories for item in _scan_root(directory)]
+    problems = [item for item in items if isinstance(item, Problem)]
+    runs = [item for item in items if isinstance(item, _RunDirectory)]
     indexed = 0
-    for batch in _batches(found):
+    for batch in _batches(runs):
         failed = _index(index, batch, read)
         indexed += len(batch) - len(failed)
         problems += failed
-    removed = _drop_gone(index, paths)
-    problems += [problem for place in paths for problem in _remember(index, place)]
+    removed = _drop_gone(index, directories)
+    problems += [problem for directory in directories for problem in _remember_root(index, directory)]
     return RebuildReport(indexed=indexed, removed=removed, problems=tuple(sorted(problems)))
 
 
-def _look(place: Path) -> Iterator[_Found | Problem]:
+def _scan_root(root: Path) -> Iterator[_RunDirectory | Problem]:
     try:
-        paths = sorted(place.iterdir())
+        paths = sorted(root.iterdir())
     except OSError as error:
-        yield _problem(place, error)
+        yield _problem(root, error)
         return
     for path in paths:
         if not is_legal_id(path.name):
             continue
         if path.is_symlink():
-            yield _followed(path)
+            yield _resolve_link(path)
         elif path.is_dir():
-            yield _Found(path.name, path)
+            yield _RunDirectory(path.name, path)
 
 
-def _followed(link: Path) -> _Found | Problem:
+def _resolve_link(link: Path) -> _RunDirectory | Problem:
     try:
         target = link.parent / link.readlink()
         if target.is_symlink():
@@ -87,66 +87,66 @@ def _followed(link: Path) -> _Found | Problem:
         return _problem(link, error)
     if is_gone(directory):
         return Problem(link, "not_found", f"`{link}` leads to `{directory}`, where no directory is")
-    return _Found(link.name, directory)
+    return _RunDirectory(link.name, directory)
 
 
-def _index(index: RunIndex, batch: Sequence[_Found], read: Read) -> list[Problem]:
+def _index(index: RunIndex, batch: Sequence[_RunDirectory], read: Read) -> list[Problem]:
     failed = _record(index, batch, read)
     # The writer of a live run may have recorded more since it was read here: look again before calling a log cut.
-    again = [found for found, problem in failed.items() if problem.kind == LogCorrupt.kind]
-    if again:
-        failed = {found: problem for found, problem in failed.items() if found not in again}
-        failed |= _record(index, again, read)
+    retries = [run for run, problem in failed.items() if problem.kind == LogCorrupt.kind]
+    if retries:
+        failed = {run: problem for run, problem in failed.items() if run not in retries}
+        failed |= _record(index, retries, read)
     return list(failed.values())
 
 
-def _record(index: RunIndex, batch: Sequence[_Found], read: Read) -> dict[_Found, Problem]:
+def _record(index: RunIndex, batch: Sequence[_RunDirectory], read: Read) -> dict[_RunDirectory, Problem]:
     # Reading may take long, so it is done before the transaction that keeps every other writer waiting.
-    entries = {found: _entry(found, read) for found in batch}
-    failed = {found: entry for found, entry in entries.items() if isinstance(entry, Problem)}
-    readable = {found: entry for found, entry in entries.items() if isinstance(entry, Entry)}
-    for found, outcome in zip(readable, index.record_all(readable.values()), strict=True):
+    entries = {run: _entry(run, read) for run in batch}
+    failed = {run: entry for run, entry in entries.items() if isinstance(entry, Problem)}
+    readable = {run: entry for run, entry in entries.items() if isinstance(entry, Entry)}
+    for run, outcome in zip(readable, index.record_all(readable.values()), strict=True):
         if outcome != "stored":
-            failed[found] = _refused(found, outcome)
+            failed[run] = _rejection(run, outcome)
     return failed
 
 
-def _entry(found: _Found, read: Read) -> Entry | Problem:
+def _entry(run: _RunDirectory, read: Read) -> Entry | Problem:
     try:
-        row, text = read(found.directory)
+        row, text = read(run.directory)
     except _UNREADABLE as error:
-        return _problem(found.directory, error)
-    if row.run_id != found.name:
-        return Problem(found.directory, "validation", f"`{found.name}` holds the run `{row.run_id}`")
-    return Entry(msgspec.structs.replace(row, path=str(found.directory)), searchable(text))
+        return _problem(run.directory, error)
+    if row.run_id != run.name:
+        return Problem(run.directory, "validation", f"`{run.name}` holds the run `{row.run_id}`")
+    return Entry(msgspec.structs.replace(row, path=str(run.directory)), searchable(text))
 
 
-def _refused(found: _Found, outcome: Outcome) -> Problem:
+def _rejection(run: _RunDirectory, outcome: Outcome) -> Problem:
     if isinstance(outcome, UsageError):
-        return _problem(found.directory, outcome)
+        return _problem(run.directory, outcome)
     return Problem(
-        found.directory,
+        run.directory,
         LogCorrupt.kind,
-        f"the log of `{found.name}` is shorter than it was when its state was last recorded",
+        f"the log of `{run.name}` is shorter than it was when its state was last recorded",
     )
 
 
-def _drop_gone(index: RunIndex, paths: Sequence[Path]) -> int:
-    homes = {home for path in paths for home in (path, Path(os.path.realpath(path)))}
-    gone = [
+def _drop_gone(index: RunIndex, roots: Sequence[Path]) -> int:
+    homes = {home for root in roots for home in (root, Path(os.path.realpath(root)))}
+    missing = [
         run_id
-        for run_id, directory, workspace in index.places()
+        for run_id, directory, workspace in index.locations()
         if (directory.parent in homes or runs_root(workspace) in homes) and is_gone(directory)
     ]
-    return sum(index.forget_all(batch) for batch in _batches(gone))
+    return sum(index.forget_all(batch) for batch in _batches(missing))
 
 
-def _remember(index: RunIndex, path: Path) -> Iterator[Problem]:
+def _remember_root(index: RunIndex, root: Path) -> Iterator[Problem]:
     try:
-        if not is_gone(path):
-            index.remember_root(path)
+        if not is_gone(root):
+            index.remember_root(root)
     except UsageError as error:
-        yield _problem(path, error)
+        yield _problem(root, error)
 
 
 def _problem(path: Path, error: Exception) -> Problem:

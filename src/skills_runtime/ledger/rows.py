@@ -79,10 +79,10 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     status: RunStatus
 
 
-def read_row(wanted: type[Row], columns: Mapping[str, Any]) -> Row:
+def read_row(row_type: type[Row], columns: Mapping[str, Any]) -> Row:
     """The row these columns hold."""
     try:
-        return msgspec.convert(columns, wanted)
+        return msgspec.convert(columns, row_type)
     except msgspec.ValidationError as error:
         raise StorageFailed(
             f"the index holds a row nobody wrote: {error}", hint="run `skills-runtime ledger rebuild`"

@@ -10,7 +10,7 @@ from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.layout import RunPaths, check_id, is_legal_id, runs_root
 from skills_runtime.runs.log import EventLog, KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
-from skills_runtime.runs.manifests import files_of, keep_artifact
+from skills_runtime.runs.manifests import files_of, write_artifact
 from skills_runtime.runs.record import RunRecord, read_prompt, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
 from skills_runtime.runs.spec import Deliverable, RunSpec
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, SUBDIRECTORIES
     from skills_runtime.runs.listing import read_manifest
     from skills_runtime.runs.manifests import ROLES, ArtifactManifest, scan_outputs
-    from skills_runtime.runs.record import catch_up, record_of, transcript_agrees
-    from skills_runtime.runs.run import opened_run
+    from skills_runtime.runs.record import build_record, catch_up, is_transcript_current
+    from skills_runtime.runs.run import use_run
     from skills_runtime.runs.spec import SessionTask, WorkspaceMode, pretty
     from skills_runtime.runs.verify import Head
 
@@ -44,8 +44,8 @@ __getattr__ = lazy_names(
         "layout": "DIRECTORY_MODE FILE_MODE STATE_DIRECTORY SUBDIRECTORIES",
         "listing": "read_manifest",
         "manifests": "ArtifactManifest ROLES scan_outputs",
-        "record": "catch_up record_of transcript_agrees",
-        "run": "opened_run",
+        "record": "catch_up build_record is_transcript_current",
+        "run": "use_run",
         "spec": "SessionTask WorkspaceMode pretty",
         "verify": "Head",
     },
@@ -77,6 +77,7 @@ __all__ = [
     "WorkspaceMode",
     "authenticate",
     "blobs_of",
+    "build_record",
     "catch_up",
     "check_id",
     "check_transition",
@@ -92,9 +93,8 @@ __all__ = [
     "history_before",
     "is_from_elsewhere",
     "is_legal_id",
-    "keep_artifact",
+    "is_transcript_current",
     "open_run",
-    "opened_run",
     "page_of",
     "parse_status",
     "pretty",
@@ -105,13 +105,13 @@ __all__ = [
     "read_record",
     "read_verified",
     "read_view",
-    "record_of",
     "runs_root",
     "scan_outputs",
     "stage_run",
-    "transcript_agrees",
+    "use_run",
     "verify_run",
     "was_imported",
     "whole_history",
+    "write_artifact",
     "write_page",
 ]

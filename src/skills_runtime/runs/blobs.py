@@ -20,7 +20,7 @@ class Blobs:
 
     def __init__(self, directory: Path | str, *inherited: Path) -> None:
         self._directory = f"{directory}/sha256"
-        self._inherited = [Blobs(path) for path in inherited]
+        self._inherited = [Blobs(ancestor) for ancestor in inherited]
 
     def path(self, digest: str) -> Path:
         """Where the bytes with this digest are."""
@@ -32,21 +32,21 @@ class Blobs:
         """Whether there are bytes with this digest, or at least a file in their place."""
         return _DIGEST.fullmatch(digest) is not None and self.path(digest).exists()
 
-    def reaches(self, digest: str) -> bool:
+    def is_reachable(self, digest: str) -> bool:
         """Whether `get` has somewhere to look: here, or where a fork came from."""
-        return any(one.has(digest) for one in (self, *self._inherited))
+        return any(store.has(digest) for store in (self, *self._inherited))
 
-    def trail(self, digest: str) -> tuple[Path, ...]:
+    def paths_to_sync(self, digest: str) -> tuple[Path, ...]:
         """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
         path = self.path(digest)
-        bucket, directory, above, *_ = path.parents
-        return path, bucket, directory, above
+        bucket, directory, root, *_ = path.parents
+        return path, bucket, directory, root
 
     def put(self, data: bytes) -> str:
         """Keep bytes, which become durable when their trail does; returns their digest."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
-        if _holds(path, data):
+        if _has_content(path, data):
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
@@ -61,9 +61,9 @@ class Blobs:
 
     def get(self, digest: str) -> bytes:
         """The bytes with this digest, checked; a fork also looks where it came from."""
-        place = next((one for one in (self, *self._inherited) if one.has(digest)), self)
+        store = next((candidate for candidate in (self, *self._inherited) if candidate.has(digest)), self)
         try:
-            data = read_regular(place.path(digest), MAX_BLOB_BYTES)
+            data = read_regular(store.path(digest), MAX_BLOB_BYTES)
         except FileNotFoundError:
             raise NotFound(f"the blob `{digest[:12]}…` is missing from this run") from None
         except OSError as error:
@@ -73,7 +73,7 @@ class Blobs:
         return data
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def _has_content(path: Path, data: bytes) -> bool:
     """Whether the file is whole; one that a crash left empty or short is written anew."""
     try:
         return read_regular(path, len(data)) == data

@@ -19,12 +19,12 @@ from skills_runtime.events import LOG_SCHEMA, Descriptor, Event, RunCreated, San
 from skills_runtime.projections import RunView, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.fork import beginning
+from skills_runtime.runs.fork import build_initial_view
 from skills_runtime.runs.layout import DIRECTORY_MODE, SNAPSHOT_MODE, SNAPSHOTS, SUBDIRECTORIES, RunPaths, check_id
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, create_log
 from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
-from skills_runtime.runs.record import record_of
-from skills_runtime.runs.run import Run, make_birth_durable
+from skills_runtime.runs.record import build_record
+from skills_runtime.runs.run import Run, make_creation_durable
 from skills_runtime.runs.spec import RunSpec, config_fingerprint, pretty, snapshot_texts
 from skills_runtime.storage import lock_directory, make_directories, remove_empty, remove_tree, spread_out, write_new
 
@@ -42,17 +42,17 @@ class RunDraft(NamedTuple):
 @contextmanager
 def stage_run(root: Path) -> Generator[RunDraft]:
     """A draft of the run that will be at `root`; gone without a trace when the block fails."""
-    above = root.parent
-    path = f"{above}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
-    paths: list[Path] = []
+    parent = root.parent
+    path = f"{parent}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
+    created: list[Path] = []
     try:
         try:
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - done for every run: a `Path` costs more than the call
         except FileNotFoundError:
-            paths += make_directories(above, mode=DIRECTORY_MODE)
-            spread_out(above)
+            created += make_directories(parent, mode=DIRECTORY_MODE)
+            spread_out(parent)
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
-        sweep(above)
+        remove_abandoned_drafts(parent)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield RunDraft(path, fd)
@@ -60,9 +60,9 @@ def stage_run(root: Path) -> Generator[RunDraft]:
             os.close(fd)
     except BaseException as error:
         remove_tree(path, ignore_errors=True)
-        remove_empty(paths)
+        remove_empty(created)
         if isinstance(error, OSError):
-            raise _explained(root, error) from error
+            raise _translate_error(root, error) from error
         raise
 
 
@@ -76,17 +76,17 @@ def publish_run(draft: RunDraft, root: Path) -> None:
         raise
 
 
-def real_place(draft: RunDraft, root: Path) -> str:
+def resolve_root(draft: RunDraft, root: Path) -> str:
     """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
     try:
-        target = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
-        return target.rpartition("/")[0] + f"/{root.name}"
+        draft_path = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
+        return draft_path.rpartition("/")[0] + f"/{root.name}"
     except OSError:
         return os.path.realpath(root)
 
 
 @cache
-def sweep(directory: Path) -> None:
+def remove_abandoned_drafts(directory: Path) -> None:
     """Remove what killed processes left half made; looked for once per process and directory."""
     with suppress(OSError):  # somebody else's drafts are no reason to fail
         now = directory.stat().st_mtime  # the disk's own time, for a draft has just been made here
@@ -95,10 +95,10 @@ def sweep(directory: Path) -> None:
                 entry for entry in entries if _DRAFT.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
             ]
         for draft in drafts:
-            _discard(Path(draft.path), now)
+            _remove_if_abandoned(Path(draft.path), now)
 
 
-def _discard(draft: Path, now: float) -> None:
+def _remove_if_abandoned(draft: Path, now: float) -> None:
     with suppress(LogLocked, OSError):  # whoever holds the lock is still at work
         if now - draft.stat().st_mtime < ABANDONED_SECONDS:
             return
@@ -109,7 +109,7 @@ def _discard(draft: Path, now: float) -> None:
             lock.release()
 
 
-def _explained(root: Path, error: OSError) -> Exception:
+def _translate_error(root: Path, error: OSError) -> Exception:
     if isinstance(error, PermissionError):
         return AccessRefused(f"no run can be created at `{root}`: {error.strerror}", hint="choose a writable directory")
     if isinstance(error, FileExistsError):
@@ -135,25 +135,25 @@ def create_run(spec: RunSpec, ports: LogPorts) -> Run:
     with stage_run(spec.root) as draft:
         log, lock = create_log(draft.path, paths, spec.run_id, ports)
         try:
-            view, events = _fill(draft, spec, ports, log)
-            with _linked(spec):
+            view, events = _write_files(draft, spec, ports, log)
+            with _link_claimed(spec):
                 publish_run(draft, spec.root)
         except BaseException:
             log.close()
             lock.release()
             raise
-    make_birth_durable(paths, log)
+    make_creation_durable(paths, log)
     if spec.link:
         log.with_next_commit(spec.link.parent)
     log.listen(view.apply)
     run = Run(paths, log, lock, view, ports)
     run.remember(events, {"prompt.md": spec.prompt, "effective-system-prompt.md": spec.system_prompt})
     for data in spec.blobs:
-        run.keep(data)  # there already, and durable with the first commit
+        run.put_blob(data)  # there already, and durable with the first commit
     return run
 
 
-def _fill(draft: RunDraft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[RunView, list[Event]]:
+def _write_files(draft: RunDraft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tuple[RunView, list[Event]]:
     now, directory = ports.clock.now(), draft.fd
     for name in SUBDIRECTORIES:
         os.mkdir(name, DIRECTORY_MODE, dir_fd=directory)
@@ -162,19 +162,19 @@ def _fill(draft: RunDraft, spec: RunSpec, ports: LogPorts, log: EventLog) -> tup
     ]
     for data in spec.blobs:
         Blobs(f"{draft.path}/blobs").put(data)
-    manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now, root=real_place(draft, spec.root)))
-    described = _snapshot(directory, "sandbox-manifest.json", manifest, "sandbox-manifest")
-    fenced = SandboxCreated(workspace_mode=spec.workspace_mode, manifest=described)
-    happened = (_birth(spec, log.key.id, snapshots), fenced, *spec.beginning)
-    events = log.append_all([(payload, None, None) for payload in happened])
-    view = fold(events, beginning(spec.fork, ports))
-    write_new("run.json", pretty(record_of(view.state)), dir_fd=directory)
+    manifest = pretty(sandbox_manifest(spec, snapshots, created_at=now, root=resolve_root(draft, spec.root)))
+    descriptor = _snapshot(directory, "sandbox-manifest.json", manifest, "sandbox-manifest")
+    sandbox_created = SandboxCreated(workspace_mode=spec.workspace_mode, manifest=descriptor)
+    payloads = (_run_created(spec, log.key.id, snapshots), sandbox_created, *spec.initial_events)
+    events = log.append_all([(payload, None, None) for payload in payloads])
+    view = fold(events, build_initial_view(spec.fork, ports))
+    write_new("run.json", pretty(build_record(view.state)), dir_fd=directory)
     write_new("artifact-manifest.json", pretty(empty_manifest(view.state, generated_at=now)), dir_fd=directory)
     write_new("transcript.md", "".join(render_transcript(events)).encode(), dir_fd=directory)
     return view, events
 
 
-def _birth(spec: RunSpec, key_id: str, snapshots: list[Descriptor]) -> RunCreated:
+def _run_created(spec: RunSpec, key_id: str, snapshots: list[Descriptor]) -> RunCreated:
     return RunCreated(
         schema=LOG_SCHEMA,
         key_id=key_id,
@@ -184,7 +184,7 @@ def _birth(spec: RunSpec, key_id: str, snapshots: list[Descriptor]) -> RunCreate
         config_fingerprint=config_fingerprint(spec.config_text),
         attempt=spec.attempt,
         parent_run_id=spec.parent_run_id,
-        required_deliverables=[required_deliverable.name for required_deliverable in spec.required_deliverables],
+        required_deliverables=[deliverable.name for deliverable in spec.required_deliverables],
         snapshots=snapshots,
         fork=spec.fork,
     )
@@ -222,12 +222,12 @@ def _refuse_existing(root: Path) -> None:
 
 
 @contextmanager
-def _linked(spec: RunSpec) -> Generator[None]:
+def _link_claimed(spec: RunSpec) -> Generator[None]:
     """Claim the run id in the workspace's own place first, so that one id never names two runs."""
     if spec.link is None:
         yield
         return
-    paths = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
+    created = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
         # Until the run is in place its link leads nowhere, as one does whose run is gone: nobody else may look now.
         with lock_directory(spec.link.parent):
@@ -238,7 +238,7 @@ def _linked(spec: RunSpec) -> Generator[None]:
                 spec.link.unlink(missing_ok=True)
                 raise
     except BaseException:
-        remove_empty(paths)
+        remove_empty(created)
         raise
 
 

@@ -28,7 +28,7 @@ from skills_runtime.text import printable
 
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
-_TELLING = ("artifact-manifest.json", "events.jsonl", "run.json", "transcript.md")
+_REPORT_FILES = ("artifact-manifest.json", "events.jsonl", "run.json", "transcript.md")
 """The files that tell about the run."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 
@@ -50,21 +50,21 @@ def export_run(root: Path, *, output: Path | None = None, with_blobs: bool = Fal
     provenance = paths.archive / "provenance.intoto.json"
     statement = pretty(_statement(state, manifest, digests))
     digests[f"archive/{provenance.name}"] = hashlib.sha256(statement).hexdigest()
-    lines = b"".join(_sum(name, digest) for name, digest in digests.items())
-    with _explained(paths.archive):
+    lines = b"".join(_checksum_line(name, digest) for name, digest in digests.items())
+    with _translate_errors(paths.archive):
         write_atomic(provenance, statement, durable=False)
         write_atomic(sums, lines, durable=False)
-    written = [sums, provenance]
+    outputs = [sums, provenance]
     if output is not None:
         own = {f"archive/{provenance.name}": len(statement), f"archive/{sums.name}": len(lines)}
-        with _explained(output):
+        with _translate_errors(output):
             pack(paths, files | own, output, prefix=state.run_id)
-        written.append(output)
-    return written
+        outputs.append(output)
+    return outputs
 
 
 @contextmanager
-def _explained(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     try:
         yield
     except PermissionError as error:
@@ -76,12 +76,12 @@ def _explained(path: Path) -> Generator[None]:
 def _files(paths: RunPaths, listing: Listing, *, with_blobs: bool) -> dict[str, int]:
     """Every file that is handed on, as a path from the run directory, and how long it may be."""
     with _readable(paths, "."):
-        found = sorted(find_files(paths.root))
-    wanted = (file for file in found if file.regular and listing.standing(file) == "listed")
-    files = {file.path: listing.limit(file) or 0 for file in wanted if with_blobs or file.blob is None}
-    for name in _TELLING:
+        candidates = sorted(find_files(paths.root))
+    listed = (file for file in candidates if file.regular and listing.classify(file) == "listed")
+    files = {file.path: listing.limit(file) or 0 for file in listed if with_blobs or file.blob is None}
+    for name in _REPORT_FILES:
         if name not in files:
-            raise _damaged(paths, f"`{name}` is missing, or is not a regular file")
+            raise _incomplete_run(paths, f"`{name}` is missing, or is not a regular file")
     return files
 
 
@@ -96,15 +96,15 @@ def _readable(paths: RunPaths, name: str) -> Generator[None]:
         yield
     except (OSError, msgspec.MsgspecError) as error:
         reason = error_reason(error) if isinstance(error, OSError) else str(error)
-        raise _damaged(paths, f"`{printable(name)}` cannot be read: {reason}") from error
+        raise _incomplete_run(paths, f"`{printable(name)}` cannot be read: {reason}") from error
 
 
-def _damaged(paths: RunPaths, reason: str) -> LogCorrupt:
+def _incomplete_run(paths: RunPaths, reason: str) -> LogCorrupt:
     hint = "`skills-runtime runs verify` names what is wrong"
     return LogCorrupt(f"the run `{paths.root.name}` is not whole: {reason}", hint=hint)
 
 
-def _sum(name: str, digest: str) -> bytes:
+def _checksum_line(name: str, digest: str) -> bytes:
     """One line as `sha256sum` writes it: a name with odd characters is escaped, and the line says so."""
     plain = name.translate(_ESCAPES)
     mark = b"\\" if plain != name else b""
@@ -117,7 +117,11 @@ def _statement(state: RunState, manifest: ArtifactManifest, digests: Mapping[str
         for artifact in manifest.artifacts
         if artifact.role == "deliverable"
     ]
-    consumed = [{"name": one.name, "digest": one.digest} for one in manifest.artifacts if one.direction == "consumed"]
+    consumed = [
+        {"name": artifact.name, "digest": artifact.digest}
+        for artifact in manifest.artifacts
+        if artifact.direction == "consumed"
+    ]
     snapshots = [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(state.snapshots.items())]
     return {
         "_type": "https://in-toto.io/Statement/v1",
@@ -145,7 +149,7 @@ def _statement(state: RunState, manifest: ArtifactManifest, digests: Mapping[str
                     "startedOn": state.started_at,
                     "finishedOn": state.completed_at,
                 },
-                "byproducts": [{"name": name, "digest": {"sha256": digests[name]}} for name in _TELLING],
+                "byproducts": [{"name": name, "digest": {"sha256": digests[name]}} for name in _REPORT_FILES],
             },
         },
     }
@@ -183,7 +187,7 @@ def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 
 def page_of(paths: RunPaths, language: Language = "en") -> Iterator[str]:
     """The page of a run, piece by piece; the log is read twice, and never held as a whole."""
     state = fold(read_events(paths), RunState())
-    return render_page(state, read_events(paths), deliverables_of(paths), language)
+    return render_page(state, read_events(paths), list_deliverables(paths), language)
 
 
 def write_page(paths: RunPaths, path: Path, language: Language = "en") -> None:
@@ -203,7 +207,7 @@ def write_page(paths: RunPaths, path: Path, language: Language = "en") -> None:
             raise
 
 
-def deliverables_of(paths: RunPaths) -> list[PageFile]:
+def list_deliverables(paths: RunPaths) -> list[PageFile]:
     """What the run handed over, as its manifest has it; one without a manifest has nothing to tell yet."""
     try:
         manifest = read_manifest(paths)

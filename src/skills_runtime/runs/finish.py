@@ -16,7 +16,7 @@ from skills_runtime.events import (
     RunStatus,
     check_transition,
 )
-from skills_runtime.runs.layout import spare_of
+from skills_runtime.runs.layout import spare_path
 from skills_runtime.runs.manifests import final_manifest
 from skills_runtime.runs.record import swap, write_transcript
 from skills_runtime.runs.run import Run
@@ -27,49 +27,45 @@ End = RunCompleted | RunFailed | RunCancelled
 _STATUS = {RunCompleted: RunStatus.COMPLETED, RunFailed: RunStatus.FAILED, RunCancelled: RunStatus.CANCELLED}
 
 
-def finish_run(run: Run, end: End, *, last_look: Callable[[], object] = lambda: None) -> None:
+def finish_run(run: Run, end: End, *, before_end: Callable[[], object] = lambda: None) -> None:
     """Close the run; a completed one whose required deliverable is missing has failed.
 
     Listing what a run left takes its time; `last_look` may still write to the log when that is done.
     """
 
-    def looked() -> bool:
-        last_look()
+    def call_before_end() -> bool:
+        before_end()
         return False
 
-    _end(run, end, looked)
+    _append_end(run, end, call_before_end)
     run.commit()
-    _conclude(run)
+    _write_derived_files(run)
 
 
-async def finish_run_async(run: Run, end: End, *, goes_on: Callable[[], bool] = lambda: False) -> bool:
+async def finish_run_async(run: Run, end: End, *, should_continue: Callable[[], bool] = lambda: False) -> bool:
     """Like `finish_run`, without holding up the event loop; once begun it is never left half done.
 
     `goes_on` is asked when what the run left is listed and nothing of the end is written: if it says so, the run stays
     open. Returns whether it has ended.
     """
-    if not _end(run, end, goes_on):
+    if not _append_end(run, end, should_continue):
         return False
     try:
         await run.commit_async()
     except asyncio.CancelledError:
         run.commit()
-        _conclude(run)
+        _write_derived_files(run)
         raise
-    _conclude(run)
+    _write_derived_files(run)
     return True
 
 
-def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
+def _append_end(run: Run, end: End, should_continue: Callable[[], bool]) -> bool:
     check_transition(run.state.status, _STATUS[type(end)])
     manifest = final_manifest(run, _STATUS[type(end)])
-    missing = [
-        str(required_deliverable["path"])
-        for required_deliverable in manifest.required_deliverables
-        if not required_deliverable["present"]
-    ]
+    missing = [str(deliverable["path"]) for deliverable in manifest.required_deliverables if not deliverable["present"]]
     if missing and isinstance(end, RunCompleted):
-        end = _missing(missing, end)
+        end = _missing_deliverables(missing, end)
         manifest = final_manifest(run, RunStatus.FAILED)
     if isinstance(end, RunCompleted):
         delivered = [artifact.name for artifact in manifest.artifacts if artifact.role == "deliverable"]
@@ -77,9 +73,9 @@ def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
             final_output=end.final_output, artifacts=delivered, wal_locator=end.wal_locator, metadata=end.metadata
         )
     data = pretty(manifest)
-    if goes_on():
+    if should_continue():
         return False
-    swap(f"{run.paths.root}/artifact-manifest.json", data, spare_of(run.paths.root))
+    swap(f"{run.paths.root}/artifact-manifest.json", data, spare_path(run.paths.root))
     run.log.with_next_commit(run.paths.root, "artifact-manifest.json")
     run.append(
         ArtifactManifestWritten(
@@ -92,12 +88,12 @@ def _end(run: Run, end: End, goes_on: Callable[[], bool]) -> bool:
     return True
 
 
-def _conclude(run: Run) -> None:
+def _write_derived_files(run: Run) -> None:
     run.save()
     write_transcript(run.paths, run.events())
 
 
-def _missing(names: list[str], end: RunCompleted) -> RunFailed:
+def _missing_deliverables(names: list[str], end: RunCompleted) -> RunFailed:
     short = ", ".join(name.removeprefix("deliverables/") for name in names)
     return RunFailed(
         error_kind="validation",

@@ -16,7 +16,7 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import MAX_TEXT_BYTES, RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified
 from skills_runtime.runs.log.chain import prefix_digest
-from skills_runtime.runs.log.opening import header_of, verified_lines, verifier_at
+from skills_runtime.runs.log.opening import create_verifier, read_log_header, verify_lines
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.storage import read_regular
 
@@ -41,10 +41,10 @@ def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
 def has_own_config(paths: RunPaths, state: RunState) -> bool:
     """Whether the settings in a run directory are those that the run began with."""
     try:
-        data = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
+        config = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:
         return False
-    return hashlib.sha256(data).hexdigest() == state.snapshots.get(CONFIG)
+    return hashlib.sha256(config).hexdigest() == state.snapshots.get(CONFIG)
 
 
 def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
@@ -52,19 +52,19 @@ def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
     paths = RunPaths(root.resolve())
     digest = hashlib.sha256()
     with open_for_reading(paths) as fd:
-        header = header_of(fd)
+        header = read_log_header(fd)
         if header.version == 0:
             raise LogCorrupt("this log was written by an older product and can only be read", hint="start a new run")
-        verifier = verifier_at(fd, ports.keys, header, None)
-        for line in verified_lines(fd, verifier):
+        verifier = create_verifier(fd, ports.keys, header, None)
+        for line in verify_lines(fd, verifier):
             digest.update(line.data + b"\n")
             if verifier.position.seq == seq + 1:
-                at = verifier.position
+                position = verifier.position
                 return ForkPoint(
                     run_id=header.run_id,
                     root=str(paths.root),
                     seq=seq,
-                    offset=at.offset,
+                    offset=position.offset,
                     prefix_sha256=digest.hexdigest(),
                 )
     raise ValidationFailed(
@@ -72,37 +72,37 @@ def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
     )
 
 
-def beginning(point: ForkPoint | None, ports: LogPorts) -> RunView:
+def build_initial_view(point: ForkPoint | None, ports: LogPorts) -> RunView:
     """What a run starts from: nothing, or the conversation its parent had at the fork."""
-    points = [*_reachable(point)]
+    points = [*_fork_points(point)]
     missing = fork_of(RunPaths(Path(points[-1].root))) if points else point
     if missing is not None:
         raise NotFound(
             f"the run `{missing.run_id}` this one was forked from is no longer at `{missing.root}`", hint="put it back"
         )
     view = RunView()
-    for one in reversed(points):
-        view = _after(one, view, ports)
+    for ancestor in reversed(points):
+        view = _build_fork_view(ancestor, view, ports)
     return view
 
 
-def _after(point: ForkPoint, before: RunView, ports: LogPorts) -> RunView:
+def _build_fork_view(point: ForkPoint, parent_view: RunView, ports: LogPorts) -> RunView:
     """What a fork starts from; its parent itself started from `before`."""
     paths = RunPaths(Path(point.root))
-    view = fold(_prefix(paths, point, ports), before)
+    view = fold(_prefix(paths, point, ports), parent_view)
     # The calls of the parent count for the fork, and so does what it was given for more of them.
     state = RunState(
         turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
     )
     if is_from_elsewhere(paths, ports.keys):
         view.conversation.distrust_paths()
-    asked = view.pending  # what people said to a call that is still open, they need not say again
+    parent_pending = view.pending  # what people said to a call that is still open, they need not say again
     pending = Pending(
         # Approvals were given to the parent only, but a skill that is active confines whoever goes on with it.
-        approvals=Approvals(confining=asked.approvals.confining),
-        questions=asked.questions,
-        answers=asked.answers,
-        responses=asked.responses,
+        approvals=Approvals(confining=parent_pending.approvals.confining),
+        questions=parent_pending.questions,
+        answers=parent_pending.answers,
+        responses=parent_pending.responses,
     )
     return RunView(state=state, conversation=view.conversation, pending=pending)
 
@@ -115,7 +115,7 @@ def whole_history(paths: RunPaths) -> Iterator[Event]:
 
 def history_before(paths: RunPaths) -> Iterator[Event]:
     """The events that a fork shares with the runs it was forked from, as far as they are there."""
-    for point in reversed([*_reachable(fork_of(paths))]):
+    for point in reversed([*_fork_points(fork_of(paths))]):
         for event in read_events(RunPaths(Path(point.root))):
             if event.seq > point.seq:
                 break
@@ -130,14 +130,14 @@ def fork_of(paths: RunPaths) -> ForkPoint | None:
 
 def ancestors(point: ForkPoint | None) -> Iterator[RunPaths]:
     """The runs a run stands on, nearest first, as far as they are still there."""
-    return (RunPaths(Path(one.root)) for one in _reachable(point))
+    return (RunPaths(Path(ancestor.root)) for ancestor in _fork_points(point))
 
 
-def _reachable(point: ForkPoint | None) -> Iterator[ForkPoint]:
+def _fork_points(point: ForkPoint | None) -> Iterator[ForkPoint]:
     """A fork's place in its parent, then the parent's place in its own and so on, as far as the runs are there."""
-    seen: set[str] = set()  # somebody could forge runs that stand on each other
-    while point is not None and point.root not in seen and Path(point.root, "events.jsonl").is_file():
-        seen.add(point.root)
+    visited: set[str] = set()  # somebody could forge runs that stand on each other
+    while point is not None and point.root not in visited and Path(point.root, "events.jsonl").is_file():
+        visited.add(point.root)
         yield point
         point = fork_of(RunPaths(Path(point.root)))
 

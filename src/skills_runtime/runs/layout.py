@@ -121,6 +121,6 @@ def check_id(value: str, noun: str) -> str:
     return value
 
 
-def spare_of(root: Path) -> str:
+def spare_path(root: Path) -> str:
     """Where the spare file of a run is."""
     return f"{root}/{SPARE}"

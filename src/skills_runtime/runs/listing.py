@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from skills_runtime.projections import RunState
-from skills_runtime.runs.files.locate import spelled
+from skills_runtime.runs.files.locate import encode_name
 from skills_runtime.runs.layout import MAX_BLOB_BYTES, MAX_TEXT_BYTES, SNAPSHOTS, SPARE, RunPaths
 from skills_runtime.runs.log import open_for_reading, read_lines
 from skills_runtime.runs.manifests import ROLES, ArtifactManifest
@@ -28,7 +28,7 @@ MAX_ENTRIES = 1_000_000
 """How many names of a run directory are looked at."""
 MAX_ARTIFACT_BYTES = 8 << 30
 """As much as a member of any tar archive can have."""
-Standing = Literal["listed", "internal", "draft", "uncertain", "unlisted"]
+FileStatus = Literal["listed", "internal", "draft", "uncertain", "unlisted"]
 """`internal` is what only the runtime needs; `uncertain` is what an incomplete manifest may have left out."""
 
 _RECORDS = frozenset({*SNAPSHOTS, "sandbox-manifest.json", "artifact-manifest.json", "run.json"})
@@ -40,10 +40,10 @@ _INTERNAL_DIRECTORIES = ("executions/.runtime/", "logs/trash/", "logs/quarantine
 _BLOB = re.compile(r"blobs/sha256/[0-9a-f]{2}/([0-9a-f]{64})")
 _DRAFT = re.compile(r"(?:.*/)?\.(?:.{1,40}\.[0-9]+\.[0-9a-f]{12}|[0-9a-f]{16})", re.DOTALL)
 """What a process that is killed while it writes a file leaves beside it."""
-_NAMED = re.compile(rb'"([0-9a-f]{64}|logs/rejected-[0-9]+-[0-9a-f]{8}\.bin)"')
+_REFERENCE = re.compile(rb'"([0-9a-f]{64}|logs/rejected-[0-9]+-[0-9a-f]{8}\.bin)"')
 
 
-class FoundFile(NamedTuple):
+class FileEntry(NamedTuple):
     """A name in a run directory that is no directory, by its path from there."""
 
     path: str
@@ -53,19 +53,19 @@ class FoundFile(NamedTuple):
     @property
     def blob(self) -> str | None:
         """The digest that names it, if it lies where a blob would."""
-        matched = _BLOB.fullmatch(self.path)
-        return matched[1] if matched else None
+        match = _BLOB.fullmatch(self.path)
+        return match[1] if match else None
 
 
-def find_files(root: Path) -> list[FoundFile]:
+def find_files(root: Path) -> list[FileEntry]:
     """Find everything in a run directory but directories, without following links; raises where there is too much."""
-    files: list[FoundFile] = []
+    files: list[FileEntry] = []
     with open_directory(root) as top:
         for count, entry in enumerate(walk(top, limit=MAX_ENTRIES, on_error=lambda _, __: None), start=1):
             if count == MAX_ENTRIES:
                 raise OSError(errno.EFBIG, f"holds more than {MAX_ENTRIES} files")
             if not entry.is_directory:
-                files.append(FoundFile(entry.path, entry.is_file, entry.status.st_size))
+                files.append(FileEntry(entry.path, entry.is_file, entry.status.st_size))
     return files
 
 
@@ -98,7 +98,7 @@ def read_manifest(paths: RunPaths) -> ArtifactManifest:
     return msgspec.json.decode(read_regular(paths.artifact_manifest, MAX_TEXT_BYTES), type=ArtifactManifest)
 
 
-def real_name(name: str, *, escaped: bool) -> str:
+def decode_name(name: str, *, escaped: bool) -> str:
     """The path of a file that a manifest lists."""
     return os.fsdecode(unquote_to_bytes(name)) if escaped else name
 
@@ -107,40 +107,40 @@ class Listing:
     """The files that a run accounts for; without a manifest none of those it produced."""
 
     def __init__(self, paths: RunPaths, state: RunState, manifest: ArtifactManifest | None) -> None:
-        self._growing = ("archive", *ROLES) if state.open else ()
+        self._open_directories = ("archive", *ROLES) if state.open else ()
         self._produced: dict[str, int] = {}
         self._uncertain: tuple[str, ...] = tuple(ROLES)
         self._skipped: set[str] = set()
         if manifest is not None:
             self._produced = {
-                real_name(artifact.name, escaped="escaped" in artifact.annotations): artifact.size
+                decode_name(artifact.name, escaped="escaped" in artifact.annotations): artifact.size
                 for artifact in manifest.artifacts
                 if artifact.direction == "produced"
                 and (artifact.role == "summary" or artifact.name.partition("/")[0] in ROLES)
             }
-            self._skipped = {str(one.get("path")) for one in manifest.scan.get("skipped", ())}
+            self._skipped = {str(entry.get("path")) for entry in manifest.scan.get("skipped", ())}
             if manifest.scan.get("complete"):
                 self._uncertain = ()
-        self._named: set[str] = set()
+        self._referenced: set[str] = set()
         self._log_end = 0
         with open_for_reading(paths) as fd:
             for line in read_lines(fd):
                 if line.complete:
-                    self._named.update(one.decode() for one in _NAMED.findall(line.data))
+                    self._referenced.update(reference.decode() for reference in _REFERENCE.findall(line.data))
                     self._log_end = line.offset + len(line.data) + 1
 
-    def standing(self, file: FoundFile) -> Standing:
+    def classify(self, file: FileEntry) -> FileStatus:
         """Whether the run accounts for a file."""
         path, top = file.path, file.path.partition("/")[0]
-        if self.limit(file) is not None and (file.blob is None or file.blob in self._named):
+        if self.limit(file) is not None and (file.blob is None or file.blob in self._referenced):
             return "listed"
-        if path in _INTERNAL or path.startswith(_INTERNAL_DIRECTORIES) or top in self._growing:
+        if path in _INTERNAL or path.startswith(_INTERNAL_DIRECTORIES) or top in self._open_directories:
             return "internal"
-        if file.blob is not None or spelled(path) in self._skipped or top in self._uncertain:
+        if file.blob is not None or encode_name(path) in self._skipped or top in self._uncertain:
             return "uncertain"
         return "draft" if _DRAFT.fullmatch(path) else "unlisted"
 
-    def limit(self, file: FoundFile) -> int | None:
+    def limit(self, file: FileEntry) -> int | None:
         """How long a file may be that the run accounts for; nothing where it lists no such file."""
         if file.path == "events.jsonl":
             return self._log_end
@@ -148,7 +148,7 @@ class Listing:
             return 2 * self._log_end + MAX_TEXT_BYTES
         if file.path in _RECORDS:
             return MAX_TEXT_BYTES
-        if file.blob is not None or file.path in self._named:
+        if file.blob is not None or file.path in self._referenced:
             return MAX_BLOB_BYTES
         size = self._produced.get(file.path)
         return None if size is None else min(max(size, MAX_TEXT_BYTES), MAX_ARTIFACT_BYTES)

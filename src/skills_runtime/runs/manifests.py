@@ -16,7 +16,7 @@ from skills_runtime import __version__
 from skills_runtime.events import Descriptor, FileOperation, RunStatus
 from skills_runtime.projections import FileRecord, RunState
 from skills_runtime.runs.files import RunFiles, Scan, ScannedFile, isolated_policy, scan, shared_policy
-from skills_runtime.runs.files.paths import OF_THE_RUNTIME
+from skills_runtime.runs.files.paths import RUNTIME_PATHS
 from skills_runtime.runs.layout import SNAPSHOTS, RunPaths
 from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.reader import open_for_reading
@@ -31,7 +31,7 @@ DIRECTORIES = (
     ("logs", "logs", "system"),
 )
 ROLES = {"deliverables": "deliverable", "workspace": "workspace", "executions": "execution"}
-_OWN = "executions/.runtime/"
+_RUNTIME_FILES = "executions/.runtime/"
 """Locks and keys, which only the runtime needs."""
 
 
@@ -146,7 +146,7 @@ def files_of(
     if mode == "shared":
         policy = shared_policy(workspace_root, root, read_only)
     else:  # the whole run directory but for what only the runtime reads
-        policy = msgspec.structs.replace(isolated_policy(root), private=OF_THE_RUNTIME)
+        policy = msgspec.structs.replace(isolated_policy(root), private=RUNTIME_PATHS)
 
     def record(operation: FileOperation) -> None:
         run.append(operation)
@@ -154,10 +154,12 @@ def files_of(
     return RunFiles(msgspec.structs.replace(policy, delete=delete), record)
 
 
-def scan_outputs(root: Path, places: Iterable[str] = tuple(ROLES)) -> Scan:
+def scan_outputs(root: Path, directories: Iterable[str] = tuple(ROLES)) -> Scan:
     """What a run has left for others in these of its directories."""
-    found = scan(root, tuple(places))
-    return msgspec.structs.replace(found, files=tuple(file for file in found.files if not file.path.startswith(_OWN)))
+    result = scan(root, tuple(directories))
+    return msgspec.structs.replace(
+        result, files=tuple(file for file in result.files if not file.path.startswith(_RUNTIME_FILES))
+    )
 
 
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
@@ -168,9 +170,9 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
     consumed = {_relative(name, bases): record for name, record in records.consumed.items()}
     # In a shared workspace only `deliverables/` of the paths tools use means the run's own directory.
     inside = {"deliverables"} if state.workspace_mode == "shared" else ROLES.keys()
-    known = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
-    scan = scan_outputs(run.paths.root)
-    present = {file.path for file in scan.files}
+    scanned_records = {name: record for name, record in produced.items() if name.partition("/")[0] in inside}
+    outputs = scan_outputs(run.paths.root)
+    present = {file.path for file in outputs.files}
     return ArtifactManifest(
         session_id=state.session_id,
         task_id=state.task_id,
@@ -178,14 +180,14 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
         generated_at=run.ports.clock.now(),
         final=True,
         run_status=status.value,
-        scan={name: value for name, value in msgspec.to_builtins(scan).items() if name != "files"},
+        scan={name: value for name, value in msgspec.to_builtins(outputs).items() if name != "files"},
         artifacts=[
-            *(_produced(one, known, state.required_deliverables) for one in scan.files),
+            *(_produced_artifact(file, scanned_records, state.required_deliverables) for file in outputs.files),
             *(
-                _recorded(name, produced[name], _role(name, produced[name]), "produced")
-                for name in sorted(produced.keys() - known)
+                _recorded_artifact(name, produced[name], _role(name, produced[name]), "produced")
+                for name in sorted(produced.keys() - scanned_records)
             ),
-            *(_recorded(name, consumed[name], "input", "consumed") for name in sorted(consumed)),
+            *(_recorded_artifact(name, consumed[name], "input", "consumed") for name in sorted(consumed)),
         ],
         required_deliverables=[{"path": name, "present": name in present} for name in state.required_deliverables],
         removed=[
@@ -201,11 +203,13 @@ def _relative(name: str, bases: Iterable[str]) -> str:
     return next((name.removeprefix(base) for base in bases if name.startswith(base)), name)
 
 
-def _produced(file: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:
+def _produced_artifact(file: ScannedFile, records: Mapping[str, FileRecord], required: list[str]) -> Artifact:
     record = records.get(file.path)
     # A file that is not what a tool last wrote was changed by something that left no record.
-    known = record is not None and record.sha256 == file.sha256
-    producer = Producer(kind="tool", event_index=record.seq, call_id=record.call_id) if known and record else None
+    is_unchanged = record is not None and record.sha256 == file.sha256
+    producer = (
+        Producer(kind="tool", event_index=record.seq, call_id=record.call_id) if is_unchanged and record else None
+    )
     return Artifact(
         name=file.path,
         role=ROLES[file.path.partition("/")[0]],
@@ -224,7 +228,7 @@ def _role(name: str, record: FileRecord) -> str:
     return "summary" if record.call_id is None and name.startswith("archive/") else "workspace"
 
 
-def _recorded(name: str, record: FileRecord, role: str, direction: str) -> Artifact:
+def _recorded_artifact(name: str, record: FileRecord, role: str, direction: str) -> Artifact:
     return Artifact(
         name=name,
         role=role,
@@ -253,7 +257,7 @@ def log_prefix_digest(paths: RunPaths, size: int) -> str:
         return prefix_digest(fd, size)
 
 
-def keep_artifact(run: Run, name: str, data: bytes) -> None:
+def write_artifact(run: Run, name: str, data: bytes) -> None:
     """Write a file below the run directory, durable with the next commit, and record it."""
     path = run.paths.root / name
     with explain_write(path):

@@ -17,7 +17,7 @@ from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
 from skills_runtime.events import Event, reader
 from skills_runtime.projections import RunState
 from skills_runtime.render import render_transcript
-from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES, MAX_TEXT_BYTES, RunPaths, spare_of
+from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES, MAX_TEXT_BYTES, RunPaths, spare_path
 from skills_runtime.runs.log import LogPorts, RunLock, read_verified
 from skills_runtime.runs.spec import pretty
 from skills_runtime.storage import (
@@ -61,7 +61,7 @@ _decode = reader(RunRecord)
 _SHARED = tuple(name for name in RunRecord.__struct_fields__ if name not in ("schema", "status"))
 
 
-def record_of(state: RunState) -> RunRecord:
+def build_record(state: RunState) -> RunRecord:
     """The record that a state amounts to."""
     fields: dict[str, Any] = {name: getattr(state, name) for name in _SHARED}
     return RunRecord(status=state.status.value, **fields)
@@ -69,7 +69,7 @@ def record_of(state: RunState) -> RunRecord:
 
 def write_record(root: Path, record: RunRecord) -> None:
     """Replace run.json; readers see the old one or the new one."""
-    swap(f"{root}/run.json", pretty(record), spare_of(root))
+    swap(f"{root}/run.json", pretty(record), spare_path(root))
 
 
 def read_record(path: Path) -> RunRecord:
@@ -100,25 +100,25 @@ def read_prompt(root: Path) -> str:
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
     text, path = "".join(render_transcript(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
-    data = content_of(path)
-    if data is not None and text.startswith(data):
-        if len(text) > len(data):
+    existing = read_if_regular(path)
+    if existing is not None and text.startswith(existing):
+        if len(text) > len(existing):
             with explain_write(path):
-                append(path, text[len(data) :])  # costs a file system much less than a new file in its place
+                append(path, text[len(existing) :])  # costs a file system much less than a new file in its place
     else:
         with explain_write(path):
             write_atomic(path, text, durable=False)
 
 
-def transcript_agrees(paths: RunPaths, events: Iterable[Event]) -> bool:
+def is_transcript_current(paths: RunPaths, events: Iterable[Event]) -> bool:
     """Whether transcript.md is what the log gives, to the last byte."""
     try:
         fd = open_regular(paths.transcript)
     except OSError:
         return False
     with open(fd, "rb") as file:
-        told = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
-        return all(file.read(len(piece)) == piece for piece in told) and not file.read(1)
+        expected = (piece.encode(errors="surrogatepass") for piece in render_transcript(events))
+        return all(file.read(len(piece)) == piece for piece in expected) and not file.read(1)
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
@@ -126,17 +126,17 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
     lock = RunLock(paths.lock)
     try:
         sync_path(paths.events)
-        record = pretty(record_of(state))
-        if content_of(paths.run_json) != record:
+        record = pretty(build_record(state))
+        if read_if_regular(paths.run_json) != record:
             with explain_write(paths.run_json):
                 write_atomic(paths.run_json, record, durable=False)
-        if not transcript_agrees(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
+        if not is_transcript_current(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
             write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
 
 
-def content_of(path: Path | str) -> bytes | None:
+def read_if_regular(path: Path | str) -> bytes | None:
     """The bytes of a file, or nothing where there is no ordinary one."""
     try:
         return read_regular(path, MAX_BLOB_BYTES)
@@ -149,11 +149,11 @@ def content_of(path: Path | str) -> bytes | None:
 def swap(path: str, data: bytes, spare: str) -> None:
     """Replace a file of the run by way of its spare one; a reader sees the old bytes or the new ones, never a part."""
     with explain_write(path):
-        if not _swapped(path, data, spare):
+        if not _try_swap(path, data, spare):
             write_atomic(path, data, durable=False)
 
 
-def _swapped(path: str, data: bytes, spare: str) -> bool:
+def _try_swap(path: str, data: bytes, spare: str) -> bool:
     """Whether the two have changed places; where that cannot be, the file is as it was."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):  # which would become the spare one
@@ -162,7 +162,7 @@ def _swapped(path: str, data: bytes, spare: str) -> bool:
     except OSError:
         return False
     try:
-        if not _unread(fd):
+        if not _has_no_reader(fd):
             return False
         write_all(fd, data)
         os.ftruncate(fd, len(data))
@@ -177,7 +177,7 @@ def _swapped(path: str, data: bytes, spare: str) -> bool:
         return False
 
 
-def _unread(fd: int) -> bool:
+def _has_no_reader(fd: int) -> bool:
     """Whether nobody has the spare file open: it was the file itself once, and its readers must not see it change."""
     try:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, _WRITE_LEASE)  # given only when there is no other descriptor

@@ -15,19 +15,19 @@ from skills_runtime.errors import IllegalTransition, LogCorrupt, LogEnded
 from skills_runtime.events import Event, Payload, RunStateChanged, RunStatus, check_transition
 from skills_runtime.projections import VIEW_KIND, RunState, RunView, fold
 from skills_runtime.runs.blobs import Blobs
-from skills_runtime.runs.fork import ancestors, beginning, fork_of
+from skills_runtime.runs.fork import ancestors, build_initial_view, fork_of
 from skills_runtime.runs.layout import MAX_TEXT_BYTES, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
-from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot, snapshot_due
-from skills_runtime.runs.log.opening import secret_finder
+from skills_runtime.runs.log.checkpoints import SnapshotHeader, is_snapshot_due, load_snapshot, save_snapshot
+from skills_runtime.runs.log.opening import build_secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.log.writer import Entry
-from skills_runtime.runs.record import catch_up, content_of, record_of, write_record
+from skills_runtime.runs.record import build_record, catch_up, read_if_regular, write_record
 from skills_runtime.runs.spec import pretty
 from skills_runtime.storage import read_regular, sha256_of_path
 
 SNAPSHOT = "state.snapshot"
-REMEMBERED = 500
+MAX_CACHED_EVENTS = 500
 
 
 class Run:
@@ -42,9 +42,9 @@ class Run:
         self._lock = lock
         self._events: deque[Event] | None = None
         self._texts: dict[str, str] = {}
-        self._kept: set[Path] = set()
+        self._synced_paths: set[Path] = set()
         self._snapshot: SnapshotHeader | None = None
-        self._snapshotting = threading.Lock()
+        self._snapshot_lock = threading.Lock()
         self._watchers: list[Callable[[RunState], None]] = []
 
     @property
@@ -62,7 +62,7 @@ class Run:
 
     def remember(self, events: Iterable[Event], texts: Mapping[str, str]) -> None:
         """Keep what a new run was given, and its events as long as they are few: nobody has to read them back."""
-        self._events, self._texts = deque(events, REMEMBERED), dict(texts)
+        self._events, self._texts = deque(events, MAX_CACHED_EVENTS), dict(texts)
         self.log.listen(self._events.append)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
@@ -77,8 +77,8 @@ class Run:
 
     def events(self) -> Iterable[Event]:
         """Everything the log holds, from memory where that is possible."""
-        whole = self._events is not None and len(self._events) == self.log.next_seq
-        return self._events if whole and self._events is not None else read_events(self.paths)
+        is_complete = self._events is not None and len(self._events) == self.log.next_seq
+        return self._events if is_complete and self._events is not None else read_events(self.paths)
 
     def text(self, snapshot: str) -> str:
         """The text of a snapshot to the letter; it never changes."""
@@ -86,7 +86,7 @@ class Run:
             self._texts[snapshot] = read_regular(self.paths.root / snapshot, MAX_TEXT_BYTES).decode()
         return self._texts[snapshot]
 
-    def keep(self, data: bytes) -> str:
+    def put_blob(self, data: bytes) -> str:
         """Keep private bytes, durable with the next commit; returns their digest."""
         digest = self.blobs.put(data)
         self._make_durable(digest)
@@ -104,7 +104,7 @@ class Run:
 
     def confirm(self, blobs: Iterable[str]) -> None:
         """Make durable what an earlier writer, which may have been killed, left in the log and beside it."""
-        make_birth_durable(self.paths, self.log)
+        make_creation_durable(self.paths, self.log)
         for digest in blobs:
             if self.blobs.has(digest):
                 self._make_durable(digest)
@@ -112,22 +112,22 @@ class Run:
 
     def change(self, status: RunStatus, *, reason: str = "") -> None:
         """Move to a state that is not terminal; durable before run.json shows it."""
-        self._move(status, reason)
+        self._append_transition(status, reason)
         self.commit()
         self.save()
 
     async def change_async(self, status: RunStatus, *, reason: str = "") -> None:
         """Like `change`, without holding up the event loop."""
-        self._move(status, reason)
+        self._append_transition(status, reason)
         await self.commit_async()
         self.save()
 
-    def _move(self, status: RunStatus, reason: str) -> None:
-        before = self.state.status
-        check_transition(before, status)
+    def _append_transition(self, status: RunStatus, reason: str) -> None:
+        current = self.state.status
+        check_transition(current, status)
         if status.terminal:
             raise IllegalTransition(f"a run becomes `{status}` by the event that ends it", hint="use `finish_run`")
-        self.append(RunStateChanged(before=before.value, after=status.value, reason=reason))
+        self.append(RunStateChanged(before=current.value, after=status.value, reason=reason))
 
     def watch(self, watcher: Callable[[RunState], None]) -> None:
         """Call `watcher` with every state that has become durable."""
@@ -135,7 +135,7 @@ class Run:
 
     def save(self) -> None:
         """Rewrite run.json from the state, which must be durable by now."""
-        write_record(self.paths.root, record_of(self.state))
+        write_record(self.paths.root, build_record(self.state))
         for watcher in self._watchers:
             watcher(self.state)
 
@@ -146,18 +146,18 @@ class Run:
 
     def _make_durable(self, digest: str) -> None:
         # Also when the bytes were there before: who put them may have died before they were on the disk.
-        path, bucket, *paths = self.blobs.trail(digest)
-        if path not in self._kept:
+        path, bucket, *parents = self.blobs.paths_to_sync(digest)
+        if path not in self._synced_paths:
             self.log.with_next_commit(bucket, path.name)
-            for directory in paths if bucket not in self._kept else ():
+            for directory in parents if bucket not in self._synced_paths else ():
                 self.log.with_next_commit(directory)
-            self._kept |= {path, bucket}
+            self._synced_paths |= {path, bucket}
 
     def _snapshot_if_due(self) -> None:
-        if not snapshot_due(self.log.position, self._snapshot) or not self._snapshotting.acquire(blocking=False):
+        if not is_snapshot_due(self.log.position, self._snapshot) or not self._snapshot_lock.acquire(blocking=False):
             return
         try:
-            with self.log.paused() as position:
+            with self.log.pause() as position:
                 state = msgspec.json.encode(self.view)
             path, key = self.paths.logs / SNAPSHOT, self.log.key
             self._snapshot = save_snapshot(
@@ -166,15 +166,15 @@ class Run:
         except OSError:
             return  # it only makes opening faster, and the commit it follows has succeeded
         finally:
-            self._snapshotting.release()
+            self._snapshot_lock.release()
 
 
-def make_birth_durable(paths: RunPaths, log: EventLog) -> None:
+def make_creation_durable(paths: RunPaths, log: EventLog) -> None:
     """Let the next commit hold what a run needs to exist at all: its files, then the directories that lead to them."""
     log.with_next_commit(paths.root, *SNAPSHOTS, "sandbox-manifest.json", "events.jsonl")
-    path = paths.root.parent
-    if os.access(path, os.R_OK):
-        log.with_next_commit(path)
+    parent = paths.root.parent
+    if os.access(parent, os.R_OK):
+        log.with_next_commit(parent)
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
@@ -187,12 +187,12 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
         catch_up(paths, read_view(paths, ports).state, ports)
         raise
     try:
-        found = _read(paths, ports)
-        _refuse_changed_snapshots(paths, found.view.state)
-        log.listen(found.view.apply)
-        run = Run(paths, log, lock, found.view, ports)
-        run.confirm(found.blobs)
-        if content_of(paths.run_json) != pretty(record_of(run.state)):
+        replay = _read(paths, ports)
+        _refuse_changed_snapshots(paths, replay.view.state)
+        log.listen(replay.view.apply)
+        run = Run(paths, log, lock, replay.view, ports)
+        run.confirm(replay.blobs)
+        if read_if_regular(paths.run_json) != pretty(build_record(run.state)):
             run.save()
     except BaseException:
         log.close()
@@ -202,7 +202,7 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
 
 
 @contextmanager
-def opened_run(root: Path, ports: LogPorts) -> Generator[Run]:
+def use_run(root: Path, ports: LogPorts) -> Generator[Run]:
     """An open run for the length of a `with` block."""
     run = open_run(root, ports)
     try:
@@ -216,7 +216,7 @@ def read_view(paths: RunPaths, ports: LogPorts) -> RunView:
     return _read(paths, ports).view
 
 
-class _Found:
+class _Replay:
     """The view, and the blobs named since the last snapshot, which may not be on the disk yet."""
 
     def __init__(self, view: RunView) -> None:
@@ -229,17 +229,19 @@ class _Found:
         self.blobs.update(digest for name in names if (digest := getattr(event.payload, name)))
 
 
-def _read(paths: RunPaths, ports: LogPorts) -> _Found:
+def _read(paths: RunPaths, ports: LogPorts) -> _Replay:
     with open_for_reading(paths) as fd:
-        snapshot = load_snapshot(paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=secret_finder(ports.keys))
+        snapshot = load_snapshot(
+            paths.logs / SNAPSHOT, VIEW_KIND, log_fd=fd, find_secret=build_secret_finder(ports.keys)
+        )
     if snapshot is None:
-        return fold(read_verified(paths, ports.keys), _Found(beginning(fork_of(paths), ports)))
+        return fold(read_verified(paths, ports.keys), _Replay(build_initial_view(fork_of(paths), ports)))
     header, data = snapshot
     view = msgspec.json.decode(data, type=RunView)
-    return fold(read_verified(paths, ports.keys, header.position), _Found(view))
+    return fold(read_verified(paths, ports.keys, header.position), _Replay(view))
 
 
-def changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:
+def find_changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:
     """The snapshot files that are not what the run began with."""
     for name, digest in state.snapshots.items():
         try:
@@ -259,7 +261,7 @@ def _refuse_links(paths: RunPaths) -> None:
 
 
 def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:
-    for name, how in changed_snapshots(paths, state):
+    for name, how in find_changed_snapshots(paths, state):
         raise LogCorrupt(
             f"the snapshot `{name}` is {how}: it may not differ from what the run began with",
             hint="restore the file, or start a new run",

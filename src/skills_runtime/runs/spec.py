@@ -59,7 +59,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     parent_run_id: str | None = None
     fork: ForkPoint | None = None
-    beginning: tuple[Payload, ...] = ()
+    initial_events: tuple[Payload, ...] = ()
     """What the log holds right after the run's creation."""
     blobs: tuple[bytes, ...] = ()
     """What these events refer to."""
@@ -111,9 +111,7 @@ def _task(spec: RunSpec) -> dict[str, Any]:
         "title": first_line[:120],
         "objective": "prompt.md",
         "acceptance_criteria": [],
-        "required_deliverables": [
-            msgspec.to_builtins(required_deliverable) for required_deliverable in spec.required_deliverables
-        ],
+        "required_deliverables": [msgspec.to_builtins(deliverable) for deliverable in spec.required_deliverables],
         "constraints": {"network": "deny", "max_wall_time_sec": spec.max_wall_time_sec},
         "scheduler": {"priority": 0, "not_before": None, "deadline": None, "max_attempts": 1},
         "attempt": spec.attempt,

@@ -19,18 +19,18 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import MAX_BLOB_BYTES, MAX_TEXT_BYTES, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.listing import (
     MAX_ARTIFACT_BYTES,
-    FoundFile,
+    FileEntry,
     Listing,
+    decode_name,
     digest_file,
     find_files,
     read_manifest,
-    real_name,
 )
 from skills_runtime.runs.log import Authenticity, KeyRing, authenticate, read_events, read_verified
-from skills_runtime.runs.log.chain import MEANING
+from skills_runtime.runs.log.chain import FAULT_TEXT
 from skills_runtime.runs.manifests import ArtifactManifest, log_prefix_digest
-from skills_runtime.runs.record import read_record, record_of, transcript_agrees
-from skills_runtime.runs.run import changed_snapshots
+from skills_runtime.runs.record import build_record, is_transcript_current, read_record
+from skills_runtime.runs.run import find_changed_snapshots
 from skills_runtime.runs.spec import config_fingerprint
 from skills_runtime.storage import error_reason, read_regular, sha256_of_path
 
@@ -87,8 +87,8 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         seq = error.details.get("seq")
         broken = Finding(code="log", where="events.jsonl", message=error.message, seq=seq)
         return Verdict(run_id="", events=seq or 0, authentic=False, findings=[broken])
-    found = fold(read_verified(paths, keys), _Reading())
-    state = found.state
+    replay = fold(read_verified(paths, keys), _Replay())
+    state = replay.state
     manifest = _manifest(paths)
     findings = [
         *_log_findings(log),
@@ -100,12 +100,12 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
         *_manifest_findings(paths, state, manifest, log),
         *_transcript_findings(paths, state, keys),
         *_file_findings(paths, state, manifest),
-        *_blob_findings(paths, found),
+        *_blob_findings(paths, replay),
     ]
     return Verdict(run_id=state.run_id, events=log.position.seq, authentic=log.unchecked == 0, findings=findings)
 
 
-class _Reading:
+class _Replay:
     """The state of the run, and the blobs its log names."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class _Reading:
 def _log_findings(log: Authenticity) -> Iterator[Finding]:
     if log.tail_fault:
         line = log.position.seq + 1
-        message = f"line {line} {MEANING[log.tail_fault]}; it and what follows ({log.tail_bytes} bytes) do not count"
+        message = f"line {line} {FAULT_TEXT[log.tail_fault]}; it and what follows ({log.tail_bytes} bytes) do not count"
         yield Finding(code="log_tail", where="events.jsonl", message=message, seq=log.position.seq)
     if log.unchecked:
         message = f"not authenticated: the key `{log.header.key_id}` is not on this machine"
@@ -159,7 +159,7 @@ def _has_mode(path: Path, kind: int) -> bool:
 
 
 def _snapshot_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
-    bad = dict(changed_snapshots(paths, state))
+    bad = dict(find_changed_snapshots(paths, state))
     for name, how in bad.items():
         code = "tampered" if how == "changed" else how
         yield Finding(code=code, where=name, message=f"the snapshot `{name}` is {how} since the run began")
@@ -199,7 +199,7 @@ def _record_findings(paths: RunPaths, state: RunState) -> Iterator[Finding]:
     except SkillsRuntimeError as error:
         yield Finding(code="run_json", where="run.json", message=error.message)
         return
-    expected = record_of(state)
+    expected = build_record(state)
     ignored = {"schema"} if not state.open else {"schema", "updated_at", "last_seq"}
     for name in expected.__struct_fields__:
         if name not in ignored and getattr(record, name) != getattr(expected, name):
@@ -217,18 +217,21 @@ def _manifest(paths: RunPaths) -> ArtifactManifest | None:
 def _manifest_findings(
     paths: RunPaths, state: RunState, manifest: ArtifactManifest | None, log: Authenticity
 ) -> Iterator[Finding]:
-    listed = _json(paths.artifact_manifest)
-    for path, data in ((paths.sandbox_manifest, _json(paths.sandbox_manifest)), (paths.artifact_manifest, listed)):
+    data_by_name = _json(paths.artifact_manifest)
+    for path, data in (
+        (paths.sandbox_manifest, _json(paths.sandbox_manifest)),
+        (paths.artifact_manifest, data_by_name),
+    ):
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
     if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
         return
-    unchanged = listed is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
-    if manifest is None or not unchanged or "logs" not in (listed or {}):
+    unchanged = data_by_name is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
+    if manifest is None or not unchanged or "logs" not in (data_by_name or {}):
         yield Finding(code="tampered", where=paths.artifact_manifest.name, message="the manifest was changed")
         return
-    yield from _listed_findings(paths, manifest, log)
+    yield from _manifest_entry_findings(paths, manifest, log)
 
 
 def _digest_of(path: Path) -> str:
@@ -238,11 +241,11 @@ def _digest_of(path: Path) -> str:
         return ""
 
 
-def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authenticity) -> Iterator[Finding]:
+def _manifest_entry_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authenticity) -> Iterator[Finding]:
     for prefix in manifest.logs:
         size, digest = prefix.get("size"), prefix.get("digest", {}).get("sha256")
-        known = log_prefix_digest(paths, size) if isinstance(size, int) and size <= log.position.offset else ""
-        if known != digest:
+        actual = log_prefix_digest(paths, size) if isinstance(size, int) and size <= log.position.offset else ""
+        if actual != digest:
             name = str(prefix.get("name"))
             yield Finding(code="log_prefix", where=name, message="the log is not an extension of what it was")
     for artifact in manifest.artifacts:
@@ -250,7 +253,7 @@ def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authentic
             continue
         name = artifact.name
         try:
-            path = real_name(name, escaped="escaped" in artifact.annotations)
+            path = decode_name(name, escaped="escaped" in artifact.annotations)
             digest = digest_file(paths.root, path, min(artifact.size, MAX_ARTIFACT_BYTES))
         except OSError as error:
             if error.errno != errno.EFBIG:
@@ -264,7 +267,7 @@ def _listed_findings(paths: RunPaths, manifest: ArtifactManifest, log: Authentic
 def _transcript_findings(paths: RunPaths, state: RunState, keys: KeyRing) -> Iterator[Finding]:
     if state.open or not paths.transcript.is_file():
         return
-    if not transcript_agrees(paths, read_verified(paths, keys)):
+    if not is_transcript_current(paths, read_verified(paths, keys)):
         yield Finding(code="transcript", where="transcript.md", message="the transcript is not the one the log gives")
 
 
@@ -285,27 +288,29 @@ def _file_findings(paths: RunPaths, state: RunState, manifest: ArtifactManifest 
         yield Finding(code="unlisted", where=".", message=message)
 
 
-def _file_finding(listing: Listing, file: FoundFile) -> Finding | None:
+def _file_finding(listing: Listing, file: FileEntry) -> Finding | None:
     """What is wrong with the place of a file."""
-    standing, name = listing.standing(file), file.path
+    status, name = listing.classify(file), file.path
     if file.blob is not None:
-        orphan = standing != "listed" and file.regular
+        orphan = status != "listed" and file.regular
         message = "no event names this blob"
-        return Finding(code="unlisted", where=_shown(file.blob), message=message, severity="note") if orphan else None
-    if standing == "draft":
+        return (
+            Finding(code="unlisted", where=_blob_label(file.blob), message=message, severity="note") if orphan else None
+        )
+    if status == "draft":
         message = "a process that was ended while it wrote a file left this"
         return Finding(code="unlisted", where=name, message=message, severity="note")
-    if standing == "uncertain":
+    if status == "uncertain":
         message = "the manifest does not list it, but is not complete"
         return Finding(code="unlisted", where=name, message=message, severity="note")
-    if standing == "unlisted":
+    if status == "unlisted":
         return Finding(code="unlisted", where=name, message="neither the manifest nor the log lists this file")
-    if not file.regular and standing == "listed" and name.startswith(("workspace/", "executions/")):
+    if not file.regular and status == "listed" and name.startswith(("workspace/", "executions/")):
         return Finding(code="tampered", where=name, message="it is not a regular file")
     return None
 
 
-def _digest_finding(paths: RunPaths, file: FoundFile) -> Finding | None:
+def _digest_finding(paths: RunPaths, file: FileEntry) -> Finding | None:
     """Whether a blob holds what its name says."""
     if file.blob is None:
         return None
@@ -314,18 +319,20 @@ def _digest_finding(paths: RunPaths, file: FoundFile) -> Finding | None:
             return None
     except OSError:
         pass
-    return Finding(code="blob", where=_shown(file.blob), message="a blob does not hold what its name says")
+    return Finding(code="blob", where=_blob_label(file.blob), message="a blob does not hold what its name says")
 
 
-def _blob_findings(paths: RunPaths, found: _Reading) -> Iterator[Finding]:
+def _blob_findings(paths: RunPaths, replay: _Replay) -> Iterator[Finding]:
     blobs = Blobs(paths.blobs)
     # A run that goes on needs its blobs; when an ended one is handed on they stay behind.
-    severity: Severity = "error" if found.state.open else "note"
-    for name in sorted(name for name in found.blobs if not blobs.has(name)):
-        yield Finding(code="missing", where=_shown(name), message="a blob the log names is missing", severity=severity)
+    severity: Severity = "error" if replay.state.open else "note"
+    for name in sorted(name for name in replay.blobs if not blobs.has(name)):
+        yield Finding(
+            code="missing", where=_blob_label(name), message="a blob the log names is missing", severity=severity
+        )
 
 
-def _shown(blob: str) -> str:
+def _blob_label(blob: str) -> str:
     return f"blobs/…/{blob[:12]}"
 
 

@@ -11,7 +11,7 @@ from skills_runtime.errors import NotFound
 from skills_runtime.events.payloads import ForkPoint
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.runs import Run, RunPaths, read_view, verify_run
-from skills_runtime.runs.fork import ancestors, beginning
+from skills_runtime.runs.fork import ancestors, build_initial_view
 from skills_runtime.testing import says
 from tests.support.agents import agent_in, calls, events_of, writes
 
@@ -59,4 +59,4 @@ def test_a_run_that_claims_to_be_a_fork_of_itself_is_no_way_without_an_end(tmp_p
     forged = ForkPoint(run_id="x", root=str(fork.paths.root), seq=0, offset=0, prefix_sha256="")
     assert len(list(ancestors(forged))) == 1
     with pytest.raises(NotFound):
-        beginning(forged, log_ports())
+        build_initial_view(forged, log_ports())

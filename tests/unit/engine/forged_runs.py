@@ -13,7 +13,7 @@ from typing import Any
 from skills_runtime.projections import RunState, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs import RunPaths, read_events
-from skills_runtime.runs.record import record_of
+from skills_runtime.runs.record import build_record
 from skills_runtime.runs.spec import pretty
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
@@ -67,7 +67,7 @@ def forged(
         paths.artifact_manifest.write_bytes(json.dumps(listed).encode())
         _vouch(events, paths.artifact_manifest)
         paths.events.write_bytes(b"".join(map(_line, events)))
-        paths.run_json.write_bytes(pretty(record_of(fold(read_events(paths), RunState()))))
+        paths.run_json.write_bytes(pretty(build_record(fold(read_events(paths), RunState()))))
         paths.transcript.write_bytes("".join(render_transcript(read_events(paths))).encode(errors="surrogatepass"))
         return packed(root)
 

@@ -21,7 +21,7 @@ from skills_runtime.errors import (
     ValidationFailed,
 )
 from skills_runtime.ledger import Ledger, database
-from skills_runtime.ledger.database import known_migrations, parse_queries, queries
+from skills_runtime.ledger.database import load_migrations, parse_queries, queries
 from tests.support.users import Unprivileged
 from tests.unit.ledger.samples import noted_connections, open_at, sample
 
@@ -178,9 +178,9 @@ def test_a_newer_ledger_is_refused_and_left_as_it_is(state_home: Path) -> None:
 def test_the_schema_is_recorded_with_its_checksum(state_home: Path) -> None:
     open_at(state_home).close()
     open_at(state_home).close()
-    (newest,) = known_migrations()[-1:]
+    (newest,) = load_migrations()[-1:]
     assert _execute(state_home, "PRAGMA user_version") == [(newest.version,)]
-    steps = [(migration.version, migration.checksum) for migration in known_migrations()]
+    steps = [(migration.version, migration.checksum) for migration in load_migrations()]
     assert _execute(state_home, "SELECT version, checksum FROM migrations") == steps
 
 
@@ -191,7 +191,7 @@ def test_a_schema_that_is_not_the_shipped_one_is_refused(state_home: Path) -> No
 
 
 def test_migrations_are_numbered_without_a_gap() -> None:
-    assert [migration.version for migration in known_migrations()] == list(range(1, len(known_migrations()) + 1))
+    assert [migration.version for migration in load_migrations()] == list(range(1, len(load_migrations()) + 1))
 
 
 def test_a_schema_that_fails_leaves_nothing_behind(state_home: Path) -> None:

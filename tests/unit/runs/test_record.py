@@ -11,7 +11,7 @@ from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState
-from skills_runtime.runs.record import RunRecord, read_record, record_of, write_record
+from skills_runtime.runs.record import RunRecord, build_record, read_record, write_record
 from skills_runtime.runs.run import open_run
 from tests.support.children import zygote
 from tests.support.runs import new_run, ports_in
@@ -23,7 +23,7 @@ REWRITES = 1000
 def record(number: int) -> RunRecord:
     """A record whose length changes from one to the next."""
     state = RunState(run_id="run_test", last_seq=number, failure_reason="x" * (number * 97 % 9000))
-    return record_of(state)
+    return build_record(state)
 
 
 def poll(say: IO[bytes], hear: IO[bytes], path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from skills_runtime.errors import LogEnded
 from skills_runtime.events.payloads import InboxReceived
 from skills_runtime.runs import RunPaths, finish_run, open_run, read_events, verify_run
-from skills_runtime.runs.record import transcript_agrees
+from skills_runtime.runs.record import is_transcript_current
 from tests.support.runs import COMPLETED, finished_run, keys_in, ports_in, working_run
 
 STEER = InboxReceived(message_id="m", position=1, kind="steer", body={"text": "be brief"})
@@ -25,14 +25,14 @@ def _steered_run(place: Path) -> RunPaths:
 def test_the_transcript_of_an_ended_run_tells_its_whole_story(tmp_path: Path) -> None:
     paths = _steered_run(tmp_path)
     assert b"## user (message)\n\n```text\nbe brief\n" in paths.transcript.read_bytes()
-    assert transcript_agrees(paths, read_events(paths))
+    assert is_transcript_current(paths, read_events(paths))
     assert verify_run(paths.root, keys_in(tmp_path)).findings == []
 
 
 def test_a_transcript_that_was_changed_does_not_pass(tmp_path: Path) -> None:
     paths = _steered_run(tmp_path)
     paths.transcript.write_bytes(paths.transcript.read_bytes().replace(b"Here you are.", b"Here I am.  "))
-    assert not transcript_agrees(paths, read_events(paths))
+    assert not is_transcript_current(paths, read_events(paths))
     assert not verify_run(paths.root, keys_in(tmp_path)).ok
 
 
@@ -51,17 +51,17 @@ def test_a_transcript_that_only_names_another_version_does_not_agree(tmp_path: P
     whole = paths.transcript.read_bytes()
     paths.transcript.write_bytes(whole.replace(b"kgent.transcript/v2", b"kgent.transcript/" + schema))
     assert paths.transcript.read_bytes() != whole
-    assert not transcript_agrees(paths, read_events(paths))
+    assert not is_transcript_current(paths, read_events(paths))
 
 
 @pytest.mark.parametrize(("kept", "added"), [(-1, b""), (None, b"\n"), (0, b"")])
 def test_a_byte_more_or_less_is_noticed(tmp_path: Path, kept: int | None, added: bytes) -> None:
     paths = finished_run(tmp_path)
     paths.transcript.write_bytes(paths.transcript.read_bytes()[:kept] + added)
-    assert not transcript_agrees(paths, read_events(paths))
+    assert not is_transcript_current(paths, read_events(paths))
 
 
 def test_a_transcript_that_is_gone_does_not_agree(tmp_path: Path) -> None:
     paths = finished_run(tmp_path)
     paths.transcript.unlink()
-    assert not transcript_agrees(paths, read_events(paths))
+    assert not is_transcript_current(paths, read_events(paths))

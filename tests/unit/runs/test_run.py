@@ -57,10 +57,10 @@ def test_an_illegal_change_writes_nothing(tmp_path: Path) -> None:
 def test_bytes_that_were_kept_before_are_kept_once_and_synced_once(tmp_path: Path) -> None:
     disk = FaultyDisk()
     run = new_run(tmp_path, disk=disk)
-    first = run.keep(b"bytes")
+    first = run.put_blob(b"bytes")
     run.commit()
     syncs = disk.counts["sync"]
-    assert run.keep(b"bytes") == first
+    assert run.put_blob(b"bytes") == first
     run.commit()
     assert disk.counts["sync"] == syncs
     run.close()
@@ -68,11 +68,11 @@ def test_bytes_that_were_kept_before_are_kept_once_and_synced_once(tmp_path: Pat
 
 def test_bytes_that_a_crash_left_short_are_written_anew(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    digest = run.keep(b"bytes")
+    digest = run.put_blob(b"bytes")
     run.close()
     run.blobs.path(digest).write_bytes(b"")
     again = open_run(run.paths.root, ports_in(tmp_path))
-    assert again.keep(b"bytes") == digest
+    assert again.put_blob(b"bytes") == digest
     assert again.blobs.get(digest) == b"bytes"
     again.close()
 
@@ -103,11 +103,11 @@ def test_everything_that_makes_a_run_is_synced_with_its_first_commit(tmp_path: P
     (tmp_path / "runs").mkdir()
     keys_in(tmp_path).current()
     run = new_run(tmp_path)
-    digest = run.keep(b"bytes")
+    digest = run.put_blob(b"bytes")
     synced.clear()
     run.commit()
     run.close()
-    root, blob = run.paths.root, run.blobs.trail(digest)
+    root, blob = run.paths.root, run.blobs.paths_to_sync(digest)
     assert synced[:4] == [str(path) for path in blob]
     assert synced[-3:-1] == [str(root), str(root.parent)], "the name of a run becomes safe after its contents"
     files = {"prompt.md", "config.yaml", "task.yaml", "session.json", "effective-system-prompt.md"}
@@ -121,7 +121,7 @@ def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, synced: lis
     def keep(number: int) -> list[str]:
         kept: list[str] = []
         for step in range(30):
-            kept.append(run.keep(b"%d-%d" % (number, step)))
+            kept.append(run.put_blob(b"%d-%d" % (number, step)))
             run.commit()
         return kept
 
@@ -129,7 +129,7 @@ def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, synced: lis
         kept = [digest for digests in pool.map(keep, range(8)) for digest in digests]
     run.close()
     assert len(kept) == 240
-    assert {str(path) for digest in kept for path in run.blobs.trail(digest)} <= set(synced)
+    assert {str(path) for digest in kept for path in run.blobs.paths_to_sync(digest)} <= set(synced)
 
 
 @pytest.mark.parametrize("name", ["workspace", "deliverables", "logs"])

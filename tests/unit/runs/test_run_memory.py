@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skills_runtime.events.payloads import HumanRequest
 from skills_runtime.runs import create_run, open_run, read_events
-from skills_runtime.runs.run import REMEMBERED
+from skills_runtime.runs.run import MAX_CACHED_EVENTS
 from tests.support.runs import new_run, ports_in, spec_in
 
 PROMPT = "one\r\ntwo\rthree\n"
@@ -47,9 +47,9 @@ def test_more_events_than_are_remembered_are_read_back(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     try:
         before = len(list(run.events()))
-        for number in range(REMEMBERED):
+        for number in range(MAX_CACHED_EVENTS):
             run.append(HumanRequest(call_id=f"c{number}", question="?"))
-        assert len(list(run.events())) == before + REMEMBERED
+        assert len(list(run.events())) == before + MAX_CACHED_EVENTS
         assert list(run.events()) == list(read_events(run.paths))
     finally:
         run.close()

@@ -156,7 +156,7 @@ def test_an_edited_blob_is_found(paths: RunPaths, keys: KeyRing) -> None:
 
 def _with_a_blob_named_in_the_log(place: Path, *, ended: bool) -> tuple[RunPaths, Path]:
     run = working_run(place)
-    name = run.keep(b"arguments")
+    name = run.put_blob(b"arguments")
     run.append(ToolCallRequested(call_id="c", tool="t", name="t", arguments_blob=name))
     run.commit()
     run.save()

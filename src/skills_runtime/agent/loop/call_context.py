@@ -125,7 +125,7 @@ class CallContext(msgspec.Struct, frozen=True):
 
     def keep(self, data: bytes) -> str:
         """Keep bytes as a blob of the run; returns their digest."""
-        return self.run.keep(data)
+        return self.run.put_blob(data)
 
     async def confirm(self) -> None:
         """Raise unless the call would still do what was approved."""

@@ -220,7 +220,7 @@ def _finish(run: Run, call: Call, done: Settled) -> None:
             call_id=call.id,
             tool=call.tool,
             result=shown,
-            result_blob=run.keep(data) if data is not None else None,
+            result_blob=run.put_blob(data) if data is not None else None,
             size=len(data) if data is not None else None,
         ),
         step_id=call.step_id,

@@ -23,7 +23,7 @@ from skills_runtime.events import (
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, Choice, Parked, Question
 from skills_runtime.projections import CONTEXT, Call, Content, Conversation
-from skills_runtime.runs import Run, keep_artifact
+from skills_runtime.runs import Run, write_artifact
 
 Reason = Literal["resume", "threshold", "context_length_exceeded"]
 """Why a conversation is compacted."""
@@ -154,7 +154,7 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
         shown = excerpt(run.view.conversation, None, limit=room_for_summary(rules))
         summary = ports.secrets.text(shown)
     name = f"archive/compaction-{count:03d}.md"
-    keep_artifact(run, name, summary.encode())
+    write_artifact(run, name, summary.encode())
     left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)
     for mention in left_out:
         run.append(SkillUnloaded(mention_text=mention, reason="no room after a compaction"))

@@ -45,7 +45,7 @@ def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) 
     """End a run for good with all pending messages in its log; how it ends may follow from them."""
     drain = InboxDrain(run, inbox)
     drain.record_pending()
-    finish_run(run, end(), last_look=lambda: drain.close(puts_off=False))
+    finish_run(run, end(), before_end=lambda: drain.close(puts_off=False))
     drain.acknowledge()
 
 
@@ -57,7 +57,7 @@ async def finish_run_and_inbox_async(run: Run, inbox: Inbox | None, end: End, sk
     completes = isinstance(end, RunCompleted)
     drain = InboxDrain(run, inbox, skills_of if completes else None)
     try:
-        ended = await finish_run_async(run, end, goes_on=lambda: drain.close(puts_off=completes))
+        ended = await finish_run_async(run, end, should_continue=lambda: drain.close(puts_off=completes))
     except asyncio.CancelledError:
         drain.acknowledge()  # it has ended all the same
         raise
@@ -128,7 +128,7 @@ def _record_message(run: Run, message: InboxMessage, skills_of: SkillsOf | None)
         body = dict(message.body)
         if message.kind == "approve" and isinstance(body.get("arguments"), dict):
             # Arguments that an approver changed are a blob, as all arguments are.
-            body["arguments_blob"] = run.keep(msgspec.json.encode(body.pop("arguments")))
+            body["arguments_blob"] = run.put_blob(msgspec.json.encode(body.pop("arguments")))
         run.append(
             InboxReceived(
                 message_id=message.id,

@@ -94,7 +94,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
             call_id=call.id,
             tool=call.name,
             name=call.name,
-            arguments_blob=run.keep(raw),
+            arguments_blob=run.put_blob(raw),
             arguments_valid=False,
             raw_arguments_len=len(raw),
             raw_arguments_sha256=hashlib.sha256(raw).hexdigest(),
@@ -107,7 +107,7 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
         tool=call.name,
         name=call.name,
         arguments=shown,
-        arguments_blob=None if exact else run.keep(raw),
+        arguments_blob=None if exact else run.put_blob(raw),
     )
 
 

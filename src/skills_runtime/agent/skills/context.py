@@ -172,7 +172,7 @@ class InboxSkills:
         if active is not None and (active.digest, active.arguments) == (event.digest, event.arguments):
             return []
         text = self._secrets.text(outcome.text)
-        event = msgspec.structs.replace(event, text_blob=self._run.keep(text.encode()), size=len(text))
+        event = msgspec.structs.replace(event, text_blob=self._run.put_blob(text.encode()), size=len(text))
         skills = SkillContext(self._run, self._resolved, self._options, self._library)
         return [skills.permitting(outcome.skill, event)]
 
@@ -249,5 +249,5 @@ class SkillReloader(SkillChanges):
             changed=[entry.mention for entry in delta.changed[:MAX_NAMED]],
             removed=list(delta.gone[:MAX_NAMED]),
             text=text,
-            skills_blob=run.keep(marks.data),
+            skills_blob=run.put_blob(marks.data),
         )

@@ -34,7 +34,7 @@ from skills_runtime.errors import LogEnded, LogError, LogLocked, SkillsRuntimeEr
 from skills_runtime.events import ChildRunFinished, ChildRunStarted, RunCancelled, RunStatus
 from skills_runtime.ports import ChildStatus, Inbox, InboxClosed, Parked
 from skills_runtime.projections import RunState, RunView
-from skills_runtime.runs import End, Run, RunPaths, opened_run, read_view, runs_root
+from skills_runtime.runs import End, Run, RunPaths, read_view, runs_root, use_run
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ChildRuns(UsageTracker):
             self._start(child_id, agent, agent.create(request))
         elif not self._view(root).state.open:
             # A process that died with its last event did not get to what is derived from the log when a run ends.
-            with suppress(LogEnded), opened_run(root, self._run.ports):
+            with suppress(LogEnded), use_run(root, self._run.ports):
                 pass
         return await self.resume(child_id)
 
@@ -339,7 +339,7 @@ def cancel_child(root: Path, parent: Run, reason: str, inbox: Inbox | None) -> N
     if read_view(RunPaths(root), parent.ports).state.parent_run_id != parent.state.run_id:
         return  # another run, which a log from elsewhere names
     try:
-        with opened_run(root, parent.ports) as child:
+        with use_run(root, parent.ports) as child:
             cancelled = RunCancelled(message=reason, wal_locator=str(child.paths.events))
             finish_tree(child, inbox, lambda: cancelled)
     except LogLocked:

@@ -74,7 +74,7 @@ async def pass_approval(run: Run, child: Path, approval: PendingApproval, inbox:
                 rule=approval.rule,
                 risk=approval.risk,
                 expires_at=approval.expires_at,
-                details_blob=run.keep(details) if details is not None else None,
+                details_blob=run.put_blob(details) if details is not None else None,
             )
         )
         await run.commit_async()

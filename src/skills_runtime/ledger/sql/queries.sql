@@ -138,7 +138,7 @@ WHERE session_id = :session_id
 GROUP BY session_id, task_id
 ORDER BY max(updated_at) DESC, task_id DESC;
 
--- name: run_places
+-- name: run_locations
 SELECT run_id, path, workspace_root FROM runs ORDER BY run_id;
 
 -- name: forget_text

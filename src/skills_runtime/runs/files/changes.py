@@ -21,14 +21,14 @@ from skills_runtime.errors import DeleteDisabled, StorageFailed, ValidationFaile
 from skills_runtime.ports import FileChange
 from skills_runtime.runs.files.locate import (
     Links,
-    Place,
+    PathHandle,
     check_regular,
     check_unclaimed,
-    digest_of,
+    create_parents,
+    hash_open_file,
     locate,
     lstat,
-    open_located,
-    parents_made,
+    open_handle,
 )
 from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, escape_path, parse_path, path_error
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
@@ -54,22 +54,22 @@ _MAX_NAME_BYTES = 200
 """So much of a name is kept in the trash, behind a number."""
 
 
-def replace(place: Place, data: bytes, mode: int) -> str | None:
+def replace(handle: PathHandle, data: bytes, mode: int) -> str | None:
     """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
     like, digest = None, None
-    with suppress(FileNotFoundError), open_located(place, os.O_RDWR) as fd:  # a file made read-only is not replaced
-        like, digest = os.fstat(fd), digest_of(fd)
-    draft = Draft(place.name, FILE_MODE if like else mode, dir_fd=place.parent)
+    with suppress(FileNotFoundError), open_handle(handle, os.O_RDWR) as fd:  # a file made read-only is not replaced
+        like, digest = os.fstat(fd), hash_open_file(fd)
+    draft = Draft(handle.name, FILE_MODE if like else mode, dir_fd=handle.parent)
     try:
-        fill(draft, data, like)
+        write_draft(draft, data, like)
         draft.put()
     finally:
         draft.drop()
-    sync_directory(place.parent)
+    sync_directory(handle.parent)
     return digest
 
 
-def fill(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
+def write_draft(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
     """Write a draft with the access that another file has, and return when it is on the disk."""
     write_all(draft.fd, data)
     if like is not None:
@@ -101,17 +101,17 @@ def sync_directory(directory: int) -> None:
         sync_path(".", dir_fd=directory)
 
 
-def discard(place: Place, trash: Path, limit: int) -> None:
+def discard(handle: PathHandle, trash: Path, limit: int) -> None:
     """Move a file into the trash under a fresh name; to another device at most `limit` bytes are copied."""
-    check_movable(place)
+    check_movable(handle)
     directory = _open_trash(trash)
     try:
-        _move_in(place, directory, limit)
+        _move_in(handle, directory, limit)
     finally:
         os.close(directory)
 
 
-def move(source: Place, target: Place) -> None:
+def move(source: PathHandle, target: PathHandle) -> None:
     """Give a file another name, which nothing has yet."""
     check_movable(source)
     fd, name = create(target.parent, (target.name,), FILE_MODE)
@@ -129,63 +129,63 @@ def move(source: Place, target: Place) -> None:
     sync_directory(source.parent)
 
 
-def check_movable(place: Place) -> os.stat_result:
+def check_movable(handle: PathHandle) -> os.stat_result:
     """Raise unless the name is a regular file or a link; directories could carry protected files along."""
-    info = lstat(place)
-    if not stat.S_ISLNK(info.st_mode):
-        check_regular(info, place)
-    return info
+    status = lstat(handle)
+    if not stat.S_ISLNK(status.st_mode):
+        check_regular(status, handle)
+    return status
 
 
 def _open_trash(trash: Path) -> int:
-    root = open_root(trash.parent)
+    parent = open_root(trash.parent)
     try:
         with suppress(FileExistsError):
-            os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=root)
-        return os.open(trash.name, LISTING, dir_fd=root)
+            os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=parent)
+        return os.open(trash.name, LISTING, dir_fd=parent)
     finally:
-        os.close(root)
+        os.close(parent)
 
 
-def _move_in(place: Place, directory: int, limit: int) -> None:
-    beginning = os.fsdecode(os.fsencode(place.name)[:_MAX_NAME_BYTES])
+def _move_in(handle: PathHandle, directory: int, limit: int) -> None:
+    beginning = os.fsdecode(os.fsencode(handle.name)[:_MAX_NAME_BYTES])
     names = (f"{number}-{beginning}" for number in itertools.count(len(os.listdir(directory)) + 1))
     fd, name = create(directory, names, FILE_MODE)
     try:
         try:
-            os.rename(place.name, name, src_dir_fd=place.parent, dst_dir_fd=directory)
+            os.rename(handle.name, name, src_dir_fd=handle.parent, dst_dir_fd=directory)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            _copy_in(place, directory, name, fd, limit)
+            _copy_in(handle, directory, name, fd, limit)
     except BaseException:
         remove(directory, name)
         raise
     finally:
         os.close(fd)
     sync_directory(directory)
-    sync_directory(place.parent)
+    sync_directory(handle.parent)
 
 
-def _copy_in(place: Place, directory: int, name: str, fd: int, limit: int) -> None:
+def _copy_in(handle: PathHandle, directory: int, name: str, fd: int, limit: int) -> None:
     """Copy, and only then remove what was copied."""
-    copied = check_movable(place)
+    copied = check_movable(handle)
     if stat.S_ISLNK(copied.st_mode):
-        target = os.readlink(place.name, dir_fd=place.parent)
+        target = os.readlink(handle.name, dir_fd=handle.parent)
         os.unlink(name, dir_fd=directory)
         os.symlink(target, name, dir_fd=directory)
     else:
-        copied = _copy_content(place, fd, limit)
-    if not os.path.samestat(copied, lstat(place)):
+        copied = _copy_content(handle, fd, limit)
+    if not os.path.samestat(copied, lstat(handle)):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-    os.unlink(place.name, dir_fd=place.parent)
+    os.unlink(handle.name, dir_fd=handle.parent)
 
 
-def _copy_content(place: Place, fd: int, limit: int) -> os.stat_result:
-    with open_located(place) as source:
+def _copy_content(handle: PathHandle, fd: int, limit: int) -> os.stat_result:
+    with open_handle(handle) as source:
         if copy_at_most(source, fd, limit + 1) > limit:
             raise ValidationFailed(
-                f"`{escape_path(str(place.location))}` is too large to be moved to the trash on another device",
+                f"`{escape_path(str(handle.location))}` is too large to be moved to the trash on another device",
                 hint="leave it to the user",
             )
         os.fsync(fd)
@@ -230,7 +230,7 @@ class _Goal(msgspec.Struct, frozen=True):
     path: str
     change: Literal["add", "replace", "remove"]
     data: bytes = b""
-    before: str | None = None
+    before_sha256: str | None = None
     like: str | None = None
     """The file whose mode and owner a new one takes over."""
 
@@ -239,8 +239,8 @@ class _Step(msgspec.Struct):
     """A goal on its way: where it is, the new content beside it, and a copy of the old."""
 
     goal: _Goal
-    place: Place
-    found: os.stat_result | None = None
+    handle: PathHandle
+    original: os.stat_result | None = None
     draft: Draft | None = None
     backup: Draft | None = None
 
@@ -248,10 +248,10 @@ class _Step(msgspec.Struct):
 def _goals(change: FileChange) -> Iterator[_Goal]:
     before = change.before_sha256
     if change.data is None:
-        yield _Goal(change.path, "remove", before=before)
+        yield _Goal(change.path, "remove", before_sha256=before)
     elif change.moved_to is not None:
         yield _Goal(change.moved_to, "add", change.data, like=change.path)
-        yield _Goal(change.path, "remove", before=before)
+        yield _Goal(change.path, "remove", before_sha256=before)
     elif before is None:
         yield _Goal(change.path, "add", change.data)
     else:
@@ -267,7 +267,7 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
             raise DeleteDisabled(f"`{escape_path(goal.path)}` stays: deleting is disabled for this run")
         _check_size(policy, goal, goal.data)
     with ExitStack() as stack:
-        steps = [_Step(goal, stack.enter_context(_located(policy, opener, goal))) for goal in goals]
+        steps = [_Step(goal, stack.enter_context(_locate_goal(policy, opener, goal))) for goal in goals]
         _check_distinct(steps)
         try:
             _prepare(steps, policy)
@@ -278,7 +278,7 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
                     draft.drop()
         for step in steps:
             with suppress(OSError):  # every name is changed by now, so there is nothing to take back
-                sync_directory(step.place.parent)
+                sync_directory(step.handle.parent)
 
 
 def _check_size(policy: PathPolicy, goal: _Goal, data: bytes) -> None:
@@ -288,31 +288,31 @@ def _check_size(policy: PathPolicy, goal: _Goal, data: bytes) -> None:
 
 
 @contextmanager
-def _located(policy: PathPolicy, opener: Opener, goal: _Goal) -> Generator[Place]:
+def _locate_goal(policy: PathPolicy, opener: Opener, goal: _Goal) -> Generator[PathHandle]:
     location = parse_path(policy, goal.path)
     links: Links = "follow" if goal.change == "replace" else "keep"
     with ExitStack() as stack:
-        with _named(goal.path):
-            stack.enter_context(parents_made(policy, location, opener) if goal.change == "add" else nullcontext())
-            place = stack.enter_context(locate(policy, location, opener, links=links))
-            check_write(policy, place.location)
-            check_unclaimed(policy, place.location)
-        yield place
+        with _path_errors(goal.path):
+            stack.enter_context(create_parents(policy, location, opener) if goal.change == "add" else nullcontext())
+            handle = stack.enter_context(locate(policy, location, opener, links=links))
+            check_write(policy, handle.location)
+            check_unclaimed(policy, handle.location)
+        yield handle
 
 
 def _check_distinct(steps: Sequence[_Step]) -> None:
     locations = set[Location]()
     for step in steps:
-        if step.place.location in locations:
+        if step.handle.location in locations:
             raise ValidationFailed(
                 f"`{escape_path(step.goal.path)}` is a file that another change is about as well",
                 hint="put everything about one file into one change",
             )
-        locations.add(step.place.location)
+        locations.add(step.handle.location)
 
 
 @contextmanager
-def _named(path: str) -> Generator[None]:
+def _path_errors(path: str) -> Generator[None]:
     """What the system refuses in the block is about this path."""
     try:
         yield
@@ -323,100 +323,100 @@ def _named(path: str) -> Generator[None]:
 def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
     """Copy what is there, which must be what each change expects, and write what shall be there."""
     for step in steps:
-        with _named(step.goal.path):
+        with _path_errors(step.goal.path):
             if step.goal.change == "add":
                 _check_free(step)
             else:
-                step.found = _copy_old(step, policy)
-    found = {step.goal.path: step.found for step in steps}
+                step.original = _copy_old(step, policy)
+    originals = {step.goal.path: step.original for step in steps}
     for step in steps:
         if step.goal.change != "remove":
-            with _named(step.goal.path):
-                like = found.get(step.goal.like or step.goal.path)
+            with _path_errors(step.goal.path):
+                like = originals.get(step.goal.like or step.goal.path)
                 mode = FILE_MODE if like else policy.file_mode
-                step.draft = Draft(step.place.name, mode, dir_fd=step.place.parent)
-                fill(step.draft, step.goal.data, like)
+                step.draft = Draft(step.handle.name, mode, dir_fd=step.handle.parent)
+                write_draft(step.draft, step.goal.data, like)
 
 
 def _check_free(step: _Step) -> None:
     with suppress(FileNotFoundError):
-        lstat(step.place)
+        lstat(step.handle)
         raise ValidationFailed(
             f"`{escape_path(step.goal.path)}` exists already", hint="update it, or choose another name for the new file"
         )
 
 
 def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
-    if stat.S_ISLNK(lstat(step.place).st_mode):
+    if stat.S_ISLNK(lstat(step.handle).st_mode):
         raise ValidationFailed(f"`{escape_path(step.goal.path)}` is a link", hint="name the file that it leads to")
     # Opened for writing, so that a file made read-only is not replaced.
     flags = os.O_RDWR if step.goal.change == "replace" else os.O_RDONLY
-    with open_located(step.place, flags, hard_links=policy.hard_links) as source:
-        info = os.fstat(source)
+    with open_handle(step.handle, flags, hard_links=policy.hard_links) as source:
+        status = os.fstat(source)
         data = read_at_most(source, policy.max_file_bytes + 1)
         _check_size(policy, step.goal, data)
-        if hashlib.sha256(data).hexdigest() != step.goal.before:
-            raise _changed(step)
-    step.backup = Draft(step.place.name, FILE_MODE, dir_fd=step.place.parent)
-    fill(step.backup, data, info)
-    return info
+        if hashlib.sha256(data).hexdigest() != step.goal.before_sha256:
+            raise _changed_error(step)
+    step.backup = Draft(step.handle.name, FILE_MODE, dir_fd=step.handle.parent)
+    write_draft(step.backup, data, status)
+    return status
 
 
 def _change_names(steps: Sequence[_Step], policy: PathPolicy) -> None:
     try:
         for step in steps:
-            with _named(step.goal.path):
+            with _path_errors(step.goal.path):
                 _change_name(step, policy)
     except BaseException as error:
-        stuck = [step.goal.path for step in reversed(steps) if not _is_undone(step)]
-        if stuck:
-            raise _half_done(steps, stuck) from error
+        not_undone = [step.goal.path for step in reversed(steps) if not _undo(step)]
+        if not_undone:
+            raise _partial_failure(steps, not_undone) from error
         raise
 
 
 def _change_name(step: _Step, policy: PathPolicy) -> None:
-    if step.found is None:
+    if step.original is None:
         _check_free(step)
-    elif _state(lstat(step.place)) != _state(step.found):
-        raise _changed(step)
+    elif _state(lstat(step.handle)) != _state(step.original):
+        raise _changed_error(step)
     if step.draft is None:
-        discard(step.place, policy.trash, policy.max_file_bytes)
+        discard(step.handle, policy.trash, policy.max_file_bytes)
     else:
         step.draft.put()
 
 
-def _is_undone(step: _Step) -> bool:
+def _undo(step: _Step) -> bool:
     """Whether the name is what it was before, after taking back what was done to it."""
     # What happened is read from the disk: a call that failed can have had its effect all the same.
     try:
         try:
-            now = lstat(step.place).st_ino
+            now = lstat(step.handle).st_ino
         except FileNotFoundError:
             now = None
         if now == (os.fstat(step.draft.fd).st_ino if step.draft else None):
             if step.backup:
                 step.backup.put()
             else:
-                os.unlink(step.place.name, dir_fd=step.place.parent)
+                os.unlink(step.handle.name, dir_fd=step.handle.parent)
     except OSError:
         return False
     return True
 
 
-def _state(info: os.stat_result) -> tuple[int, int, int, int]:
-    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+def _state(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _changed(step: _Step) -> ValidationFailed:
+def _changed_error(step: _Step) -> ValidationFailed:
     return ValidationFailed(f"`{escape_path(step.goal.path)}` has changed since it was read", hint="read it again")
 
 
-def _half_done(steps: Sequence[_Step], stuck: Sequence[str]) -> StorageFailed:
+def _partial_failure(steps: Sequence[_Step], not_undone: Sequence[str]) -> StorageFailed:
     """The report of a failure that could not be undone: which names are new, and which are old."""
-    names = ", ".join(f"`{escape_path(path)}`" for path in stuck)
-    untouched = [step.goal.path for step in steps if step.goal.path not in stuck]
+    names = ", ".join(f"`{escape_path(path)}`" for path in not_undone)
+    untouched = [step.goal.path for step in steps if step.goal.path not in not_undone]
     return StorageFailed(
         f"the changes failed half-way and these could not be taken back: {names}",
         hint="look at these files; all others are as they were before",
-        details={"changed": list(stuck), "unchanged": untouched},
+        details={"changed": list(not_undone), "unchanged": untouched},
     )

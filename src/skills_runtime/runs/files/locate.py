@@ -52,10 +52,10 @@ MAX_DIGEST_BYTES = 1_073_741_824
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 _MAX_TRIES = 8
 """So often a file is opened until it has held still."""
-_LOOKS = 8
+_STABILITY_CHECKS = 8
 
 
-class Place(msgspec.Struct, frozen=True):
+class PathHandle(msgspec.Struct, frozen=True):
     """A name in an open directory, and where that is; the name was not a link when it was looked at.
 
     Use the name only with `O_NOFOLLOW`, for it can change at any time; the directory cannot.
@@ -67,39 +67,39 @@ class Place(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def locate(policy: PathPolicy, location: Location, opener: Opener, *, links: Links = "follow") -> Generator[Place]:
+def locate(policy: PathPolicy, location: Location, opener: Opener, *, links: Links = "follow") -> Generator[PathHandle]:
     """Open the directory that holds the place, wherever links lead inside the root."""
     with _root(policy, location) as root:
         parent, name = _descend(root, location.parts, opener, links)
     try:
         parts = parent.parts if name == "." else (*parent.parts, name)
-        yield Place(parent.fd, name, Location(location.mount, parts))
+        yield PathHandle(parent.fd, name, Location(location.mount, parts))
     finally:
         os.close(parent.fd)
 
 
-def foresee(policy: PathPolicy, location: Location, opener: Opener) -> Location:
+def predict_location(policy: PathPolicy, location: Location, opener: Opener) -> Location:
     """Where a place will be once its missing directories are made."""
     with _root(policy, location) as root:
-        found, missing = _deepest(root, location.parts, opener)
+        directory, missing = _open_deepest(root, location.parts, opener)
         try:
-            if missing and read_link(found.fd, missing[0]) is not None:
+            if missing and read_link(directory.fd, missing[0]) is not None:
                 raise OSError(errno.ELOOP, "a link leads to something that does not exist")
         finally:
-            os.close(found.fd)
-    return Location(location.mount, (*found.parts, *missing))
+            os.close(directory.fd)
+    return Location(location.mount, (*directory.parts, *missing))
 
 
 @contextmanager
-def parents_made(policy: PathPolicy, location: Location, opener: Opener) -> Generator[None]:
+def create_parents(policy: PathPolicy, location: Location, opener: Opener) -> Generator[None]:
     """Make the missing directories above a place, and take them away again if the body fails."""
-    made: list[tuple[str, ...]] = []
+    created: list[tuple[str, ...]] = []
     with _root(policy, location) as root:
         try:
-            _make_parents(root, policy, location, opener, made)
+            _make_parents(root, policy, location, opener, created)
             yield
         except BaseException:
-            for parts in reversed(made):
+            for parts in reversed(created):
                 with suppress(OSError):
                     parent = opener(root, parts[:-1], DIRECTORY, 0)
                     try:
@@ -142,7 +142,7 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath, tuple[str, ...]]:
+def _open_deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath, tuple[str, ...]]:
     """The longest leading directory that exists, and the names missing after it."""
     for count in range(len(parts), 0, -1):
         with suppress(FileNotFoundError):
@@ -151,23 +151,23 @@ def _deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath
 
 
 def _make_parents(
-    root: int, policy: PathPolicy, location: Location, opener: Opener, made: list[tuple[str, ...]]
+    root: int, policy: PathPolicy, location: Location, opener: Opener, created: list[tuple[str, ...]]
 ) -> None:
-    found, missing = _deepest(root, location.parts[:-1], opener)
-    here, trail = found
+    directory, missing = _open_deepest(root, location.parts[:-1], opener)
+    current, trail = directory
     try:
         if missing:
             check_write(policy, Location(location.mount, (*trail, *missing, location.parts[-1])))
         for name in missing:
             trail = (*trail, name)
             with suppress(FileExistsError):
-                os.mkdir(name, policy.directory_mode, dir_fd=here)
-                made.append(trail)
-            inner = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = inner
+                os.mkdir(name, policy.directory_mode, dir_fd=current)
+                created.append(trail)
+            inner = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = inner
     finally:
-        os.close(here)
+        os.close(current)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,35 +192,35 @@ def is_text(name: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
-def spelled(name: str) -> str:
+def encode_name(name: str) -> str:
     """The name as text: one that is not valid UTF-8 has those bytes, and its `%`, written as `%XX`."""
     if is_text(name):
         return name
     return "".join(f"%{byte:02X}" if byte >= 0x80 or byte == 0x25 else chr(byte) for byte in os.fsencode(name))
 
 
-def kind_of(info: os.stat_result) -> Kind:
+def file_kind(status: os.stat_result) -> Kind:
     """What sort of thing it is."""
-    return _KINDS.get(stat.S_IFMT(info.st_mode), "special")
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "special")
 
 
-def entry_of(name: str, info: os.stat_result) -> Entry:
+def build_entry(name: str, status: os.stat_result) -> Entry:
     """The facts of one name."""
     return Entry(
-        name=spelled(name),
-        kind=kind_of(info),
-        size=info.st_size,
-        mode=stat.S_IMODE(info.st_mode),
-        modified_ns=info.st_mtime_ns,
+        name=encode_name(name),
+        kind=file_kind(status),
+        size=status.st_size,
+        mode=stat.S_IMODE(status.st_mode),
+        modified_ns=status.st_mtime_ns,
     )
 
 
-def list_directory(place: Place) -> Listing:
+def list_directory(handle: PathHandle) -> Listing:
     """The entries of the directory of that name."""
     try:
-        fd = os.open(place.name, LISTING, dir_fd=place.parent)
+        fd = os.open(handle.name, LISTING, dir_fd=handle.parent)
     except NotADirectoryError as error:
-        name = escape_path(str(place.location))
+        name = escape_path(str(handle.location))
         raise ValidationFailed(f"`{name}` is not a directory", hint="read it instead") from error
     try:
         names = first_names(fd, MAX_LISTED + 1)
@@ -232,26 +232,26 @@ def list_directory(place: Place) -> Listing:
 def _entries(directory: int, names: list[str]) -> Iterator[Entry]:
     for name in names:
         try:
-            info = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             continue  # gone meanwhile
-        yield entry_of(name, info)
+        yield build_entry(name, status)
 
 
-def digest_of(fd: int) -> str | None:
+def hash_open_file(fd: int) -> str | None:
     """The digest of an open file, or nothing when it is too large to be hashed in passing."""
     digest, count = sha256_of(fd, MAX_DIGEST_BYTES + 1) if os.fstat(fd).st_size <= MAX_DIGEST_BYTES else ("", 0)
     return digest if digest and count <= MAX_DIGEST_BYTES else None
 
 
-def check_regular(info: os.stat_result, place: Place) -> None:
+def check_regular(status: os.stat_result, handle: PathHandle) -> None:
     """Raise unless `found` is a regular file."""
-    name = escape_path(str(place.location))
-    if stat.S_ISLNK(info.st_mode):
+    name = escape_path(str(handle.location))
+    if stat.S_ISLNK(status.st_mode):
         raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
-    if stat.S_ISDIR(info.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise ValidationFailed(f"`{name}` is a directory", hint="name a file")
-    if not stat.S_ISREG(info.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ValidationFailed(f"`{name}` is not a regular file", hint="name a regular file")
 
 
@@ -264,48 +264,48 @@ def check_unclaimed(policy: PathPolicy, location: Location) -> None:
         )
 
 
-def other_name(place: Place) -> PathEscape:
+def hard_link_error(handle: PathHandle) -> PathEscape:
     """The refusal of a file that has a second name."""
     return PathEscape(
-        f"`{escape_path(str(place.location))}` has another name, which may be outside (a hard link)",
+        f"`{escape_path(str(handle.location))}` has another name, which may be outside (a hard link)",
         hint="copy the file instead of linking it",
     )
 
 
-def lstat(place: Place) -> os.stat_result:
+def lstat(handle: PathHandle) -> os.stat_result:
     """What the name stands for now, a link for itself."""
-    return os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+    return os.stat(handle.name, dir_fd=handle.parent, follow_symlinks=False)
 
 
 @contextmanager
-def open_located(place: Place, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
+def open_handle(handle: PathHandle, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
     """Open the regular file of that name, never through a link and never waiting for a peer."""
-    fd = _open_settled(place, flags) if hard_links == "refuse" else _open_regular(place, flags)
+    fd = _open_without_hard_links(handle, flags) if hard_links == "refuse" else _open_regular(handle, flags)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def _open_regular(place: Place, flags: int) -> int:
+def _open_regular(handle: PathHandle, flags: int) -> int:
     # Opening a device can have effects, so look first; what counts is the look at the open file.
-    check_regular(lstat(place), place)
-    fd = os.open(place.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place.parent)
+    check_regular(lstat(handle), handle)
+    fd = os.open(handle.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle.parent)
     try:
-        check_regular(os.fstat(fd), place)
+        check_regular(os.fstat(fd), handle)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def _open_settled(place: Place, flags: int) -> int:
+def _open_without_hard_links(handle: PathHandle, flags: int) -> int:
     """Open a file that has no name but this one."""
     for _ in range(_MAX_TRIES):
-        fd = _open_regular(place, flags)
+        fd = _open_regular(handle, flags)
         try:
             links = os.fstat(fd).st_nlink
-            if links == 1 and _is_settled(place, fd):
+            if links == 1 and _is_stable(handle, fd):
                 return fd
         except BaseException:
             os.close(fd)
@@ -313,28 +313,28 @@ def _open_settled(place: Place, flags: int) -> int:
         os.close(fd)
         if links > 1:
             break
-    raise other_name(place)
+    raise hard_link_error(handle)
 
 
-def _is_settled(place: Place, fd: int) -> bool:
+def _is_stable(handle: PathHandle, fd: int) -> bool:
     """Whether the open file is the one of that name, and has been all the while without another.
 
     A link that is made and removed around the looks shows in the time of change, which kernels before 6.13 keep only
     coarsely; hence many looks. While a link is being removed its name can still be found although it no longer counts,
     so the last look is taken when every removal under way has ended.
     """
-    looks = [os.fstat(fd)]
-    for _ in range(_LOOKS):
-        looks += lstat(place), os.fstat(fd)
-    listing = os.open(".", LISTING, dir_fd=place.parent)
+    samples = [os.fstat(fd)]
+    for _ in range(_STABILITY_CHECKS):
+        samples += lstat(handle), os.fstat(fd)
+    listing = os.open(".", LISTING, dir_fd=handle.parent)
     try:
         with os.scandir(listing) as names:
             next(names, None)  # waits until nothing changes the directory
     finally:
         os.close(listing)
-    looks += lstat(place), os.fstat(fd)
-    facts = {(look.st_dev, look.st_ino, look.st_nlink, look.st_ctime_ns) for look in looks}
-    return len(facts) == 1 and looks[0].st_nlink == 1
+    samples += lstat(handle), os.fstat(fd)
+    facts = {(sample.st_dev, sample.st_ino, sample.st_nlink, sample.st_ctime_ns) for sample in samples}
+    return len(facts) == 1 and samples[0].st_nlink == 1
 
 
 def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, opener: Opener | None = None) -> Path:
@@ -352,20 +352,20 @@ def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, open
 
 def _real_location(policy: PathPolicy, location: Location, opener: Opener) -> Location:
     try:
-        with locate(policy, location, opener) as place:
-            _check_existing(place, policy.hard_links)
-            return place.location
+        with locate(policy, location, opener) as handle:
+            _check_existing(handle, policy.hard_links)
+            return handle.location
     except FileNotFoundError:
-        return foresee(policy, location, opener)
+        return predict_location(policy, location, opener)
 
 
-def _check_existing(place: Place, hard_links: HardLinkRule) -> None:
+def _check_existing(handle: PathHandle, hard_links: HardLinkRule) -> None:
     try:
-        info = lstat(place)
+        status = lstat(handle)
     except FileNotFoundError:
         return
-    if kind_of(info) == "directory":
+    if file_kind(status) == "directory":
         return
-    check_regular(info, place)
-    if hard_links == "refuse" and info.st_nlink > 1:
-        raise other_name(place)
+    check_regular(status, handle)
+    if hard_links == "refuse" and status.st_nlink > 1:
+        raise hard_link_error(handle)

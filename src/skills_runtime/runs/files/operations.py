@@ -15,16 +15,16 @@ from skills_runtime.runs.files.locate import (
     Entry,
     Links,
     Listing,
-    Place,
+    PathHandle,
+    build_entry,
     check_unclaimed,
-    digest_of,
-    entry_of,
-    kind_of,
+    create_parents,
+    file_kind,
+    hash_open_file,
     list_directory,
     locate,
     lstat,
-    open_located,
-    parents_made,
+    open_handle,
 )
 from skills_runtime.runs.files.paths import (
     Location,
@@ -46,7 +46,7 @@ class _Facts(msgspec.Struct):
     size: int | None = None
     sha256: str | None = None
     before_sha256: str | None = None
-    place: str | None = None
+    real_path: str | None = None
 
 
 class RunFiles(msgspec.Struct, frozen=True):
@@ -63,14 +63,14 @@ class RunFiles(msgspec.Struct, frozen=True):
 
     def read(self, path: str, *, limit: int) -> bytes:
         """The first `limit` bytes of a file."""
-        with self._attempt("read", path) as facts, self._readable(path) as place:
+        with self._attempt("read", path) as facts, self._readable(path) as handle:
             largest = self.policy.max_file_bytes
-            with open_located(place, hard_links=self.policy.hard_links) as fd:
+            with open_handle(handle, hard_links=self.policy.hard_links) as fd:
                 check_not_secret(fd, self.policy, path)
                 data = read_at_most(fd, min(limit, largest + 1))
             self._check_size(len(data), path)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
-            facts.place = str(place.location)
+            facts.real_path = str(handle.location)
         return data
 
     def glance(self, path: str, *, limit: int) -> bytes | None:
@@ -78,8 +78,8 @@ class RunFiles(msgspec.Struct, frozen=True):
         try:
             location = parse_path(self.policy, path)
             with (
-                self._writable(location, links="follow") as place,
-                open_located(place, hard_links=self.policy.hard_links) as fd,
+                self._writable(location, links="follow") as handle,
+                open_handle(handle, hard_links=self.policy.hard_links) as fd,
             ):
                 check_not_secret(fd, self.policy, path)
                 return read_at_most(fd, min(limit, self.policy.max_file_bytes + 1))
@@ -92,8 +92,8 @@ class RunFiles(msgspec.Struct, frozen=True):
     def real(self, path: str) -> str:
         """Where a path really leads, links followed, or the path itself where that cannot be told; records nothing."""
         try:
-            with locate(self.policy, parse_path(self.policy, path), self.opener) as place:
-                return str(place.location)
+            with locate(self.policy, parse_path(self.policy, path), self.opener) as handle:
+                return str(handle.location)
         except (OSError, SkillsRuntimeError):
             return path
 
@@ -103,10 +103,10 @@ class RunFiles(msgspec.Struct, frozen=True):
             location = parse_path(self.policy, path)
             check_write(self.policy, location)
             self._check_size(len(data), path)
-            parents = parents_made(self.policy, location, self.opener) if create_dirs else nullcontext()
-            with parents, self._writable(location, links="follow") as place:
-                facts.before_sha256 = replace(place, data, self.policy.file_mode)
-                facts.place = str(place.location)
+            parents = create_parents(self.policy, location, self.opener) if create_dirs else nullcontext()
+            with parents, self._writable(location, links="follow") as handle:
+                facts.before_sha256 = replace(handle, data, self.policy.file_mode)
+                facts.real_path = str(handle.location)
             facts.size, facts.sha256 = len(data), hashlib.sha256(data).hexdigest()
         return len(data)
 
@@ -115,19 +115,19 @@ class RunFiles(msgspec.Struct, frozen=True):
         with self._attempt("delete", path) as facts:
             location = parse_path(self.policy, path)
             self._check_delete(path)
-            with self._writable(location, links="keep") as place:
-                before = _content(place)
-                discard(place, self.policy.trash, self.policy.max_file_bytes)
-                facts.size, facts.before_sha256 = before
+            with self._writable(location, links="keep") as handle:
+                content = _content(handle)
+                discard(handle, self.policy.trash, self.policy.max_file_bytes)
+                facts.size, facts.before_sha256 = content
 
     def rename(self, source: str, target: str) -> None:
         """Give a file another name; for the old name this is a delete."""
         with self._attempt("rename", f"{source} -> {target}") as facts:
             old, new = parse_path(self.policy, source), parse_path(self.policy, target)
             self._check_delete(source)
-            with self._writable(old, links="keep") as here, self._writable(new, links="keep") as there:
-                content = _content(here)
-                move(here, there)
+            with self._writable(old, links="keep") as source_handle, self._writable(new, links="keep") as target_handle:
+                content = _content(source_handle)
+                move(source_handle, target_handle)
                 facts.size, facts.sha256 = content
 
     def apply(self, changes: Sequence[FileChange]) -> None:
@@ -136,13 +136,13 @@ class RunFiles(msgspec.Struct, frozen=True):
 
     def list(self, path: str) -> Listing:
         """What is in a directory, sorted by name and bounded."""
-        with self._attempt("list", path), self._readable(path) as place:
-            return list_directory(place)
+        with self._attempt("list", path), self._readable(path) as handle:
+            return list_directory(handle)
 
     def stat(self, path: str) -> Entry:
         """What a path leads to, without its content."""
-        with self._attempt("stat", path) as facts, self._readable(path) as place:
-            entry = entry_of(place.name, lstat(place))
+        with self._attempt("stat", path) as facts, self._readable(path) as handle:
+            entry = build_entry(handle.name, lstat(handle))
             facts.size = entry.size
             return entry
 
@@ -170,25 +170,25 @@ class RunFiles(msgspec.Struct, frozen=True):
                     before_sha256=facts.before_sha256,
                     error=error,
                     call_id=self.call_id,
-                    real_path=printable(facts.place) if facts.place not in (None, path) else None,
+                    real_path=printable(facts.real_path) if facts.real_path not in (None, path) else None,
                 )
             )
 
     @contextmanager
-    def _readable(self, path: str) -> Generator[Place]:
+    def _readable(self, path: str) -> Generator[PathHandle]:
         location = parse_path(self.policy, path)
         check_read(self.policy, location)
-        with locate(self.policy, location, self.opener) as place:
-            check_read(self.policy, place.location)
-            yield place
+        with locate(self.policy, location, self.opener) as handle:
+            check_read(self.policy, handle.location)
+            yield handle
 
     @contextmanager
-    def _writable(self, location: Location, *, links: Links) -> Generator[Place]:
+    def _writable(self, location: Location, *, links: Links) -> Generator[PathHandle]:
         check_write(self.policy, location)
-        with locate(self.policy, location, self.opener, links=links) as place:
-            check_write(self.policy, place.location)
-            check_unclaimed(self.policy, place.location)
-            yield place
+        with locate(self.policy, location, self.opener, links=links) as handle:
+            check_write(self.policy, handle.location)
+            check_unclaimed(self.policy, handle.location)
+            yield handle
 
     def _check_size(self, size: int, path: str) -> None:
         largest = self.policy.max_file_bytes
@@ -200,13 +200,13 @@ class RunFiles(msgspec.Struct, frozen=True):
             raise DeleteDisabled(f"`{escape_path(path)}` stays: deleting is disabled for this run")
 
 
-def _content(place: Place) -> tuple[int | None, str | None]:
+def _content(handle: PathHandle) -> tuple[int | None, str | None]:
     """Size and digest of what is about to be taken away, as far as they can be known."""
-    info = check_movable(place)
-    if kind_of(info) == "symlink":
+    status = check_movable(handle)
+    if file_kind(status) == "symlink":
         return None, None
     try:
-        with open_located(place) as fd:
-            return os.fstat(fd).st_size, digest_of(fd)
+        with open_handle(handle) as fd:
+            return os.fstat(fd).st_size, hash_open_file(fd)
     except PermissionError:
-        return info.st_size, None
+        return status.st_size, None

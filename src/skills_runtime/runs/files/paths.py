@@ -37,7 +37,7 @@ DeleteRule = Literal["disabled", "allow"]
 HardLinkRule = Literal["refuse", "allow"]
 
 DELIVERABLES = "deliverables"
-OF_THE_RUNTIME = (
+RUNTIME_PATHS = (
     "blobs", "run.lock", "logs", "events.jsonl", "run.json", "config.yaml", "session.json", "sandbox-manifest.json",
     "artifact-manifest.json", "transcript.md", "archive", "executions",
 )  # fmt: skip
@@ -125,7 +125,7 @@ def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path
             f"the run directory `{run}` is the workspace itself, so its log could be written by tools",
             hint="put the run into a directory of its own",
         )
-    paths, runs = RunPaths(run), (run, *_linked_runs(base))
+    paths, runs = RunPaths(run), (run, *_find_linked_runs(base))
     return PathPolicy(
         base=base,
         write_roots=(".",),
@@ -133,7 +133,7 @@ def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path
         mounts={DELIVERABLES: paths.deliverables},
         aliases=_alias(workspace_root, base) | _alias(run_root, run),
         private=tuple(path.relative_to(base).as_posix() for path in runs if path.is_relative_to(base)),
-        read_only=tuple(one.relative_to(base).as_posix() for one in read_only if one.is_relative_to(base)),
+        read_only=tuple(path.relative_to(base).as_posix() for path in read_only if path.is_relative_to(base)),
         private_names=frozenset({STATE_DIRECTORY}),
         hard_links="allow",
         file_mode=SHARED_FILE_MODE,
@@ -141,7 +141,7 @@ def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path
     )
 
 
-def _linked_runs(base: Path) -> list[Path]:
+def _find_linked_runs(base: Path) -> list[Path]:
     """Where the runs of this workspace really are that were put somewhere else."""
     try:
         with os.scandir(runs_root(base)) as entries:
@@ -158,8 +158,8 @@ def _real(path: Path) -> Path:
 
 
 def _alias(path: Path, real: Path) -> dict[Path, Path]:
-    spelled = path.absolute()
-    return {} if spelled == real else {spelled: real}
+    absolute = path.absolute()
+    return {} if absolute == real else {absolute: real}
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -279,17 +279,17 @@ def _is_in_a_run(policy: PathPolicy, location: Location) -> bool:
     """Whether it lies in the directory of a run, wherever in a shared workspace that is."""
     if not policy.private_names:
         return False
-    path = policy.base
+    directory = policy.base
     for part in location.parts:
-        path = path / part
-        if all(os.path.lexists(path / name) for name in RUN_FILES):
+        directory = directory / part
+        if all(os.path.lexists(directory / name) for name in RUN_FILES):
             return True
     return False
 
 
-def _is_below(location: Location, places: tuple[str, ...]) -> bool:
+def _is_below(location: Location, prefixes: tuple[str, ...]) -> bool:
     names = [fold_name(part) for part in location.parts]
-    return any(_starts_with(names, [fold_name(part) for part in place.split("/")]) for place in places)
+    return any(_starts_with(names, [fold_name(part) for part in prefix.split("/")]) for prefix in prefixes)
 
 
 def _holds_variables(location: Location) -> bool:
@@ -321,8 +321,8 @@ def _is_below_a_write_root(policy: PathPolicy, location: Location) -> bool:
 
 def path_error(error: OSError, path: object) -> SkillsRuntimeError:
     """The error to raise when the system refused an operation on `path`."""
-    known = _MEANING.get(error.errno or 0)
-    if known is None:
+    meaning = _MEANING.get(error.errno or 0)
+    if meaning is None:
         return StorageFailed(f"`{escape_path(path)}` could not be stored or read: {error.strerror or error}")
-    family, what, hint = known
-    return family(f"`{escape_path(path)}` {what}", hint=hint)
+    error_type, text, hint = meaning
+    return error_type(f"`{escape_path(path)}` {text}", hint=hint)

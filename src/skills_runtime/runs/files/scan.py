@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.runs.files.locate import is_text, kind_of, spelled
+from skills_runtime.runs.files.locate import encode_name, file_kind, is_text
 from skills_runtime.runs.files.paths import escape_path, path_error
 from skills_runtime.storage import (
     DIRECTORY,
@@ -76,20 +76,20 @@ DEFAULT_LIMITS = ScanLimits()
 
 def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) -> Scan:
     """Hash every regular file below the named directories of `root`."""
-    scanning = _Scanning(limits)
+    scanner = _Scanner(limits)
     try:
         fd = os.open(root, DIRECTORY)
         try:
             for name in roots:
-                scanning.scan_root(fd, name)
+                scanner.scan_root(fd, name)
         finally:
             os.close(fd)
     except OSError as error:
         raise path_error(error, str(root)) from error
-    return scanning.result(tuple(roots))
+    return scanner.result(tuple(roots))
 
 
-class _Scanning:
+class _Scanner:
     """A scan under way."""
 
     def __init__(self, limits: ScanLimits) -> None:
@@ -145,9 +145,9 @@ class _Scanning:
             on_error((), error)
             return
         # More names than this cannot be visited, whatever they are.
-        room = 2 * self._limits.max_files - self._files_seen - self._others_seen
+        remaining = 2 * self._limits.max_files - self._files_seen - self._others_seen
         try:
-            with closing(walk(fd, limit=room + 1, enter=enter, on_error=on_error)) as entries:
+            with closing(walk(fd, limit=remaining + 1, enter=enter, on_error=on_error)) as entries:
                 for entry in entries:
                     parts = (*top.parts, *entry.parts)
                     if max(self._files_seen, self._others_seen) >= self._limits.max_files:
@@ -178,24 +178,26 @@ class _Scanning:
             self._skip(entry.parts, outcome)
 
     def _hash(self, fd: int, path: str) -> ScannedFile | SkipReason:
-        before = os.fstat(fd)
-        self._bytes_seen += before.st_size
-        if kind_of(before) != "file":
+        status = os.fstat(fd)
+        self._bytes_seen += status.st_size
+        if file_kind(status) != "file":
             return "changed"
-        if before.st_size > self._limits.max_hash_bytes - self._bytes_hashed:
+        if status.st_size > self._limits.max_hash_bytes - self._bytes_hashed:
             return "limit"
-        digest, count = sha256_of(fd, before.st_size + 1)
+        digest, count = sha256_of(fd, status.st_size + 1)
         self._bytes_hashed += count
-        if _state(os.fstat(fd)) != _state(before) or count != before.st_size:
+        if _state(os.fstat(fd)) != _state(status) or count != status.st_size:
             return "changed"
         kind = media_type(path)
-        return ScannedFile(path=spelled(path), size=count, sha256=digest, media_type=kind, escaped=not is_text(path))
+        return ScannedFile(
+            path=encode_name(path), size=count, sha256=digest, media_type=kind, escaped=not is_text(path)
+        )
 
     def _skip(self, parts: Parts, reason: SkipReason) -> None:
         if reason not in ("symlink", "special"):
             self._complete = False
         if len(self._skipped) < MAX_SKIPPED:
-            self._skipped.append((self._order(parts), Skipped(spelled("/".join(parts)), reason)))
+            self._skipped.append((self._order(parts), Skipped(encode_name("/".join(parts)), reason)))
         else:
             self._complete = False
 
@@ -204,8 +206,8 @@ class _Scanning:
         return self._root, [os.fsencode(part) for part in parts]
 
 
-def _state(info: os.stat_result) -> tuple[int, int, int]:
-    return info.st_size, info.st_mtime_ns, info.st_ctime_ns
+def _state(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _reason(error: OSError) -> SkipReason:

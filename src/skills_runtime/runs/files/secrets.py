@@ -13,38 +13,38 @@ UNSETTLED_NS = 20_000_000
 Identity = tuple[int, int]
 """The device and the number of a file."""
 
-_searched: dict[str, tuple[int, frozenset[Identity] | None]] = {}
+_cache: dict[str, tuple[int, frozenset[Identity] | None]] = {}
 """When each directory was searched, and the secrets in it; nothing where there are too many places for them."""
 
 
 def check_not_secret(fd: int, policy: PathPolicy, path: str) -> None:
     """Raise if an open file is one of the secrets below the base of the policy, whatever it was opened as."""
-    info = os.fstat(fd)
-    if info.st_nlink < 2:
+    status = os.fstat(fd)
+    if status.st_nlink < 2:
         return
-    secrets = _secrets(str(policy.base), changed=info.st_ctime_ns)
+    secrets = _find_secrets(str(policy.base), changed_ns=status.st_ctime_ns)
     if secrets is None:
         raise PolicyDenied(
             f"`{escape_path(path)}` has another name (a hard link), and the workspace is too large to look for it",
             hint="copy the file instead of linking it",
         )
-    if (info.st_dev, info.st_ino) in secrets:
+    if (status.st_dev, status.st_ino) in secrets:
         raise PolicyDenied(
             f"`{escape_path(path)}` is another name of a file that holds secrets and is not read by tools",
             hint="read `.env.example`, or ask the user for what you need",
         )
 
 
-def _secrets(base: str, *, changed: int) -> frozenset[Identity] | None:
+def _find_secrets(base: str, *, changed_ns: int) -> frozenset[Identity] | None:
     """The secrets below a directory, searched anew if a file could have become one of them: a new name changes it."""
-    known = _searched.get(base)
-    if known is None or changed + UNSETTLED_NS >= known[0]:
-        known = _searched[base] = time.clock_gettime_ns(time.CLOCK_REALTIME), _search(base)
-    return known[1]
+    cached = _cache.get(base)
+    if cached is None or changed_ns + UNSETTLED_NS >= cached[0]:
+        cached = _cache[base] = time.clock_gettime_ns(time.CLOCK_REALTIME), _scan_secrets(base)
+    return cached[1]
 
 
-def _search(base: str) -> frozenset[Identity] | None:
-    identities: set[Identity] = set()
+def _scan_secrets(base: str) -> frozenset[Identity] | None:
+    secrets: set[Identity] = set()
     directories = [base]
     for count, directory in enumerate(directories):  # which grows meanwhile
         if count >= MAX_DIRECTORIES:
@@ -55,8 +55,8 @@ def _search(base: str) -> frozenset[Identity] | None:
                     if entry.is_dir(follow_symlinks=False):
                         directories.append(entry.path)
                     elif is_secret_name(entry.name):
-                        at = entry.stat(follow_symlinks=False)
-                        identities.add((at.st_dev, at.st_ino))
+                        status = entry.stat(follow_symlinks=False)
+                        secrets.add((status.st_dev, status.st_ino))
         except OSError:  # gone, or closed to us: then nobody linked it from there for us to read
             continue
-    return frozenset(identities)
+    return frozenset(secrets)

@@ -3,7 +3,7 @@
 from skills_runtime.runs.log.chain import Position, read_lines
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.opening import CHECKPOINTS, LogPorts, RunLock, create_log, header_of, open_log
+from skills_runtime.runs.log.opening import CHECKPOINTS, LogPorts, RunLock, create_log, open_log, read_log_header
 from skills_runtime.runs.log.reader import (
     Authenticity,
     authenticate,
@@ -27,10 +27,10 @@ __all__ = [
     "authenticate",
     "create_log",
     "follow_lines",
-    "header_of",
     "open_for_reading",
     "open_log",
     "read_events",
     "read_lines",
+    "read_log_header",
     "read_verified",
 ]

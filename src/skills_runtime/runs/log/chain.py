@@ -43,7 +43,7 @@ FindSecret = Callable[[str], bytes | None]
 DigestBefore = Callable[[int], str]
 """The SHA-256 of the log before an offset."""
 
-MEANING: dict[Fault, str] = {
+FAULT_TEXT: dict[Fault, str] = {
     "shape": "is not a complete event line",
     "seal": "was changed, or was written by somebody without the key",
     "sequence": "does not have the next sequence number",
@@ -97,7 +97,7 @@ def tag(secret: bytes, domain: str, data: bytes) -> str:
     return hmac.digest(secret, domain.encode() + b"\n" + data, "sha256")[:16].hex()
 
 
-def same(left: AnyStr, right: AnyStr) -> bool:
+def is_equal(left: AnyStr, right: AnyStr) -> bool:
     """Compare two seals in constant time, whatever somebody wrote in place of one."""
     return hmac.compare_digest(_bytes(left), _bytes(right))
 
@@ -121,25 +121,25 @@ def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | 
     size = step or CHUNK
     while chunk := os.pread(fd, size if end is None else max(0, min(size, end - offset)), offset):
         offset += len(chunk)
-        *ends, rest = chunk.split(b"\n")
+        *ends, remainder = chunk.split(b"\n")
         for piece in ends:
             data = b"".join((*parts, piece))
             parts.clear()
             yield Line(start, data, complete=True)
             start += len(data) + 1
-        parts.append(rest)
+        parts.append(remainder)
         if offset - start > MAX_LINE_BYTES:
             break
     if data := b"".join(parts):
         yield Line(start, data, complete=False)
 
 
-def first_line(fd: int, offset: int = 0) -> Line | None:
+def read_line_at(fd: int, offset: int = 0) -> Line | None:
     """The line at `offset`, read with as little of what follows as can be."""
     return next(read_lines(fd, offset, step=_SMALL), None)
 
 
-def line_before(fd: int, offset: int) -> bytes | None:
+def read_line_before(fd: int, offset: int) -> bytes | None:
     """The complete line that ends at `offset`, or None when no line ends there."""
     size = _SMALL
     while offset > 0 and size < 8 * MAX_LINE_BYTES:
@@ -187,8 +187,8 @@ class Verifier:
         self._run_id = run_id
         self._find_secret = find_secret
         self._digest_before = digest_before
-        self._chain = self._chain_of(start.key_id)
-        self._seen = [self._chain] if self._chain is not None else []
+        self._chain = self._find_chain(start.key_id)
+        self._chains = [self._chain] if self._chain is not None else []
 
     @property
     def key_present(self) -> bool:
@@ -207,44 +207,44 @@ class Verifier:
             return "shape"
         chain = self._chain
         if adopted is not None:
-            chain = self._chain_of(adopted.key_id)
-            self._seen += [chain] if chain is not None else []
-        if chain is not None and not same(chain.seal_after(self.position.head.encode(), body), seal):
+            chain = self._find_chain(adopted.key_id)
+            self._chains += [chain] if chain is not None else []
+        if chain is not None and not is_equal(chain.seal_after(self.position.head.encode(), body), seal):
             return "seal"
         try:
             wire = decode_wire(line)
         except msgspec.MsgspecError:
             return "shape"
-        fault = self._order(wire) or self._binding(adopted, chain)
+        fault = self._check_order(wire) or self._check_adoption(adopted, chain)
         if fault is None:
             self._trust(adopted, chain)
             self._advance(wire, seal.decode(), len(line) + 1)
         return fault
 
-    def links(self, before: bytes, line: bytes) -> bool:
+    def is_successor(self, previous: bytes, line: bytes) -> bool:
         """Whether `line` is a genuine successor of `before`: shows that damage lies in the middle, not at the end."""
         parts = split_line(line)
         if parts is None:
             return False
-        if any(self._seals(chain, before, *parts) for chain in self._seen):
+        if any(self._has_valid_seal(chain, previous, *parts) for chain in self._chains):
             return True
-        return self._chain is None and _follows(before, line)
+        return self._chain is None and _looks_like_successor(previous, line)
 
-    def _seals(self, chain: Chain, before: bytes, body: bytes, seal: bytes) -> bool:
+    def _has_valid_seal(self, chain: Chain, previous: bytes, body: bytes, seal: bytes) -> bool:
         head = self.position.head.encode()
         # The line before may be damaged in its seal or anywhere else: the seal it has, and the one it should have.
-        heads = (before[-MAC_HEX_CHARS - 2 : -2], chain.seal_after(head, before[:-MAC_TAIL_BYTES]), head)
-        return any(same(chain.seal_after(one, body), seal) for one in heads)
+        heads = (previous[-MAC_HEX_CHARS - 2 : -2], chain.seal_after(head, previous[:-MAC_TAIL_BYTES]), head)
+        return any(is_equal(chain.seal_after(candidate, body), seal) for candidate in heads)
 
-    def _chain_of(self, key_id: str) -> Chain | None:
+    def _find_chain(self, key_id: str) -> Chain | None:
         secret = self._find_secret(key_id)
         return Chain(secret) if secret is not None else None
 
-    def _binding(self, adopted: RunAdopted | None, chain: Chain | None) -> Fault | None:
+    def _check_adoption(self, adopted: RunAdopted | None, chain: Chain | None) -> Fault | None:
         """An adoption vouches for the lines before it, which it could not authenticate, by their digest."""
         if adopted is None or chain is None or self._chain is not None:
             return None
-        return None if same(adopted.prefix_sha256, self._digest_before(self.position.offset)) else "prefix"
+        return None if is_equal(adopted.prefix_sha256, self._digest_before(self.position.offset)) else "prefix"
 
     def _trust(self, adopted: RunAdopted | None, chain: Chain | None) -> None:
         if chain is None:
@@ -257,33 +257,33 @@ class Verifier:
         if adopted is not None:
             self.position = msgspec.structs.replace(self.position, key_id=adopted.key_id)
 
-    def _order(self, wire: Wire) -> Fault | None:
-        at = self.position
-        if at.ended:
+    def _check_order(self, wire: Wire) -> Fault | None:
+        position = self.position
+        if position.ended:
             return "after_end"
-        if wire.seq != at.seq:
+        if wire.seq != position.seq:
             return "sequence"
         if wire.run_id != self._run_id:
             return "foreign"
-        return "epoch" if wire.epoch < at.epoch else None
+        return "epoch" if wire.epoch < position.epoch else None
 
     def _advance(self, wire: Wire, seal: str, size: int) -> None:
-        at = self.position
+        position = self.position
         self.position = Position(
-            seq=at.seq + 1,
-            offset=at.offset + size,
+            seq=position.seq + 1,
+            offset=position.offset + size,
             head=seal,
             epoch=wire.epoch,
             ended=wire.type in TERMINAL_TYPES,
-            version=at.version,
-            key_id=at.key_id,
+            version=position.version,
+            key_id=position.key_id,
         )
 
 
-def _follows(before: bytes, line: bytes) -> bool:
+def _looks_like_successor(previous: bytes, line: bytes) -> bool:
     """Whether two lines look like neighbours; all that can be said without the key."""
     try:
-        first, second = decode_wire(before), decode_wire(line)
+        first, second = decode_wire(previous), decode_wire(line)
     except msgspec.MsgspecError:
         return False
     return first.run_id == second.run_id and second.seq == first.seq + 1
@@ -293,13 +293,13 @@ class _Adoption(msgspec.Struct):
     payload: RunAdopted
 
 
-class _Birth(msgspec.Struct):
+class _Creation(msgspec.Struct):
     schema: str = ""
     key_id: str = ""
 
 
 _read_adoption = reader(_Adoption)
-_read_birth = reader(_Birth)
+_read_creation = reader(_Creation)
 
 
 class LogHeader(msgspec.Struct, frozen=True):
@@ -314,13 +314,13 @@ def read_header(first_line: bytes) -> LogHeader | None:
     """Version and key of a log; a log without them is version 0; None when the line is no event at all."""
     try:
         wire = decode_wire(first_line)
-        birth = _read_birth(wire.payload)
+        creation = _read_creation(wire.payload)
     except msgspec.MsgspecError:
         return None
     if wire.type != "run_created":
         # Version 0 had no seals: a sealed line that is no birth is a damaged one, not an old one.
         return None if wire.mac or wire.seq >= 0 else LogHeader(run_id=wire.run_id, version=0, key_id="")
-    return LogHeader(run_id=wire.run_id, version=check_schema(birth.schema), key_id=birth.key_id)
+    return LogHeader(run_id=wire.run_id, version=check_schema(creation.schema), key_id=creation.key_id)
 
 
 def check_schema(schema: str) -> int:

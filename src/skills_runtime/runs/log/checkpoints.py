@@ -14,19 +14,19 @@ import msgspec
 
 from skills_runtime.events import decode_wire, reader
 from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES
-from skills_runtime.runs.log.chain import FindSecret, Position, line_before, read_lines, same, split_line, tag
+from skills_runtime.runs.log.chain import FindSecret, Position, is_equal, read_line_before, read_lines, split_line, tag
 from skills_runtime.storage import open_regular, read_regular, write_atomic
 
-EVERY_BYTES = 1 << 20
+CHECKPOINT_INTERVAL_BYTES = 1 << 20
 """How much a log grows from one checkpoint to the next."""
-LEAST_BYTES = 4 << 20
+MIN_SNAPSHOT_INTERVAL_BYTES = 4 << 20
 """How much a log grows at least from one snapshot to the next."""
-GROWTH = 8
+SNAPSHOT_GROWTH_FACTOR = 8
 """How many times the size of the last snapshot a log grows until the next."""
 _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MOST = 64 << 20
+_MAX_READ_BYTES = 64 << 20
 """How many bytes of `checkpoints.jsonl` are looked at."""
-_TAIL = 8192
+_TAIL_BYTES = 8192
 """How much of the end of `checkpoints.jsonl` is looked at for the last one."""
 
 
@@ -41,19 +41,19 @@ def _tag(secret: bytes, run_id: str, position: Position) -> str:
     return tag(secret, "checkpoint", run_id.encode() + msgspec.json.encode(position))
 
 
-def fits(fd: int, position: Position) -> bool:
+def is_in_log(fd: int, position: Position) -> bool:
     """Whether the log really has, at that offset, the end of a line with that seal."""
-    line = line_before(fd, position.offset)
+    line = read_line_before(fd, position.offset)
     parts = split_line(line) if line is not None else None
-    return parts is not None and same(parts[1], position.head.encode())
+    return parts is not None and is_equal(parts[1], position.head.encode())
 
 
 _decode_checkpoint = reader(Checkpoint)
 
 
-def _seq_before(fd: int, offset: int) -> int | None:
+def _read_seq_before(fd: int, offset: int) -> int | None:
     """The number that the line before `offset` gives itself."""
-    line = line_before(fd, offset)
+    line = read_line_before(fd, offset)
     try:
         return decode_wire(line).seq if line is not None else None
     except msgspec.MsgspecError:
@@ -80,18 +80,18 @@ class Checkpoints:
         """The last checkpoint that is ours and that the log still agrees with."""
         for checkpoint in reversed(list(self._read(tail_only=True))):
             secret = find_secret(checkpoint.position.key_id)
-            if secret is not None and same(_tag(secret, self._run_id, checkpoint.position), checkpoint.tag):
-                return checkpoint.position if fits(log_fd, checkpoint.position) else None
+            if secret is not None and is_equal(_tag(secret, self._run_id, checkpoint.position), checkpoint.tag):
+                return checkpoint.position if is_in_log(log_fd, checkpoint.position) else None
         return None
 
-    def before(self, seq: int, log_fd: int) -> Position:
+    def find_before(self, seq: int, log_fd: int) -> Position:
         """The best place to start reading for `seq`; for readers without the key, so only the log is believed."""
         positions = (
             checkpoint.position for checkpoint in self._read(tail_only=False) if checkpoint.position.seq <= seq
         )
-        for at in sorted(positions, key=lambda position: position.seq, reverse=True):
-            if _seq_before(log_fd, at.offset) == at.seq - 1:
-                return at
+        for position in sorted(positions, key=lambda candidate: candidate.seq, reverse=True):
+            if _read_seq_before(log_fd, position.offset) == position.seq - 1:
+                return position
         return Position()
 
     def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
@@ -100,8 +100,8 @@ class Checkpoints:
         except OSError:  # reading begins at the beginning then
             return
         try:
-            start = max(0, os.fstat(fd).st_size - _TAIL) if tail_only else 0
-            for line in read_lines(fd, start, end=start + _MOST):
+            start = max(0, os.fstat(fd).st_size - _TAIL_BYTES) if tail_only else 0
+            for line in read_lines(fd, start, end=start + _MAX_READ_BYTES):
                 try:
                     yield _decode_checkpoint(line.data)
                 except msgspec.MsgspecError:
@@ -128,10 +128,10 @@ class _Signed(msgspec.Struct, frozen=True):
 _decode_signed = reader(_Signed)
 
 
-def snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
+def is_snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
     """Whether enough was appended; the step grows with the state, so the total cost stays linear."""
     since = position.offset - (last.position.offset if last else 0)
-    return since >= max(LEAST_BYTES, GROWTH * (last.size if last else 0))
+    return since >= max(MIN_SNAPSHOT_INTERVAL_BYTES, SNAPSHOT_GROWTH_FACTOR * (last.size if last else 0))
 
 
 def save_snapshot(
@@ -157,11 +157,11 @@ def load_snapshot(
         return None
     header = signed.header
     secret = find_secret(header.position.key_id)
-    believed = (
+    is_valid = (
         header.kind == kind
         and secret is not None
-        and same(tag(secret, "snapshot", msgspec.json.encode(header)), signed.tag)
-        and same(hashlib.sha256(state).hexdigest(), header.sha256)
-        and fits(log_fd, header.position)
+        and is_equal(tag(secret, "snapshot", msgspec.json.encode(header)), signed.tag)
+        and is_equal(hashlib.sha256(state).hexdigest(), header.sha256)
+        and is_in_log(log_fd, header.position)
     )
-    return (header, state) if believed else None
+    return (header, state) if is_valid else None

@@ -24,14 +24,14 @@ from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Position
 from skills_runtime.storage import sync_path
 
-WHOLE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
+SYNCFS_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
 """File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
-_TELLS_ERRORS = (5, 8)
+_SYNCFS_ERRORS_SINCE = (5, 8)
 """The first Linux whose sync of a whole file system says that something could not be written."""
 
-CROWD = 6
+SYNCFS_MIN_LOGS = 6
 """So many logs at once are synced by one call, though it also syncs what strangers have written there."""
-ENOUGH = 64
+FULL_BATCH = 64
 """So many do not wait for more."""
 
 Waiter = asyncio.Future[None] | Future[None]
@@ -62,15 +62,15 @@ class SystemDisk:
         os.ftruncate(fd, size)
 
 
-def can_sync_whole(fd: int) -> bool:
+def can_sync_file_system(fd: int) -> bool:
     """Whether one call makes everything on this file system durable, and tells when it could not."""
-    if not _tells_errors():
+    if not _reports_sync_errors():
         return False
     buffer = ctypes.create_string_buffer(256)
-    return _libc().fstatfs(fd, buffer) == 0 and int.from_bytes(buffer.raw[:4], sys.byteorder) in WHOLE
+    return _libc().fstatfs(fd, buffer) == 0 and int.from_bytes(buffer.raw[:4], sys.byteorder) in SYNCFS_FILE_SYSTEMS
 
 
-def sync_whole(fd: int) -> None:
+def sync_file_system(fd: int) -> None:
     """Make everything on a file system durable; an error since the descriptor was opened is raised."""
     if _libc().syncfs(fd) != 0:
         number = ctypes.get_errno()
@@ -78,11 +78,11 @@ def sync_whole(fd: int) -> None:
 
 
 @cache
-def _tells_errors() -> bool:
+def _reports_sync_errors() -> bool:
     if sys.platform != "linux":
         return False
     major, minor, *_ = os.uname().release.split(".")
-    return (int(major), int(minor)) >= _TELLS_ERRORS
+    return (int(major), int(minor)) >= _SYNCFS_ERRORS_SINCE
 
 
 @cache
@@ -122,7 +122,7 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if not self.needed or not isinstance(self.disk, SystemDisk):
             return False  # on a disk that a test has put in place of the real one every sync counts
         try:
-            return all(os.stat(companion).st_dev == self.device for companion in self.companions)  # noqa: PTH116 - for every run
+            return all(os.stat(directory).st_dev == self.device for directory in self.companions)  # noqa: PTH116 - for every run
         except OSError:
             return False  # its own sync tells what is wrong
 
@@ -185,33 +185,33 @@ class Committer:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-committer")
         self._mutex = threading.Lock()
-        self._working = threading.Lock()
+        self._sync_lock = threading.Lock()
         self._queued: dict[Committable, list[Waiter]] = {}
-        self._comes = False
+        self._scheduled = False
         """Whether the thread is on its way to those who wait."""
 
     async def commit(self, log: Committable) -> None:
         """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        if self._queue(log, future) < ENOUGH:
-            loop.call_soon(self._come)
+        if self._queue(log, future) < FULL_BATCH:
+            loop.call_soon(self._schedule)
         else:
-            self._come()
+            self._schedule()
         await future
 
     def sync_later(self, log: Committable) -> None:
         """Sync `log` though no caller waits for it."""
         with self._mutex:
             self._queued.setdefault(log, [])
-        self._come()
+        self._schedule()
 
     def request(self, log: Committable) -> Future[None]:
         """A future that resolves once all that `log` holds now is durable."""
         future: Future[None] = Future()
         future.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
         self._queue(log, future)
-        self._come()
+        self._schedule()
         return future
 
     def _queue(self, log: Committable, waiter: Waiter) -> int:
@@ -220,65 +220,65 @@ class Committer:
             self._queued.setdefault(log, []).append(waiter)
             return len(self._queued)
 
-    def _come(self) -> None:
+    def _schedule(self) -> None:
         with self._mutex:
-            if not self._queued or self._comes:
+            if not self._queued or self._scheduled:
                 return
-            self._comes = True
+            self._scheduled = True
         try:
-            self._pool.submit(self._work)
+            self._pool.submit(self._sync_queued)
         except RuntimeError:  # no thread can be begun, or none any more because the process ends
-            self._work()
+            self._sync_queued()
         except BaseException:
-            self._comes = False  # somebody interrupts us: who asks next sends for the thread again
+            self._scheduled = False  # somebody interrupts us: who asks next sends for the thread again
             raise
 
-    def _work(self) -> None:
+    def _sync_queued(self) -> None:
         """Make everything durable that is waiting."""
-        with self._working:
+        with self._sync_lock:
             with self._mutex:  # whoever asks from here on may have appended something this sync does not see
-                taken, self._queued, self._comes = self._queued, {}, False
-            sync_all(taken)
+                batch, self._queued, self._scheduled = self._queued, {}, False
+            sync_all(batch)
 
 
-def sync_all(taken: Mapping[Committable, Waiters]) -> None:
+def sync_all(batch: Mapping[Committable, Waiters]) -> None:
     """Make these logs durable, and tell all who wait for them."""
-    waiting, begun = dict(taken), dict[Committable, Flush]()  # who was not told yet; what was not settled
+    waiting, flushes = dict(batch), dict[Committable, Flush]()  # who was not told yet; what was not settled
     try:
-        for log in taken:
+        for log in batch:
             try:
-                begun[log] = log.begin_flush()
+                flushes[log] = log.begin_flush()
             except StorageFailed as error:
-                _tell({log: error}, waiting)
-        committables = _synced_together(begun)
-        _tell({log: begun.pop(log).settle(None) for log in committables}, waiting)
-        for log in [*begun]:
-            error = _trouble(begun[log])
-            _tell({log: begun.pop(log).settle(error)}, waiting)
+                _notify({log: error}, waiting)
+        synced = _sync_together(flushes)
+        _notify({log: flushes.pop(log).settle(None) for log in synced}, waiting)
+        for log in [*flushes]:
+            error = _try_sync(flushes[log])
+            _notify({log: flushes.pop(log).settle(error)}, waiting)
     except BaseException as error:
-        for flush in begun.values():
+        for flush in flushes.values():
             flush.settle(OSError(errno.EIO, str(error)))
-        _tell(dict.fromkeys(waiting, error), waiting)  # nobody may wait for ever
+        _notify(dict.fromkeys(waiting, error), waiting)  # nobody may wait for ever
         raise
 
 
-def _synced_together(begun: Mapping[Committable, Flush]) -> Sequence[Committable]:
+def _sync_together(flushes: Mapping[Committable, Flush]) -> Sequence[Committable]:
     """Those of a crowd that one call has made durable."""
-    crowd = [log for log, flush in begun.items() if flush.is_on_one_disk] if len(begun) >= CROWD else []
-    if len(crowd) < CROWD:
+    group = [log for log, flush in flushes.items() if flush.is_on_one_disk] if len(flushes) >= SYNCFS_MIN_LOGS else []
+    if len(group) < SYNCFS_MIN_LOGS:
         return ()
     # It tells of errors since its descriptor was opened, so the oldest knows of those of all others.
-    fd = begun[min(crowd, key=lambda log: log.number)].fd
+    fd = flushes[min(group, key=lambda log: log.number)].fd
     try:
-        if not can_sync_whole(fd):
+        if not can_sync_file_system(fd):
             return ()
-        sync_whole(fd)
+        sync_file_system(fd)
     except OSError:
         return ()  # perhaps a stranger's: each log is told of its own when it is synced by itself
-    return crowd
+    return group
 
 
-def _trouble(flush: Flush) -> OSError | None:
+def _try_sync(flush: Flush) -> OSError | None:
     try:
         flush.sync()
     except OSError as error:
@@ -286,7 +286,7 @@ def _trouble(flush: Flush) -> OSError | None:
     return None
 
 
-def _tell(results: Mapping[Committable, BaseException | None], waiting: dict[Committable, Waiters]) -> None:
+def _notify(results: Mapping[Committable, BaseException | None], waiting: dict[Committable, Waiters]) -> None:
     """Tell those who wait for these logs what came of it; an event loop is woken once, however many wait in it."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[Waiter, BaseException | None]]] = {}
     for log, error in results.items():
@@ -295,13 +295,13 @@ def _tell(results: Mapping[Committable, BaseException | None], waiting: dict[Com
                 loops.setdefault(waiter.get_loop(), []).append((waiter, error))
             else:
                 _resolve(waiter, error)
-    for loop, told in loops.items():
+    for loop, outcomes in loops.items():
         with suppress(RuntimeError):  # nobody waits in a loop that is closed
-            loop.call_soon_threadsafe(_pass_on, told)
+            loop.call_soon_threadsafe(_resolve_all, outcomes)
 
 
-def _pass_on(told: Iterable[tuple[Waiter, BaseException | None]]) -> None:
-    for waiter, error in told:
+def _resolve_all(outcomes: Iterable[tuple[Waiter, BaseException | None]]) -> None:
+    for waiter, error in outcomes:
         if not waiter.done():  # else cancelled meanwhile
             _resolve(waiter, error)
 
@@ -317,7 +317,7 @@ _mutex = threading.Lock()
 _committers: dict[int, Committer] = {}
 
 
-def committer(device: int) -> Committer:
+def get_committer(device: int) -> Committer:
     """The committer of this process for a file system: one that does not answer holds up no other."""
     with _mutex:
         if device not in _committers:

@@ -32,16 +32,16 @@ def _key(secret: bytes) -> LogKey:
     return LogKey(id=hashlib.sha256(b"skills-runtime key id\n" + secret).hexdigest()[:16], secret=secret)
 
 
-_Mark = tuple[int, ...]
+_FileState = tuple[int, ...]
 """What is different when a file was changed or replaced, or who may read it."""
 
 
-def _mark(path: Path) -> _Mark:
+def _read_file_state(path: Path) -> _FileState:
     try:
-        info = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return ()  # who reads it will say what is wrong
-    return info.st_dev, info.st_ino, info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _read(path: Path) -> LogKey:
@@ -73,19 +73,19 @@ class KeyRing:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._known: tuple[_Mark, LogKey] | None = None
+        self._cached: tuple[_FileState, LogKey] | None = None
 
     def current(self) -> LogKey:
         """The key new logs are signed with, made on first use; read again only when its file is another."""
         path = self.directory / CURRENT
-        mark = _mark(path)
-        if self._known is not None and self._known[0] == mark:
-            return self._known[1]
+        state = _read_file_state(path)
+        if self._cached is not None and self._cached[0] == state:
+            return self._cached[1]
         try:
             key = _read(path)
         except FileNotFoundError:
             return self._create(path)
-        self._known = (mark, key) if mark else None
+        self._cached = (state, key) if state else None
         return key
 
     def find(self, key_id: str) -> LogKey | None:

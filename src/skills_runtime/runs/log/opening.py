@@ -20,15 +20,15 @@ from skills_runtime.events import Descriptor, LogRepaired, RunAdopted
 from skills_runtime.runs.layout import FILE_MODE, RunPaths
 from skills_runtime.runs.log.chain import (
     CHUNK,
-    MEANING,
+    FAULT_TEXT,
     Fault,
     Line,
     LogHeader,
     Position,
     Verifier,
-    first_line,
     prefix_digest,
     read_header,
+    read_line_at,
     read_lines,
 )
 from skills_runtime.runs.log.checkpoints import Checkpoints
@@ -37,8 +37,8 @@ from skills_runtime.runs.log.writer import EventLog, LogPorts
 from skills_runtime.storage import open_new, release_lock, sync_path, try_lock
 
 CHECKPOINTS = "checkpoints.jsonl"
-WHERE_RUNS_ARE = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
-WHOSE_RUN = "act as the user who owns the run"
+RUNS_HINT = "name a directory below `.skills_runtime_sdk/runs/`; `skills-runtime runs list` shows them"
+OWNER_HINT = "act as the user who owns the run"
 
 Reason = Literal["torn", "unverified"]
 
@@ -81,14 +81,14 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
-class Recovered(msgspec.Struct, frozen=True, kw_only=True):
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """Where the log may go on, and what stands after that place."""
 
     position: Position
     tail: Tail | None = None
 
 
-def verified_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | None]:
+def verify_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | None]:
     """Each line that verifies; returns what stands after the last, raises `LogCorrupt` for damage in the middle."""
     lines = read_lines(fd, verifier.position.offset)
     for line in lines:
@@ -100,9 +100,9 @@ def verified_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | 
     return None
 
 
-def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovered:
+def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovery:
     """Verify to the end; lines signed with a key that is not here count only for somebody who adopts the run."""
-    lines = verified_lines(fd, verifier)
+    lines = verify_lines(fd, verifier)
     while True:
         try:
             next(lines)
@@ -111,33 +111,33 @@ def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovered
             break
     lost = verifier.lost_trust_at
     if lost is not None and not adopting:
-        return Recovered(position=lost, tail=_tail(fd, lost.offset, "key", reason="unverified"))
-    return Recovered(position=verifier.position, tail=tail)
+        return Recovery(position=lost, tail=_tail(fd, lost.offset, "key", reason="unverified"))
+    return Recovery(position=verifier.position, tail=tail)
 
 
-def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, lines: Iterator[Line]) -> None:
+def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, remaining: Iterator[Line]) -> None:
     broken = fault == "prefix"  # sealed with our key, so the lines before it are the ones that changed
-    before = bad.data
-    for line in lines:
-        broken = broken or (line.complete and verifier.links(before, line.data))
-        before = line.data
+    previous = bad.data
+    for line in remaining:
+        broken = broken or (line.complete and verifier.is_successor(previous, line.data))
+        previous = line.data
     if broken:
-        raise corruption(verifier.position, bad.offset, fault)
+        raise corruption_error(verifier.position, bad.offset, fault)
 
 
 def _tail(fd: int, offset: int, fault: Fault, *, reason: Reason) -> Tail:
     return Tail(reason=reason, fault=fault, offset=offset, size=os.fstat(fd).st_size - offset)
 
 
-def corruption(position: Position, offset: int, fault: Fault) -> LogCorrupt:
+def corruption_error(position: Position, offset: int, fault: Fault) -> LogCorrupt:
     """The refusal that names the line and how it broke."""
     return LogCorrupt(
-        f"line {position.seq + 1} of the log {MEANING[fault]}",
+        f"line {position.seq + 1} of the log {FAULT_TEXT[fault]}",
         details={"seq": position.seq, "offset": offset, "fault": fault},
     )
 
 
-def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
+def quarantine_tail(fd: int, tail: Tail, logs: Path) -> Descriptor:
     """Copy the bad end into `logs/`, then cut it off; nothing is ever destroyed."""
     digest = hashlib.sha256()
     name = f"rejected-{tail.offset}-{os.urandom(4).hex()}.bin"
@@ -146,9 +146,9 @@ def set_aside(fd: int, tail: Tail, logs: Path) -> Descriptor:
     try:
         offset = tail.offset
         while chunk := os.pread(fd, CHUNK, offset):
-            written = os.write(out, chunk)
-            digest.update(chunk[:written])
-            offset += written
+            count = os.write(out, chunk)
+            digest.update(chunk[:count])
+            offset += count
         os.fsync(out)
     except OSError:
         path.unlink()
@@ -191,47 +191,47 @@ def open_log(paths: RunPaths, ports: LogPorts, *, adopt: bool = False) -> tuple[
         raise
 
 
-def header_of(fd: int) -> LogHeader:
+def read_log_header(fd: int) -> LogHeader:
     """The header of an open log, or a refusal."""
-    first = first_line(fd)
+    first = read_line_at(fd)
     header = read_header(first.data) if first is not None and first.complete else None
     if header is None:
         raise LogCorrupt("line 1 of the log is not a complete event line", details={"seq": 0, "offset": 0})
     return header
 
 
-def secret_finder(keys: KeyRing) -> Callable[[str], bytes | None]:
+def build_secret_finder(keys: KeyRing) -> Callable[[str], bytes | None]:
     """Looks a secret up by key id, remembering what it found."""
-    known: dict[str, bytes | None] = {}
+    secrets: dict[str, bytes | None] = {}
 
     def find(key_id: str) -> bytes | None:
-        if key_id not in known:
+        if key_id not in secrets:
             key = keys.find(key_id)
-            known[key_id] = key.secret if key else None
-        return known[key_id]
+            secrets[key_id] = key.secret if key else None
+        return secrets[key_id]
 
     return find
 
 
-def start_verifier(fd: int, paths: RunPaths, keys: KeyRing, header: LogHeader, *, whole: bool) -> Verifier:
+def start_verifier(fd: int, paths: RunPaths, keys: KeyRing, header: LogHeader, *, from_start: bool) -> Verifier:
     """A verifier at the beginning, or at the last checkpoint when not the `whole` log is asked for."""
     checkpoints = Checkpoints(paths.logs / CHECKPOINTS, header.run_id)
-    return verifier_at(fd, keys, header, None if whole else checkpoints.latest(fd, secret_finder(keys)))
+    return create_verifier(fd, keys, header, None if from_start else checkpoints.latest(fd, build_secret_finder(keys)))
 
 
-def verifier_at(fd: int, keys: KeyRing, header: LogHeader, start: Position | None) -> Verifier:
+def create_verifier(fd: int, keys: KeyRing, header: LogHeader, start: Position | None) -> Verifier:
     """A verifier at a place that is known to be good, or at the beginning."""
     start = start or Position(key_id=header.key_id, version=header.version)
-    return Verifier(header.run_id, secret_finder(keys), start, partial(prefix_digest, fd))
+    return Verifier(header.run_id, build_secret_finder(keys), start, partial(prefix_digest, fd))
 
 
 def _lock(paths: RunPaths) -> RunLock:
     if not paths.events.is_file():
-        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=WHERE_RUNS_ARE)
+        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=RUNS_HINT)
     try:
         return RunLock(paths.lock)
     except PermissionError as error:
-        raise AccessRefused(f"`{paths.root}` may not be written by this user", hint=WHOSE_RUN) from error
+        raise AccessRefused(f"`{paths.root}` may not be written by this user", hint=OWNER_HINT) from error
     except OSError as error:
         raise StorageFailed(f"the lock of `{paths.root}` could not be taken: {error.strerror}") from error
 
@@ -240,14 +240,14 @@ def _open_events(paths: RunPaths) -> int:
     try:
         return os.open(paths.events, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
     except PermissionError as error:
-        raise AccessRefused(f"`{paths.events}` may not be written by this user", hint=WHOSE_RUN) from error
+        raise AccessRefused(f"`{paths.events}` may not be written by this user", hint=OWNER_HINT) from error
 
 
 def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog:
-    header = header_of(fd)
+    header = read_log_header(fd)
     if header.version == 0:
         raise LogCorrupt("this log was written by an older product and can only be read", hint="start a new run")
-    verifier = start_verifier(fd, paths, ports.keys, header, whole=False)
+    verifier = start_verifier(fd, paths, ports.keys, header, from_start=False)
     recovered = recover(fd, verifier, adopting=adopt)
     position = recovered.position
     signer = verifier.position.key_id
@@ -255,7 +255,7 @@ def _open(fd: int, paths: RunPaths, ports: LogPorts, *, adopt: bool) -> EventLog
         raise KeyMissing(f"the run `{header.run_id}` was signed with the key `{signer}`, which is not here")
     if position.ended:
         raise LogEnded(f"the run `{header.run_id}` has ended")
-    removed = set_aside(fd, recovered.tail, paths.logs) if recovered.tail else None
+    removed = quarantine_tail(fd, recovered.tail, paths.logs) if recovered.tail else None
     key = ports.keys.find(position.key_id) if verifier.key_present else ports.keys.current()
     assert key is not None, "the verifier found it a moment ago"
     start = Position(

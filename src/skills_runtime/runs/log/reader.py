@@ -19,14 +19,14 @@ from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing
 from skills_runtime.runs.log.opening import (
     CHECKPOINTS,
-    WHERE_RUNS_ARE,
-    WHOSE_RUN,
-    corruption,
-    header_of,
+    OWNER_HINT,
+    RUNS_HINT,
+    corruption_error,
+    create_verifier,
+    read_log_header,
     recover,
     start_verifier,
-    verified_lines,
-    verifier_at,
+    verify_lines,
 )
 from skills_runtime.storage import error_reason, open_regular
 
@@ -41,11 +41,9 @@ def open_for_reading(paths: RunPaths) -> Generator[int]:
     try:
         fd = open_regular(paths.events)
     except FileNotFoundError:
-        raise NotFound(
-            f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=WHERE_RUNS_ARE
-        ) from None
+        raise NotFound(f"`{paths.root}` is not a run directory: it has no `events.jsonl`", hint=RUNS_HINT) from None
     except OSError as error:
-        raise AccessRefused(f"`{paths.events}` cannot be read: {error_reason(error)}", hint=WHOSE_RUN) from error
+        raise AccessRefused(f"`{paths.events}` cannot be read: {error_reason(error)}", hint=OWNER_HINT) from error
     try:
         yield fd
     finally:
@@ -65,8 +63,8 @@ class Authenticity(msgspec.Struct, frozen=True):
 def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
     """Verify the whole log; raises `LogCorrupt` for damage in the middle."""
     with open_for_reading(paths) as fd:
-        header = header_of(fd)
-        verifier = start_verifier(fd, paths, keys, header, whole=True)
+        header = read_log_header(fd)
+        verifier = start_verifier(fd, paths, keys, header, from_start=True)
         recovered = recover(fd, verifier)
         tail = recovered.tail
         return Authenticity(
@@ -81,9 +79,11 @@ def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
 def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
     """The events from `from_seq` on, tolerant of what it does not know; a torn end is left out."""
     with open_for_reading(paths) as fd:
-        header = header_of(fd)
+        header = read_log_header(fd)
         start = (
-            Position() if from_seq == 0 else Checkpoints(paths.logs / CHECKPOINTS, header.run_id).before(from_seq, fd)
+            Position()
+            if from_seq == 0
+            else Checkpoints(paths.logs / CHECKPOINTS, header.run_id).find_before(from_seq, fd)
         )
         index = start.seq
         for line in read_lines(fd, start.offset):
@@ -97,13 +97,13 @@ def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
 def read_verified(paths: RunPaths, keys: KeyRing, start: Position | None = None) -> Iterator[Event]:
     """The events of the verified prefix after `start`; stops where trust ends, raises where the middle is damaged."""
     with open_for_reading(paths) as fd:
-        header = header_of(fd)
-        verifier = verifier_at(fd, keys, header, start)
+        header = read_log_header(fd)
+        verifier = create_verifier(fd, keys, header, start)
         end: int | None = None
-        for line in verified_lines(fd, verifier):
+        for line in verify_lines(fd, verifier):
             if verifier.lost_trust_at is not None and end is None:
                 # Only an adoption further down can vouch for this line: find out how far the trust reaches.
-                end = recover(fd, verifier_at(fd, keys, header, start)).position.offset
+                end = recover(fd, create_verifier(fd, keys, header, start)).position.offset
             if end is not None and line.offset >= end:
                 return
             yield _decode(line.data, header, verifier.position.seq - 1)
@@ -113,15 +113,15 @@ def _decode(line: bytes, header: LogHeader, index: int) -> Event:
     try:
         return decode_event(line, version=header.version, index=index)
     except msgspec.MsgspecError as error:
-        at = Position(seq=index)
-        raise corruption(at, -1, "shape") from error
+        position = Position(seq=index)
+        raise corruption_error(position, -1, "shape") from error
 
 
 async def follow_lines(paths: RunPaths, *, from_seq: int = 0) -> AsyncGenerator[bytes]:
     """Each complete line from `from_seq` on, exactly once and as written, until the run ends."""
     with open_for_reading(paths) as fd:
-        header = header_of(fd)
-        start = Checkpoints(paths.logs / CHECKPOINTS, header.run_id).before(from_seq, fd)
+        header = read_log_header(fd)
+        start = Checkpoints(paths.logs / CHECKPOINTS, header.run_id).find_before(from_seq, fd)
         seq, offset = start.seq, start.offset
         async with aclosing(_growth(paths, fd)) as growth:
             async for end in growth:
@@ -142,9 +142,9 @@ def _type_of(line: Line, seq: int, header: LogHeader) -> str:
     try:
         wire = decode_wire(line.data)
     except msgspec.MsgspecError as error:
-        raise corruption(Position(seq=seq), line.offset, "shape") from error
+        raise corruption_error(Position(seq=seq), line.offset, "shape") from error
     if header.version > 0 and wire.seq != seq:
-        raise corruption(Position(seq=seq), line.offset, "sequence")
+        raise corruption_error(Position(seq=seq), line.offset, "sequence")
     return wire.type
 
 

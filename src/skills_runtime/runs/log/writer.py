@@ -33,15 +33,15 @@ from skills_runtime.events import (
 )
 from skills_runtime.ports import Clock, Disk, Secrets, ToolResult
 from skills_runtime.runs.log.chain import MAX_LINE_BYTES, Chain, Position, prefix_digest
-from skills_runtime.runs.log.checkpoints import EVERY_BYTES, Checkpoints
-from skills_runtime.runs.log.commit import LogFlush, SystemDisk, committer
+from skills_runtime.runs.log.checkpoints import CHECKPOINT_INTERVAL_BYTES, Checkpoints
+from skills_runtime.runs.log.commit import LogFlush, SystemDisk, get_committer
 from skills_runtime.runs.log.keys import KeyRing, LogKey
 
 Listener = Callable[[Event], None]
 Entry = tuple[Payload, str | None, str | None]
 """What happened, in which turn and in which step."""
 
-NAMES = frozenset(
+UNREDACTED_FIELDS = frozenset(
     {
         "after", "approval_id", "approval_key", "before", "call_id", "child_run_id", "decision", "delta_type", "effect",
         "error_kind", "finish_reason", "fork", "idempotency_key", "key_id", "kind", "level", "manifest", "media_type",
@@ -50,12 +50,12 @@ NAMES = frozenset(
     }
 )  # fmt: skip
 """Fields that programs read: ids, kinds and places. A word that happens to be a secret too stays what it is here."""
-ENDINGS = ("blob", "sha256", "_at", "fingerprint")
-KNOWN = frozenset(name for kind in PAYLOAD_TYPES.values() for name in kind.__struct_fields__) | frozenset(
+UNREDACTED_SUFFIXES = ("blob", "sha256", "_at", "fingerprint")
+FIELD_NAMES = frozenset(name for kind in PAYLOAD_TYPES.values() for name in kind.__struct_fields__) | frozenset(
     ToolResult.__struct_fields__
 )
 """Names of fields, which are nobody's secret."""
-WORDLESS: frozenset[type[Payload]] = frozenset(
+TEXTLESS_PAYLOADS: frozenset[type[Payload]] = frozenset(
     {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
 )
 """Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
@@ -66,7 +66,7 @@ SOON_SECONDS = 0.005
 """How long `commit_soon` waits for a commit that would sync the same lines."""
 
 _numbers = itertools.count()
-_quoted = msgspec.json.Encoder().encode
+_encode_json = msgspec.json.Encoder().encode
 
 
 class LogPorts(msgspec.Struct, frozen=True):
@@ -79,26 +79,26 @@ class LogPorts(msgspec.Struct, frozen=True):
     """What is taken out of every event before anybody sees it."""
 
 
-def without_secrets(payload: Payload, secrets: Secrets) -> Payload:
+def redact_payload(payload: Payload, secrets: Secrets) -> Payload:
     """The payload with secrets taken out of everything that people and models wrote."""
-    shown = {name: _shown(name, value, secrets) for name, value in data_of(payload).items()}
-    return decode_payload(payload.event_type, msgspec.json.encode(shown))
+    redacted = {name: _redact_value(name, value, secrets) for name, value in data_of(payload).items()}
+    return decode_payload(payload.event_type, msgspec.json.encode(redacted))
 
 
-def _shown(name: str, value: Any, secrets: Secrets) -> Any:
-    if name in NAMES or name.endswith(ENDINGS):
+def _redact_value(name: str, value: Any, secrets: Secrets) -> Any:
+    if name in UNREDACTED_FIELDS or name.endswith(UNREDACTED_SUFFIXES):
         return value
     match value:
         case dict():
-            shown: dict[str, Any] = {}
-            for inner, one in cast("dict[str, Any]", value).items():
-                known = inner in KNOWN or inner in NAMES
-                hidden = secrets.value({inner: one}) if not known and not isinstance(one, dict | list) else None
-                label = inner if known else secrets.text(inner)
-                shown[label] = _shown(inner, one, secrets) if hidden is None else next(iter(hidden.values()))
-            return shown
+            redacted: dict[str, Any] = {}
+            for key, item in cast("dict[str, Any]", value).items():
+                is_field = key in FIELD_NAMES or key in UNREDACTED_FIELDS
+                hidden = secrets.value({key: item}) if not is_field and not isinstance(item, dict | list) else None
+                label = key if is_field else secrets.text(key)
+                redacted[label] = _redact_value(key, item, secrets) if hidden is None else next(iter(hidden.values()))
+            return redacted
         case list():
-            return [_shown("", one, secrets) for one in cast("list[Any]", value)]
+            return [_redact_value("", item, secrets) for item in cast("list[Any]", value)]
         case _:
             return secrets.value(value)
 
@@ -165,48 +165,48 @@ class EventLog:
         return prefix_digest(self._fd, size)
 
     @contextmanager
-    def paused(self) -> Generator[Position]:
+    def pause(self) -> Generator[Position]:
         """Nothing is appended while the block looks at what the listeners made of the log up to this position."""
         with self._mutex:
             yield self._position()
 
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
         """Write one event; it survives the process, and after `commit` also the machine."""
-        payload, data = self._encoded(payload)
+        payload, data = self._encode(payload)
         with self._mutex:
-            before = self._chain.head
-            line, event = self._sealed(self._seq, payload, data, turn_id, step_id)
-            self._write(line, before)
-            self._count((event,))
+            head = self._chain.head
+            line, event = self._seal(self._seq, payload, data, turn_id, step_id)
+            self._write(line, head)
+            self._publish((event,))
         return event
 
     def append_all(self, entries: Sequence[Entry]) -> list[Event]:
         """Write several events by one call to the disk, which takes all of them or none."""
-        encoded = [self._encoded(payload) for payload, _, _ in entries]
+        encoded = [self._encode(payload) for payload, _, _ in entries]
         if any(payload.event_type in TERMINAL_TYPES for payload, _ in encoded[:-1]):
             self._refuse(encoded[-1][0].event_type)
         with self._mutex:
-            before = self._chain.head
+            head = self._chain.head
             sealed = [
-                self._sealed(seq, payload, data, turn_id, step_id)
+                self._seal(seq, payload, data, turn_id, step_id)
                 for seq, (payload, data), (_, turn_id, step_id) in zip(itertools.count(self._seq), encoded, entries)
             ]
             events = [event for _, event in sealed]
-            self._write(b"".join([line for line, _ in sealed]), before)
-            self._count(events)
+            self._write(b"".join([line for line, _ in sealed]), head)
+            self._publish(events)
         return events
 
-    def _encoded(self, payload: Payload) -> tuple[Payload, bytes]:
+    def _encode(self, payload: Payload) -> tuple[Payload, bytes]:
         """The payload as it may be written down."""
         data = encode_payload(payload)
         if len(data) > MAX_PAYLOAD_BYTES:
             raise StorageFailed(f"an event of {len(data)} bytes is too long for the log")
-        if self._secrets is None or type(payload) in WORDLESS or self._secrets.line(data) is data:
+        if self._secrets is None or type(payload) in TEXTLESS_PAYLOADS or self._secrets.line(data) is data:
             return payload, data
-        shown = without_secrets(payload, self._secrets)
-        return shown, encode_payload(shown)
+        redacted = redact_payload(payload, self._secrets)
+        return redacted, encode_payload(redacted)
 
-    def _sealed(
+    def _seal(
         self, seq: int, payload: Payload, data: bytes, turn_id: str | None, step_id: str | None
     ) -> tuple[bytes, Event]:
         """The next line, and the event as those who listen see it."""
@@ -220,7 +220,7 @@ class EventLog:
         event = Event(seq, event_type, timestamp, self.run_id, payload, turn_id, step_id, self.epoch, seal.decode())
         return body + b',"mac":"' + seal + b'"}\n', event
 
-    def _count(self, events: Sequence[Event]) -> None:
+    def _publish(self, events: Sequence[Event]) -> None:
         """Take note of events that were written, and let those know who listen."""
         self._seq += len(events)
         self._changes += len(events)
@@ -232,12 +232,12 @@ class EventLog:
     def commit(self) -> None:
         """Return once everything so far is durable."""
         if not self._is_durable():
-            committer(self._device).request(self).result()
+            get_committer(self._device).request(self).result()
 
     async def commit_async(self) -> None:
         """Like `commit`, without holding up the event loop."""
         if not self._is_durable():
-            await committer(self._device).commit(self)
+            await get_committer(self._device).commit(self)
 
     def commit_soon(self) -> None:
         """Make everything so far durable within `SOON_SECONDS`, or with the next commit if that comes first.
@@ -248,7 +248,7 @@ class EventLog:
 
     def _sync_if_needed(self, changes: int) -> None:
         if self._durable < changes and self._failure is None and self._fd >= 0:
-            committer(self._device).sync_later(self)
+            get_committer(self._device).sync_later(self)
 
     def begin_flush(self) -> LogFlush:
         """What has to reach the disk now; the file stays open until that is settled."""
@@ -274,7 +274,7 @@ class EventLog:
     def _end_flush(self, flush: LogFlush, error: OSError | None) -> StorageFailed | None:
         try:
             if error is not None:
-                failure = self._poison("the log could not be made durable", error)
+                failure = self._fail("the log could not be made durable", error)
                 failure.__cause__ = error
                 return failure
             self._durable = flush.changes
@@ -305,33 +305,33 @@ class EventLog:
         """The keys of turn and step; most events have those of the event before."""
         ids = (turn_id, step_id)
         if ids != self._last_ids[0]:
-            turn = b',"turn_id":' + _quoted(turn_id) if turn_id else b""
-            step = b',"step_id":' + _quoted(step_id) if step_id else b""
+            turn = b',"turn_id":' + _encode_json(turn_id) if turn_id else b""
+            step = b',"step_id":' + _encode_json(step_id) if step_id else b""
             self._last_ids = (ids, turn + step)
         return self._last_ids[1]
 
     def _write(self, line: bytes, chain_head: bytes) -> None:
         try:
-            written = self._disk.write(self._fd, line)
+            count = self._disk.write(self._fd, line)
             end = os.lseek(self._fd, 0, os.SEEK_CUR)
         except OSError as error:
-            self._take_back(self._offset, chain_head)
-            raise self._poison("the log could not be written", error) from error
+            self._undo_write(self._offset, chain_head)
+            raise self._fail("the log could not be written", error) from error
         expected = self._offset + len(line)
         if end != expected:
-            self._take_back(end - written, chain_head)
-            if written == len(line):
+            self._undo_write(end - count, chain_head)
+            if count == len(line):
                 change = end - expected
-                raise self._poison(f"somebody else changed the length of the log by {change:+d} bytes", None)
-            raise self._poison("the log could not be written whole: the disk is full", None)
+                raise self._fail(f"somebody else changed the length of the log by {change:+d} bytes", None)
+            raise self._fail("the log could not be written whole: the disk is full", None)
         self._offset = expected
 
-    def _take_back(self, size: int, chain_head: bytes) -> None:
+    def _undo_write(self, size: int, chain_head: bytes) -> None:
         self._chain.head = chain_head
         with suppress(OSError):  # what is left then is a torn tail, which the next open sets aside
             self._disk.truncate(self._fd, size)
 
-    def _poison(self, message: str, error: OSError | None) -> StorageFailed:
+    def _fail(self, message: str, error: OSError | None) -> StorageFailed:
         # A later sync of the same pages may report success for data the kernel already dropped: never go on.
         self._failure = StorageFailed(f"{message}: {error.strerror}" if error else message)
         return self._failure
@@ -347,7 +347,7 @@ class EventLog:
         )
 
     def _checkpoint(self, position: Position) -> None:
-        if position.offset - self._checkpointed >= EVERY_BYTES:
+        if position.offset - self._checkpointed >= CHECKPOINT_INTERVAL_BYTES:
             with suppress(OSError):  # it only makes opening faster, and the commit it follows has succeeded
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset

@@ -120,7 +120,7 @@ def test_the_task_the_skills_and_the_plan_survive(tmp_path: Path) -> None:
     agent = agent_for(tmp_path, model)
     run = agent.create(RunRequest(prompt=TASK))
     skill = "<skill>\nWrite like a poet.\n</skill>"
-    run.append(SkillInjected(skill_name="poet", text_blob=run.keep(skill.encode())))
+    run.append(SkillInjected(skill_name="poet", text_blob=run.put_blob(skill.encode())))
     result = asyncio.run(agent.execute(run))
     assert len(compactions_of(result)) >= 2
     said = spoken_to(model.requests[-1])

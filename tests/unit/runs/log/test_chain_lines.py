@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.runs.log import chain
-from skills_runtime.runs.log.chain import Line, line_before, read_lines
+from skills_runtime.runs.log.chain import Line, read_line_before, read_lines
 
 TEXT = b"first\n\nthird line\nx\nlast without end"
 LINES = [
@@ -69,7 +69,7 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
 def test_the_line_before_an_offset_is_found_only_where_a_line_ends(tmp_path: Path) -> None:
     ends = {6: b"first", 7: b"", 18: b"third line", 20: b"x"}
     with opened(tmp_path / "file", TEXT) as fd:
-        found = {offset: line_before(fd, offset) for offset in range(len(TEXT) + 3)}
+        found = {offset: read_line_before(fd, offset) for offset in range(len(TEXT) + 3)}
     assert {offset: line for offset, line in found.items() if line is not None} == ends
 
 
@@ -77,4 +77,4 @@ def test_the_line_before_an_offset_is_found_only_where_a_line_ends(tmp_path: Pat
 def test_the_line_before_an_offset_may_be_of_any_length(size: int, tmp_path: Path) -> None:
     line = b"y" * size
     with opened(tmp_path / "file", b"x\n" + line + b"\nrest") as fd:
-        assert line_before(fd, size + 3) == line
+        assert read_line_before(fd, size + 3) == line

@@ -14,7 +14,7 @@ from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import KeyRing, Position, checkpoints, read_events
 from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot
-from skills_runtime.runs.log.opening import secret_finder
+from skills_runtime.runs.log.opening import build_secret_finder
 from skills_runtime.runs.run import SNAPSHOT, open_run, read_view
 from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, ports_in, switching_often
 
@@ -33,7 +33,7 @@ def saved(paths: RunPaths, keys: KeyRing, state: bytes = b"the state", kind: str
 def loaded(paths: RunPaths, keys: KeyRing, kind: str = "kind/1") -> tuple[SnapshotHeader, bytes] | None:
     fd = os.open(paths.events, os.O_RDONLY)
     try:
-        return load_snapshot(paths.logs / SNAPSHOT, kind, log_fd=fd, find_secret=secret_finder(keys))
+        return load_snapshot(paths.logs / SNAPSHOT, kind, log_fd=fd, find_secret=build_secret_finder(keys))
     finally:
         os.close(fd)
 
@@ -138,8 +138,8 @@ def test_without_its_snapshot_a_run_is_the_same(tmp_path: Path) -> None:
 def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "LEAST_BYTES", 1)
-    monkeypatch.setattr(checkpoints, "GROWTH", 0)
+    monkeypatch.setattr(checkpoints, "MIN_SNAPSHOT_INTERVAL_BYTES", 1)
+    monkeypatch.setattr(checkpoints, "SNAPSHOT_GROWTH_FACTOR", 0)
     run = new_run(tmp_path)
     taken: list[tuple[int, int]] = []
 
@@ -167,7 +167,7 @@ def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_me
 
 def test_nothing_is_appended_while_a_log_is_paused(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    with run.log.paused() as position:
+    with run.log.pause() as position:
         thread = threading.Thread(target=run.append, args=[HumanResponse(call_id="late")])
         thread.start()
         thread.join(0.05)

@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs.log import commit
-from skills_runtime.runs.log.commit import CROWD, ENOUGH, Committer, SystemDisk
+from skills_runtime.runs.log.commit import FULL_BATCH, SYNCFS_MIN_LOGS, Committer, SystemDisk
 from skills_runtime.runs.log.writer import SOON_SECONDS
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import lines_of, new_run
@@ -113,7 +113,7 @@ async def test_an_event_loop_is_woken_once_for_all_who_wait_in_it(
 ) -> None:
     disk = SlowDisk()
     blocker = new_run(tmp_path, disk=disk, run_id="blocker")
-    runs = [new_run(tmp_path, disk=SystemDisk(), run_id=f"run_{number}") for number in range(3 * CROWD)]
+    runs = [new_run(tmp_path, disk=SystemDisk(), run_id=f"run_{number}") for number in range(3 * SYNCFS_MIN_LOGS)]
     waiting = asyncio.ensure_future(blocker.commit_async())
     await asyncio.to_thread(disk.syncing.wait, WAIT)
     others = [asyncio.ensure_future(run.commit_async()) for run in runs]
@@ -151,7 +151,7 @@ def grouped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_those_who_ask_in_one_turn_of_an_event_loop_are_synced_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [new_run(tmp_path, run_id=f"run_{number}") for number in range(CROWD + 2)]
+    runs = [new_run(tmp_path, run_id=f"run_{number}") for number in range(SYNCFS_MIN_LOGS + 2)]
     groups = grouped(monkeypatch)
     await asyncio.wait_for(asyncio.gather(*(run.commit_async() for run in runs)), WAIT)
     assert groups == [len(runs)]
@@ -161,7 +161,7 @@ async def test_those_who_ask_in_one_turn_of_an_event_loop_are_synced_together(
 
 async def test_a_crowd_does_not_wait_for_the_end_of_a_long_turn(tmp_path: Path) -> None:
     disk = SlowDisk()
-    runs = [new_run(tmp_path, disk=disk, run_id=f"run_{number}") for number in range(ENOUGH)]
+    runs = [new_run(tmp_path, disk=disk, run_id=f"run_{number}") for number in range(FULL_BATCH)]
 
     async def hold_up() -> bool:
         return disk.syncing.wait(WAIT)

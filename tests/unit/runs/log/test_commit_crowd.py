@@ -12,12 +12,12 @@ from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import HumanResponse
 from skills_runtime.runs import Run
 from skills_runtime.runs.log import commit
-from skills_runtime.runs.log.commit import CROWD, SystemDisk, committer
+from skills_runtime.runs.log.commit import SYNCFS_MIN_LOGS, SystemDisk, get_committer
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import new_run
 from tests.unit.runs.log.test_commit import WAIT, SlowDisk
 
-MANY = 2 * CROWD
+MANY = 2 * SYNCFS_MIN_LOGS
 MEMORY = Path("/dev/shm")
 
 
@@ -29,7 +29,7 @@ class Syncs:
         self.files: list[str] = []
         self.trouble: OSError | None = None
         self._sync_files = commit.sync_files
-        monkeypatch.setattr(commit, "sync_whole", self._note_whole)
+        monkeypatch.setattr(commit, "sync_file_system", self._note_whole)
         monkeypatch.setattr(commit, "sync_files", self._note_files)
 
     def _note_whole(self, fd: int) -> None:
@@ -70,7 +70,7 @@ def commit_all(place: Path, runs: Sequence[Run], *, close: Run | None = None) ->
     """What those hear who commit at the same time: held up until every one has asked."""
     disk = SlowDisk()
     blocker = new_run(place, disk=disk, run_id="blocker")
-    here = committer(place.stat().st_dev)
+    here = get_committer(place.stat().st_dev)
     held = here.request(blocker.log)
     assert disk.syncing.wait(WAIT)
     asked = [here.request(run.log) for run in runs]
@@ -92,7 +92,7 @@ def test_many_logs_share_one_sync_of_the_file_system(tmp_path: Path, syncs: Sync
 
 
 def test_few_logs_do_not_make_a_stranger_s_files_durable(tmp_path: Path, syncs: Syncs) -> None:
-    assert commit_all(tmp_path, runs_in(tmp_path, CROWD - 1)) == [None] * (CROWD - 1)
+    assert commit_all(tmp_path, runs_in(tmp_path, SYNCFS_MIN_LOGS - 1)) == [None] * (SYNCFS_MIN_LOGS - 1)
     assert syncs.whole == []
 
 
@@ -139,7 +139,7 @@ def test_a_file_system_that_may_not_sync_as_a_whole_is_not_asked_to(
     def never(fd: int) -> bool:
         return False
 
-    monkeypatch.setattr(commit, "can_sync_whole", never)
+    monkeypatch.setattr(commit, "can_sync_file_system", never)
     runs = runs_in(tmp_path)
     assert commit_all(tmp_path, runs) == [None] * MANY
     assert (syncs.whole, {str(run.paths.root) for run in runs} <= set(syncs.files)) == ([], True)
@@ -168,7 +168,7 @@ def test_a_log_that_was_closed_meanwhile_harms_no_other(tmp_path: Path) -> None:
 def test_a_disk_that_does_not_answer_holds_up_no_other(tmp_path: Path, elsewhere: Path) -> None:
     disk = SlowDisk()
     stuck, fine = new_run(tmp_path, disk=disk), new_run(elsewhere)
-    waiting = committer(tmp_path.stat().st_dev).request(stuck.log)
+    waiting = get_committer(tmp_path.stat().st_dev).request(stuck.log)
     assert disk.syncing.wait(WAIT)
     fine.commit()
     assert not waiting.done()

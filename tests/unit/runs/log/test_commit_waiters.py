@@ -70,7 +70,7 @@ def committer(monkeypatch: pytest.MonkeyPatch) -> Committer:
     def committer_of(device: int) -> Committer:
         return made
 
-    monkeypatch.setattr(writer, "committer", committer_of)
+    monkeypatch.setattr(writer, "get_committer", committer_of)
     return made
 
 

@@ -11,7 +11,7 @@ from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import HumanResponse, RunCompleted
 from skills_runtime.runs import create_run
 from skills_runtime.runs.log import LogPorts, authenticate, read_events
-from skills_runtime.runs.log.writer import ENDINGS, NAMES, WORDLESS
+from skills_runtime.runs.log.writer import TEXTLESS_PAYLOADS, UNREDACTED_FIELDS, UNREDACTED_SUFFIXES
 from skills_runtime.runs.run import open_run
 from skills_runtime.safety.redaction import SecretRegistry
 from skills_runtime.testing import FaultyDisk
@@ -95,9 +95,9 @@ def test_secrets_are_taken_out_of_each_of_them(tmp_path: Path) -> None:
     assert SECRET not in run.paths.events.read_text()
 
 
-@pytest.mark.parametrize("kind", sorted(WORDLESS, key=str))
+@pytest.mark.parametrize("kind", sorted(TEXTLESS_PAYLOADS, key=str))
 def test_payloads_in_which_no_secret_is_looked_for_have_only_fields_that_programs_read(kind: type[Payload]) -> None:
     ours = {"purpose", "wire_api", "calls"}  # constants of the runtime, and ids that other events show as they are
     for field in msgspec.structs.fields(kind):
-        programs = field.name in NAMES or field.name.endswith(ENDINGS) or field.name in ours
+        programs = field.name in UNREDACTED_FIELDS or field.name.endswith(UNREDACTED_SUFFIXES) or field.name in ours
         assert programs or field.type in (int, bool), field.name
