@@ -199,7 +199,7 @@ def test_a_short_write_is_cut_away_and_ends_the_run(size: int, tmp_path: Path) -
     run = run_on(disk, tmp_path)
     before = run.paths.events.read_bytes()
     disk.shorten_write(size)
-    with pytest.raises(StorageFailed, match="could not be written whole"):
+    with pytest.raises(StorageFailed, match="could not be written completely"):
         run.append(HumanResponse(call_id="x" * 100))
     assert run.paths.events.read_bytes() == before
     refused_for_good(run, disk)

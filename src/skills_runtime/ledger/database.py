@@ -1,4 +1,4 @@
-"""One connection to the ledger file: its SQL, migrations, transactions, threads taking turns, and failures explained.
+"""A thread-safe connection to the ledger file: SQL, migrations, transactions and error translation.
 
 Knows nothing of runs or messages.
 """
@@ -26,19 +26,19 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def parse_queries(text: str) -> Mapping[str, str]:
-    """Statements by the name in the `-- name:` line above each."""
+    """Parse statements by the name in the `-- name:` line above each."""
     _, *parts = _NAME.split(text)
     return {name: statement.strip() for name, statement in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def sql_directory() -> Path:
-    """The directory of SQL files that ships with this package."""
+    """Return the directory of SQL files that ships with this package."""
     return Path(__file__).with_name("sql")
 
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Every named statement of `queries.sql`."""
+    """Load every named statement of `queries.sql`."""
     return parse_queries((sql_directory() / "queries.sql").read_text(encoding="utf-8"))
 
 
@@ -97,12 +97,12 @@ class Database:
             return [dict(row) for row in self._connection.execute(queries()[query], parameters)]
 
     def version(self) -> int:
-        """A number that changes whenever another connection has written."""
+        """Return a number that changes whenever another connection has written."""
         return int(self._pragma("data_version") or 0)
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Everything inside is committed together, or not at all."""
+        """Commit everything inside the block together, or nothing."""
         with self._lock:
             self._begin("")
             try:
@@ -173,7 +173,7 @@ def _translate_error(error: sqlite3.Error, path: Path) -> SkillsRuntimeError:
 
 
 APPLICATION_ID = 1397445196
-"""`SKRL` in the header of the file: whose database this is."""
+"""`SKRL` in the header of the file: marks the database as a ledger."""
 
 
 class Migration(NamedTuple):
@@ -184,13 +184,13 @@ class Migration(NamedTuple):
 
     @property
     def checksum(self) -> str:
-        """What identifies the script once it has been applied."""
+        """The digest that identifies the script once it has been applied."""
         return "sha256:" + hashlib.sha256(self.script.encode()).hexdigest()
 
 
 @cache
 def load_migrations() -> tuple[Migration, ...]:
-    """Every step this version ships, in order."""
+    """Load every schema step that this version ships, in order."""
     scripts = sorted(sql_directory().iterdir(), key=lambda file: file.name)
     return tuple(
         Migration(int(file.name[:4]), file.read_text(encoding="utf-8")) for file in scripts if file.name[:4].isdigit()
@@ -198,7 +198,7 @@ def load_migrations() -> tuple[Migration, ...]:
 
 
 def migrate(database: Database, *, applied_at: str) -> None:
-    """Bring the file to the schema of this version, or refuse a file that is not ours to change."""
+    """Migrate the file to the schema of this version; refuse a file that is not a ledger."""
     version = _current_version(database)
     applied = {row["version"]: row["checksum"] for row in database.run("applied_migrations")} if version else {}
     for migration in load_migrations():

@@ -1,6 +1,6 @@
 """The inbox: messages to runs that outlive the process that sent them and the one that should read them.
 
-Knows no run: whether one exists or runs is not asked here, and it has ended when whoever worked on it says so.
+Knows nothing of run directories: a run has ended when its worker closes the inbox.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _KINDS = get_args(InboxKind)
 class SqliteInbox:
     """Messages in the ledger file; sent and acknowledged ones are on stable storage before the call returns.
 
-    That an inbox is closed need not outlive a power loss: then a run either has its end in its log, or has not ended.
+    Closing an inbox need not survive a power loss: the log tells whether the run has ended.
     """
 
     def __init__(self, database: Database, closing: Database, *, clock: Clock, ids: Ids) -> None:
@@ -58,19 +58,19 @@ class SqliteInbox:
             return _message(added[0])
 
     def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
-        """Messages not acknowledged yet, in order."""
+        """Return the messages not acknowledged yet, in order."""
         return self._messages("pending_messages", run_id=check_id(run_id, "run"))
 
     def after(self, run_id: str, position: int) -> tuple[InboxMessage, ...]:
-        """Messages behind a position, acknowledged or not, in order."""
+        """Return the messages after a position, acknowledged or not, in order."""
         return self._messages("messages_after", run_id=check_id(run_id, "run"), position=position)
 
     def unacknowledged_count(self, run_id: str) -> int:
-        """How many messages wait."""
+        """Count the messages not acknowledged yet."""
         return self._database.run("count_pending", run_id=check_id(run_id, "run"))[0]["messages"]
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
-        """Note that the run's log holds the message; harmless when repeated."""
+        """Mark a message as recorded in the run's log; repeating it has no effect."""
         if event_seq < 0:
             raise ValidationFailed(f"`{event_seq}` is not the seq of an event", hint="give the seq the log returned")
         with self._database.transaction():
@@ -89,7 +89,7 @@ class SqliteInbox:
                 )
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
-        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position."""
+        """Return the pending messages and close the inbox, unless one of them is after `unless_behind`."""
         check_id(run_id, "run")
         with self._closing.transaction():
             waiting = tuple(map(_message, self._closing.run("pending_messages", run_id=run_id)))
@@ -98,12 +98,12 @@ class SqliteInbox:
             return waiting
 
     def open_for(self, run_id: str) -> None:
-        """Take messages again; harmless when it is open, and then nothing is written."""
+        """Open the inbox again; writes nothing when it is open already."""
         if self._closing.run("closed_inbox", run_id=check_id(run_id, "run")):
             self._closing.run("open_inbox", run_id=run_id)
 
     def version(self) -> int:
-        """A number that changes whenever another connection writes; asking is cheap."""
+        """Return a number that changes whenever another connection writes; cheap enough to poll."""
         return self._database.version()
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ def _message(row: Mapping[str, Any]) -> InboxMessage:
 
 
 def _encode_body(body: Mapping[str, Any]) -> bytes:
-    """The body in one spelling, so that the same message sent twice is the same bytes."""
+    """Encode the body canonically, so that equal messages are equal bytes."""
     try:
         plain = dict(body)
         encoded = msgspec.json.encode(plain, order="sorted")

@@ -26,20 +26,20 @@ Outcome = Literal["stored", "stale"] | UsageError
 
 
 class Entry(NamedTuple):
-    """A run to record, with its prompt and final output as one text, or nothing to keep the text known before."""
+    """A run to record, with its prompt and final output as one text; None keeps the stored text."""
 
     row: RunRow
     text: str | None = None
 
 
 class RunIndex:
-    """Runs by id, newest first, by session, by task and by what was said in them."""
+    """Look up, list and search runs by id, session, task and text."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def record(self, row: RunRow, *, text: str | None = None) -> bool:
-        """Store what is known of a run now; false when more of the same log was known already."""
+        """Store the row of a run; return False when the stored row covers more of the same log."""
         (outcome,) = self.record_all([Entry(row, text)])
         if isinstance(outcome, UsageError):
             raise outcome
@@ -71,13 +71,13 @@ class RunIndex:
         return "stored"
 
     def get(self, run_id: str) -> RunRow:
-        """The run with exactly this id."""
+        """Return the run with exactly this id."""
         for row in self._runs("get_run", run_id=check_id(run_id, "run")):
             return row
         raise _not_found(run_id)
 
     def find(self, prefix: str) -> RunRow:
-        """The run with this id, or the only one whose id begins with it."""
+        """Find the run with this id, or the only one whose id begins with it."""
         exact = self._runs("get_run", run_id=check_id(prefix, "run"))
         if exact:
             return exact[0]
@@ -104,7 +104,7 @@ class RunIndex:
         limit: int = 50,
         before: str | None = None,
     ) -> tuple[RunRow, ...]:
-        """Runs that match every filter given, newest first; `before` is the `cursor` of the last row seen."""
+        """List the runs that match every filter, newest first; `before` is the `cursor` of the last row."""
         created_at, run_id = _cursor(before)
         return self._runs(
             "list_runs",
@@ -118,27 +118,27 @@ class RunIndex:
         )
 
     def search(self, text: str, limit: int = 50) -> tuple[RunRow, ...]:
-        """Runs whose title, prompt, final output or failure reason hold every word of `text`, newest first."""
+        """Find runs whose title, prompt, final output or failure reason hold every word of `text`, newest first."""
         search = parse_search(text)
         if search.match is None:
             return self._runs("search_patterns", patterns=search.patterns, limit=_check_limit(limit))
         return self._runs("search_phrases", match=search.match, patterns=search.patterns, limit=_check_limit(limit))
 
     def sessions(self, *, limit: int = 50) -> tuple[SessionRow, ...]:
-        """Sessions, the one that changed last first."""
+        """List sessions, the most recently changed first."""
         return tuple(read_row(SessionRow, row) for row in self._database.run("sessions", limit=_check_limit(limit)))
 
     def tasks(self, session_id: str) -> tuple[TaskRow, ...]:
-        """The tasks of one session, the one that changed last first."""
+        """List the tasks of one session, the most recently changed first."""
         rows = self._database.run("tasks", session_id=check_id(session_id, "session"))
         return tuple(read_row(TaskRow, row) for row in rows)
 
     def forget(self, run_id: str) -> bool:
-        """Drop a run from the index, never from disk; false when it was not there."""
+        """Drop a run from the index, never from disk; return False when it was not indexed."""
         return self.forget_all([check_id(run_id, "run")]) == 1
 
     def forget_all(self, run_ids: Iterable[str]) -> int:
-        """Drop many runs in one transaction; returns how many were there."""
+        """Drop many runs in one transaction; return how many were indexed."""
         with self._database.transaction():
             return sum(self._forget(run_id) for run_id in run_ids)
 
@@ -147,12 +147,12 @@ class RunIndex:
         return len(self._database.run("forget_run", run_id=run_id))
 
     def locations(self) -> tuple[tuple[str, Path, Path], ...]:
-        """Id, directory and workspace of every run."""
+        """Return id, directory and workspace of every run."""
         rows = self._database.run("run_locations")
         return tuple((row["run_id"], Path(row["path"]), Path(row["workspace_root"])) for row in rows)
 
     def remember_root(self, path: Path) -> None:
-        """Note a directory that holds run directories, for a later rebuild."""
+        """Remember a directory that holds run directories, for a later rebuild."""
         with self._database.transaction():
             self._database.run("remember_root", path=os.path.abspath(path))
 
@@ -162,7 +162,7 @@ class RunIndex:
             self._database.run("forget_root", path=os.path.abspath(path))
 
     def roots(self) -> tuple[Path, ...]:
-        """The directories remembered."""
+        """Return the remembered directories."""
         return tuple(Path(row["path"]) for row in self._database.run("roots"))
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class RunIndex:
 
 
 def is_gone(directory: Path) -> bool:
-    """Whether there is surely no directory; one that cannot be looked at still counts as there."""
+    """Whether the directory certainly does not exist; an unreadable one counts as existing."""
     try:
         return not stat.S_ISDIR(directory.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -184,13 +184,13 @@ def is_gone(directory: Path) -> bool:
 
 
 def _is_same_run(row: RunRow, stored_path: Path) -> bool:
-    """Whether the run is still where it was; false when it moved; refused when both places hold one."""
+    """Whether the run is where it was; False when it moved; raises when both directories hold one."""
     if row.path == str(stored_path) or _same_directory(Path(row.path), stored_path):
         return True
     if is_gone(stored_path):
         return False
     raise RunExists(
-        f"run `{row.run_id}` is known at `{stored_path}`; `{row.path}` cannot have the same id",
+        f"run `{row.run_id}` is already indexed at `{stored_path}`; `{row.path}` cannot have the same id",
         hint="remove one of the two directories, or give the copy an id of its own",
     )
 

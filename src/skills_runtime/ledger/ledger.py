@@ -1,4 +1,4 @@
-"""The ledger file as one thing to open and to close, one process at a time while it is created and migrated.
+"""Open and close the ledger; one process at a time creates and migrates the file.
 
 Never opens the ledger file itself: closing any descriptor of it would drop SQLite's locks of this process.
 """
@@ -95,7 +95,7 @@ class Ledger:
     inbox: SqliteInbox
 
     def close(self) -> None:
-        """Close both connections; harmless when repeated."""
+        """Close both connections; repeating it has no effect."""
         self.index.close()
         self.inbox.close()
 

@@ -1,6 +1,6 @@
-"""Re-derive the index from run directories: what is there is indexed, what is gone is dropped, what is odd is told.
+"""Rebuild the index from run directories: index existing runs, drop missing ones, report problems.
 
-Knows nothing of how a run directory is read; the caller brings that.
+The caller supplies the function that reads a run directory.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""What the index tells about runs, sessions and tasks, and how a search text becomes a query.
+"""Rows of the index (runs, sessions, tasks) and the parsing of search texts.
 
-Every text is data: no character of a search is an operator.
+Search texts are plain data: no character is an operator.
 """
 
 import json
@@ -37,7 +37,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
     last_seq: int
     last_mac: str
-    """With `last_seq`, what the log must still contain: a shorter log was cut."""
+    """With `last_seq`, the minimum the log must contain: a shorter log was truncated."""
     kind: str = "agent"
     profile_id: str = ""
     model: str = ""
@@ -53,7 +53,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cursor(self) -> str:
-        """Where the next page of a list continues, given as its `before`."""
+        """The `before` argument that continues a list after this row."""
         return f"{self.created_at}~{self.run_id}"
 
 
@@ -80,12 +80,12 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_row(row_type: type[Row], columns: Mapping[str, Any]) -> Row:
-    """The row these columns hold."""
+    """Convert the columns of a database row."""
     try:
         return msgspec.convert(columns, row_type)
     except msgspec.ValidationError as error:
         raise StorageFailed(
-            f"the index holds a row nobody wrote: {error}", hint="run `skills-runtime ledger rebuild`"
+            f"the index holds an invalid row: {error}", hint="run `skills-runtime ledger rebuild`"
         ) from error
 
 
@@ -97,12 +97,12 @@ class Search(NamedTuple):
 
 
 def searchable(text: str) -> str:
-    """The part of a text that is kept for searching, without characters SQLite would stop at."""
+    """Return the part of a text to index, without characters that SQLite cannot store."""
     return _UNSTORABLE.sub(" ", text[:TEXT_LENGTH])
 
 
 def parse_search(text: str) -> Search:
-    """Every word must occur somewhere; words are found inside longer ones, and case does not matter."""
+    """Parse a search text: every word must occur, also inside longer words, in any case."""
     if len(text) > QUERY_LENGTH:
         raise ValidationFailed(
             f"the search text has {len(text)} characters", hint=f"use at most {QUERY_LENGTH} characters"

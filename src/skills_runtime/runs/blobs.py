@@ -1,4 +1,4 @@
-"""Private bytes of a run, named by their digest; events refer to them, nothing else may.
+"""Content-addressed private bytes of a run, which events refer to.
 
 `blobs/sha256/ab/abcdef…`: written once, never changed.
 """
@@ -23,34 +23,34 @@ class Blobs:
         self._inherited = [Blobs(ancestor) for ancestor in inherited]
 
     def path(self, digest: str) -> Path:
-        """Where the bytes with this digest are."""
+        """Return the path of a blob."""
         if not _DIGEST.fullmatch(digest):
             raise ValidationFailed(f"`{digest[:80]}` is not the name of a blob")
         return Path(f"{self._directory}/{digest[:2]}/{digest}")
 
     def has(self, digest: str) -> bool:
-        """Whether there are bytes with this digest, or at least a file in their place."""
+        """Whether this run has a file for the digest; its content is not checked."""
         return _DIGEST.fullmatch(digest) is not None and self.path(digest).exists()
 
     def is_reachable(self, digest: str) -> bool:
-        """Whether `get` has somewhere to look: here, or where a fork came from."""
+        """Whether this run, or one it was forked from, has a file for the digest."""
         return any(store.has(digest) for store in (self, *self._inherited))
 
     def paths_to_sync(self, digest: str) -> tuple[Path, ...]:
-        """What must be synced for the bytes to be durable: the file, then each directory that leads to it."""
+        """Return what must be synced for a blob to be durable: the file, then each directory above it."""
         path = self.path(digest)
         bucket, directory, root, *_ = path.parents
         return path, bucket, directory, root
 
     def put(self, data: bytes) -> str:
-        """Keep bytes, which become durable when their trail does; returns their digest."""
+        """Store bytes and return their digest; durable once `paths_to_sync` are synced."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
         if _has_content(path, data):
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            for directory in (self._directory, path.parent):  # `parents=True` would make the upper one for everybody
+            for directory in (self._directory, path.parent):  # `parents=True` would ignore the mode
                 Path(directory).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
             write_new(draft, data)
             draft.replace(path)
@@ -60,7 +60,7 @@ class Blobs:
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes with this digest, checked; a fork also looks where it came from."""
+        """Return the verified bytes of a blob; a fork also looks in the runs it was forked from."""
         store = next((candidate for candidate in (self, *self._inherited) if candidate.has(digest)), self)
         try:
             data = read_regular(store.path(digest), MAX_BLOB_BYTES)
@@ -69,12 +69,12 @@ class Blobs:
         except OSError as error:
             raise LogCorrupt(f"the blob `{digest[:12]}…` cannot be read: {error_reason(error)}") from error
         if hashlib.sha256(data).hexdigest() != digest:
-            raise LogCorrupt(f"the blob `{digest[:12]}…` does not hold what its name says")
+            raise LogCorrupt(f"the blob `{digest[:12]}…` does not match its digest")
         return data
 
 
 def _has_content(path: Path, data: bytes) -> bool:
-    """Whether the file is whole; one that a crash left empty or short is written anew."""
+    """Whether the file has this content; a crash can leave it empty or short."""
     try:
         return read_regular(path, len(data)) == data
     except OSError:

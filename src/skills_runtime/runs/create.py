@@ -1,7 +1,7 @@
-"""Making a run directory: built aside under a hidden name, complete, and then put in place by one rename.
+"""Create a run directory: write it completely under a hidden name, then publish it by one rename.
 
-Whoever looks sees no run or a whole one; two creators of one directory cannot both succeed. What a killed process
-leaves under a hidden name is swept away by one that comes later.
+Readers see no run or a complete one, and two creators of one directory cannot both succeed. Later processes remove
+the drafts that killed ones left behind.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
 
 
 class RunDraft(NamedTuple):
-    """A run directory that nobody knows yet, open to make files in it."""
+    """An unpublished run directory and its open descriptor."""
 
     path: str
     fd: int
@@ -41,7 +41,7 @@ class RunDraft(NamedTuple):
 
 @contextmanager
 def stage_run(root: Path) -> Generator[RunDraft]:
-    """A draft of the run that will be at `root`; gone without a trace when the block fails."""
+    """Create a draft of the run at `root`; removed when the block fails."""
     parent = root.parent
     path = f"{parent}/.{root.name[:100]}.{os.urandom(6).hex()}.new"
     created: list[Path] = []
@@ -67,7 +67,7 @@ def stage_run(root: Path) -> Generator[RunDraft]:
 
 
 def publish_run(draft: RunDraft, root: Path) -> None:
-    """Let everybody see the run, all at once."""
+    """Publish a draft atomically at its final path."""
     try:
         os.rename(draft.path, root)  # noqa: PTH104 - as above
     except OSError as error:
@@ -77,7 +77,7 @@ def publish_run(draft: RunDraft, root: Path) -> None:
 
 
 def resolve_root(draft: RunDraft, root: Path) -> str:
-    """Where the run will really be, whatever links lead there; the system knows it of a directory that is open."""
+    """Resolve the final path of a run behind all links, from the open descriptor of its draft."""
     try:
         draft_path = os.readlink(f"/proc/self/fd/{draft.fd}")  # noqa: PTH115 - done for every run
         return draft_path.rpartition("/")[0] + f"/{root.name}"
@@ -87,8 +87,8 @@ def resolve_root(draft: RunDraft, root: Path) -> str:
 
 @cache
 def remove_abandoned_drafts(directory: Path) -> None:
-    """Remove what killed processes left half made; looked for once per process and directory."""
-    with suppress(OSError):  # somebody else's drafts are no reason to fail
+    """Remove drafts of killed processes; runs once per process and directory."""
+    with suppress(OSError):  # drafts of other processes are no reason to fail
         now = directory.stat().st_mtime  # the disk's own time, for a draft has just been made here
         with os.scandir(directory) as entries:
             drafts = [
@@ -99,7 +99,7 @@ def remove_abandoned_drafts(directory: Path) -> None:
 
 
 def _remove_if_abandoned(draft: Path, now: float) -> None:
-    with suppress(LogLocked, OSError):  # whoever holds the lock is still at work
+    with suppress(LogLocked, OSError):  # a held lock means the creator is still alive
         if now - draft.stat().st_mtime < ABANDONED_SECONDS:
             return
         lock = RunLock(RunPaths(draft).lock)
@@ -120,7 +120,7 @@ def _translate_error(root: Path, error: OSError) -> Exception:
 
 
 def create_run(spec: RunSpec, ports: LogPorts) -> Run:
-    """Make the directory of a new run and return it open, in state `pending`."""
+    """Create a run directory and return the open run, in state `pending`."""
     check_id(spec.run_id, "run")
     check_id(spec.session_id, "session")
     check_id(spec.task_id, "task")
@@ -223,13 +223,13 @@ def _refuse_existing(root: Path) -> None:
 
 @contextmanager
 def _link_claimed(spec: RunSpec) -> Generator[None]:
-    """Claim the run id in the workspace's own place first, so that one id never names two runs."""
+    """Claim the run id by a link in the workspace first, so that one id never names two runs."""
     if spec.link is None:
         yield
         return
     created = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
-        # Until the run is in place its link leads nowhere, as one does whose run is gone: nobody else may look now.
+        # Until the run is published its link dangles like that of a removed run: hold the lock so nobody reclaims it.
         with lock_directory(spec.link.parent):
             _claim(spec.link, spec)
             try:

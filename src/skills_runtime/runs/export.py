@@ -1,6 +1,6 @@
-"""Handing a run to somebody else: checksums anybody can check, provenance in a known format, and one archive file.
+"""Export a run: SHA-256 checksums, in-toto provenance, an archive file and an HTML page.
 
-Only what the run itself lists is handed on. Private blobs stay behind unless they are asked for.
+Exports only the files that the run lists; private blobs only on request.
 """
 
 import gzip
@@ -29,7 +29,7 @@ from skills_runtime.text import printable
 BUILD_TYPE = "urn:skills-runtime:run:v1"
 BUILDER = "urn:skills-runtime:runtime"
 _REPORT_FILES = ("artifact-manifest.json", "events.jsonl", "run.json", "transcript.md")
-"""The files that tell about the run."""
+"""The files that describe the run."""
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 
 
@@ -70,11 +70,11 @@ def _translate_errors(path: Path) -> Generator[None]:
     except PermissionError as error:
         raise AccessRefused(f"`{path}` cannot be written: {error.strerror}") from error
     except OSError as error:
-        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another place") from error
+        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another path") from error
 
 
 def _files(paths: RunPaths, listing: Listing, *, with_blobs: bool) -> dict[str, int]:
-    """Every file that is handed on, as a path from the run directory, and how long it may be."""
+    """Map each exported file, relative to the run directory, to its maximum size."""
     with _readable(paths, "."):
         candidates = sorted(find_files(paths.root))
     listed = (file for file in candidates if file.regular and listing.classify(file) == "listed")
@@ -101,11 +101,11 @@ def _readable(paths: RunPaths, name: str) -> Generator[None]:
 
 def _incomplete_run(paths: RunPaths, reason: str) -> LogCorrupt:
     hint = "`skills-runtime runs verify` names what is wrong"
-    return LogCorrupt(f"the run `{paths.root.name}` is not whole: {reason}", hint=hint)
+    return LogCorrupt(f"the run `{paths.root.name}` is incomplete: {reason}", hint=hint)
 
 
 def _checksum_line(name: str, digest: str) -> bytes:
-    """One line as `sha256sum` writes it: a name with odd characters is escaped, and the line says so."""
+    """Format one `sha256sum` line; a leading backslash marks an escaped name."""
     plain = name.translate(_ESCAPES)
     mark = b"\\" if plain != name else b""
     return b"%b%b  %b\n" % (mark, digest.encode(), os.fsencode(plain))
@@ -161,14 +161,14 @@ def _manifest(paths: RunPaths) -> ArtifactManifest:
 
 
 def pack(paths: RunPaths, files: Mapping[str, int], output: Path, *, prefix: str) -> None:
-    """Write one gzip-ed tar whose bytes depend on the run alone; the files are named with how long they may be."""
+    """Write a reproducible gzip-compressed tar of `files`, given as name to maximum size."""
     with (
         atomic_file(output, mode=FILE_MODE, durable=False) as fd,
         open(fd, "wb", closefd=False) as file,
         gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w") as tar,
     ):
-        for name in SUBDIRECTORIES:  # an empty one belongs to the run as well
+        for name in SUBDIRECTORIES:  # also the empty ones
             tar.addfile(_member(f"{prefix}/{name}", DIRECTORY_MODE, kind=tarfile.DIRTYPE))
         for name, limit in files.items():
             with _readable(paths, name):
@@ -185,7 +185,7 @@ def _member(name: str, mode: int, *, kind: bytes = tarfile.REGTYPE, size: int = 
 
 
 def page_of(paths: RunPaths, language: Language = "en") -> Iterator[str]:
-    """The page of a run, piece by piece; the log is read twice, and never held as a whole."""
+    """Render the page of a run piece by piece; reads the log twice instead of holding it in memory."""
     state = fold(read_events(paths), RunState())
     return render_page(state, read_events(paths), list_deliverables(paths), language)
 
@@ -198,7 +198,7 @@ def write_page(paths: RunPaths, path: Path, language: Language = "en") -> None:
     except FileExistsError:
         raise ValidationFailed(f"`{path}` already exists", hint="name another file") from None
     except OSError as error:
-        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another place") from error
+        raise StorageFailed(f"`{path}` cannot be written: {error.strerror}", hint="choose another path") from error
     with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
         try:
             file.writelines(pieces)
@@ -208,7 +208,7 @@ def write_page(paths: RunPaths, path: Path, language: Language = "en") -> None:
 
 
 def list_deliverables(paths: RunPaths) -> list[PageFile]:
-    """What the run handed over, as its manifest has it; one without a manifest has nothing to tell yet."""
+    """List the deliverables in the manifest of a run; none when the manifest is missing."""
     try:
         manifest = read_manifest(paths)
     except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""Ending a run: what it left is listed, its promises are checked, and one last event closes the log.
+"""Finish a run: write its manifest, check required deliverables, append the terminal event.
 
 The order is part of the contract: manifest, its event, the terminal event made durable, run.json, transcript.
 """
@@ -28,9 +28,9 @@ _STATUS = {RunCompleted: RunStatus.COMPLETED, RunFailed: RunStatus.FAILED, RunCa
 
 
 def finish_run(run: Run, end: End, *, before_end: Callable[[], object] = lambda: None) -> None:
-    """Close the run; a completed one whose required deliverable is missing has failed.
+    """Finish a run; a completed one that lacks a required deliverable fails.
 
-    Listing what a run left takes its time; `last_look` may still write to the log when that is done.
+    Scanning the outputs takes time; `before_end` may still append to the log afterwards.
     """
 
     def call_before_end() -> bool:
@@ -43,10 +43,10 @@ def finish_run(run: Run, end: End, *, before_end: Callable[[], object] = lambda:
 
 
 async def finish_run_async(run: Run, end: End, *, should_continue: Callable[[], bool] = lambda: False) -> bool:
-    """Like `finish_run`, without holding up the event loop; once begun it is never left half done.
+    """Finish a run without blocking the event loop; cancellation does not interrupt it.
 
-    `goes_on` is asked when what the run left is listed and nothing of the end is written: if it says so, the run stays
-    open. Returns whether it has ended.
+    `should_continue` is called after the outputs are scanned and before anything is written: if it returns True, the
+    run stays open. Return whether the run has ended.
     """
     if not _append_end(run, end, should_continue):
         return False

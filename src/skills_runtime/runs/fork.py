@@ -1,8 +1,7 @@
-"""Where a run comes from: another run it was forked from, or another machine.
+"""The origin of a run: the run it was forked from, or another machine.
 
-A fork begins where another run stood after some event; it refers to that beginning and copies nothing. The point names
-the bytes it stands on by their digest, so a parent that was changed is noticed. Of a run that was brought here from
-elsewhere, nobody here chose what stands in its files.
+A fork continues another run after one of its events; it refers to that prefix of the log and copies nothing. The fork
+point holds the digest of the prefix, so a changed parent is detected. The files of an imported run are not trusted.
 """
 
 import hashlib
@@ -21,25 +20,25 @@ from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.storage import read_regular
 
 IMPORTED = "imported.json"
-"""In `archive/` of such a run: when it came, and by whom."""
+"""In `archive/` of an imported run: when it was imported, and by which user."""
 CONFIG = "config.yaml"
 
 
 def was_imported(paths: RunPaths) -> bool:
-    """Whether somebody brought the run here from elsewhere."""
+    """Whether the run was imported."""
     return (paths.archive / IMPORTED).is_file()
 
 
 def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
-    """Whether somebody brought the run here, or its log ends under a key that is not here.
+    """Whether the run was imported, or its log ends under a key that is not on this machine.
 
-    A directory that came by another way, as with a clone of a project, has no mark; but nobody elsewhere has the key.
+    A directory that was copied, as with a clone of a project, has no import mark, but its key is missing.
     """
     return was_imported(paths) or keys.find(authenticate(paths, keys).position.key_id) is None
 
 
 def has_own_config(paths: RunPaths, state: RunState) -> bool:
-    """Whether the settings in a run directory are those that the run began with."""
+    """Whether `config.yaml` is the one that the run was created with."""
     try:
         config = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:
@@ -48,7 +47,7 @@ def has_own_config(paths: RunPaths, state: RunState) -> bool:
 
 
 def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
-    """The place after event `seq` of a run, verified up to there."""
+    """Verify a run up to event `seq` and return the fork point after it."""
     paths = RunPaths(root.resolve())
     digest = hashlib.sha256()
     with open_for_reading(paths) as fd:
@@ -73,7 +72,7 @@ def fork_point(root: Path, seq: int, ports: LogPorts) -> ForkPoint:
 
 
 def build_initial_view(point: ForkPoint | None, ports: LogPorts) -> RunView:
-    """What a run starts from: nothing, or the conversation its parent had at the fork."""
+    """Build the view that a run starts from: empty, or the parent's conversation at the fork point."""
     points = [*_fork_points(point)]
     missing = fork_of(RunPaths(Path(points[-1].root))) if points else point
     if missing is not None:
@@ -87,18 +86,18 @@ def build_initial_view(point: ForkPoint | None, ports: LogPorts) -> RunView:
 
 
 def _build_fork_view(point: ForkPoint, parent_view: RunView, ports: LogPorts) -> RunView:
-    """What a fork starts from; its parent itself started from `before`."""
+    """Build the view that a fork starts from; its parent started from `parent_view`."""
     paths = RunPaths(Path(point.root))
     view = fold(_prefix(paths, point, ports), parent_view)
-    # The calls of the parent count for the fork, and so does what it was given for more of them.
+    # The parent's steps, and the extra steps it was granted, count against the fork's budget.
     state = RunState(
         turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
     )
     if is_from_elsewhere(paths, ports.keys):
         view.conversation.distrust_paths()
-    parent_pending = view.pending  # what people said to a call that is still open, they need not say again
+    parent_pending = view.pending  # answers to calls that are still open carry over
     pending = Pending(
-        # Approvals were given to the parent only, but a skill that is active confines whoever goes on with it.
+        # Approvals are not inherited, but the restrictions of an active skill are.
         approvals=Approvals(confining=parent_pending.approvals.confining),
         questions=parent_pending.questions,
         answers=parent_pending.answers,
@@ -108,13 +107,13 @@ def _build_fork_view(point: ForkPoint, parent_view: RunView, ports: LogPorts) ->
 
 
 def whole_history(paths: RunPaths) -> Iterator[Event]:
-    """The events of a run, after those of the runs it was forked from, as far as they are there."""
+    """Read the events of a run, after those of the existing runs it was forked from."""
     yield from history_before(paths)
     yield from read_events(paths)
 
 
 def history_before(paths: RunPaths) -> Iterator[Event]:
-    """The events that a fork shares with the runs it was forked from, as far as they are there."""
+    """Read the events that a fork shares with the existing runs it was forked from."""
     for point in reversed([*_fork_points(fork_of(paths))]):
         for event in read_events(RunPaths(Path(point.root))):
             if event.seq > point.seq:
@@ -123,19 +122,19 @@ def history_before(paths: RunPaths) -> Iterator[Event]:
 
 
 def fork_of(paths: RunPaths) -> ForkPoint | None:
-    """Where a run was forked from, if it was."""
+    """Return the fork point of a run, or None."""
     payload = next(read_events(paths)).payload
     return payload.fork if isinstance(payload, RunCreated) else None
 
 
 def ancestors(point: ForkPoint | None) -> Iterator[RunPaths]:
-    """The runs a run stands on, nearest first, as far as they are still there."""
+    """Return the existing runs a run was forked from, nearest first."""
     return (RunPaths(Path(ancestor.root)) for ancestor in _fork_points(point))
 
 
 def _fork_points(point: ForkPoint | None) -> Iterator[ForkPoint]:
-    """A fork's place in its parent, then the parent's place in its own and so on, as far as the runs are there."""
-    visited: set[str] = set()  # somebody could forge runs that stand on each other
+    """Yield the fork point of a run, then that of its parent and so on, while the runs exist."""
+    visited: set[str] = set()  # forged runs could name each other as parents
     while point is not None and point.root not in visited and Path(point.root, "events.jsonl").is_file():
         visited.add(point.root)
         yield point
@@ -143,7 +142,7 @@ def _fork_points(point: ForkPoint | None) -> Iterator[ForkPoint]:
 
 
 def blobs_of(paths: RunPaths) -> Blobs:
-    """The blobs of a run, and of those it was forked from."""
+    """Open the blobs of a run and of the runs it was forked from."""
     return Blobs(paths.blobs, *(ancestor.blobs for ancestor in ancestors(fork_of(paths))))
 
 

@@ -1,4 +1,4 @@
-"""Where everything in a run directory is, and which ids may name one.
+"""Paths inside a run directory, and the validation of ids.
 
 Pure: names and paths only, no file is touched here. One rule holds for the ids of sessions, tasks and runs, because ids
 become file names.
@@ -27,15 +27,15 @@ SNAPSHOTS = {
 }
 """Files that never change once the run exists: name to (role, media type)."""
 MAX_TEXT_BYTES = 64 << 20
-"""How long a file may be that describes the run: its record, its manifests, its snapshots."""
+"""The maximum size of a file that describes the run: record, manifests, snapshots."""
 MAX_BLOB_BYTES = 1 << 30
-"""How long a file may be that holds what the run said: its transcript, a blob."""
+"""The maximum size of a transcript or a blob."""
 LEGAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 SPARE = "logs/spare"
 
 
 class RunPaths(msgspec.Struct, frozen=True, dict=True):
-    """The paths of one run directory, each made when it is first asked for."""
+    """The paths of one run directory, computed on first use."""
 
     root: Path
 
@@ -91,7 +91,7 @@ class RunPaths(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def quarantine(self) -> Path:
-        """What commands made and programs outside would obey, until the user accepts it."""
+        """Files that commands created and that other programs would run or obey, until the user accepts them."""
         return self.logs / "quarantine"
 
     @cached_property
@@ -102,7 +102,7 @@ class RunPaths(msgspec.Struct, frozen=True, dict=True):
 
 @lru_cache(maxsize=64)
 def runs_root(workspace_root: Path) -> Path:
-    """Where runs of a workspace live unless the caller says otherwise."""
+    """Return the default directory for the runs of a workspace."""
     return workspace_root / STATE_DIRECTORY / "runs"
 
 
@@ -112,7 +112,7 @@ def is_legal_id(value: str) -> bool:
 
 
 def check_id(value: str, noun: str) -> str:
-    """Return `value`, or refuse it by name."""
+    """Return `value`; raise `ValidationFailed` when it is not a legal id."""
     if not is_legal_id(value):
         raise ValidationFailed(
             f"`{value[:80]}` is not a legal {noun} id",
@@ -122,5 +122,5 @@ def check_id(value: str, noun: str) -> str:
 
 
 def spare_path(root: Path) -> str:
-    """Where the spare file of a run is."""
+    """Return the path of the spare file of a run."""
     return f"{root}/{SPARE}"

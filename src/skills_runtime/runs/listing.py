@@ -1,4 +1,4 @@
-"""Which files of a run directory the run accounts for, by its manifest or its log; others came there by another way."""
+"""Classify the files of a run directory: listed by the manifest or the log, internal, or unlisted."""
 
 import errno
 import os
@@ -25,11 +25,11 @@ from skills_runtime.storage import (
 )
 
 MAX_ENTRIES = 1_000_000
-"""How many names of a run directory are looked at."""
+"""The maximum number of directory entries to read."""
 MAX_ARTIFACT_BYTES = 8 << 30
-"""As much as a member of any tar archive can have."""
+"""The maximum size of a member in any tar format."""
 FileStatus = Literal["listed", "internal", "draft", "uncertain", "unlisted"]
-"""`internal` is what only the runtime needs; `uncertain` is what an incomplete manifest may have left out."""
+"""`internal` files are for the runtime only; an incomplete manifest may have left out `uncertain` ones."""
 
 _RECORDS = frozenset({*SNAPSHOTS, "sandbox-manifest.json", "artifact-manifest.json", "run.json"})
 _INTERNAL = frozenset({
@@ -39,12 +39,12 @@ _INTERNAL = frozenset({
 _INTERNAL_DIRECTORIES = ("executions/.runtime/", "logs/trash/", "logs/quarantine/")
 _BLOB = re.compile(r"blobs/sha256/[0-9a-f]{2}/([0-9a-f]{64})")
 _DRAFT = re.compile(r"(?:.*/)?\.(?:.{1,40}\.[0-9]+\.[0-9a-f]{12}|[0-9a-f]{16})", re.DOTALL)
-"""What a process that is killed while it writes a file leaves beside it."""
+"""Temporary files that a killed process leaves behind."""
 _REFERENCE = re.compile(rb'"([0-9a-f]{64}|logs/rejected-[0-9]+-[0-9a-f]{8}\.bin)"')
 
 
 class FileEntry(NamedTuple):
-    """A name in a run directory that is no directory, by its path from there."""
+    """An entry of a run directory that is not a directory; `path` is relative."""
 
     path: str
     regular: bool
@@ -52,13 +52,13 @@ class FileEntry(NamedTuple):
 
     @property
     def blob(self) -> str | None:
-        """The digest that names it, if it lies where a blob would."""
+        """The digest in its name, if it is in a blob directory."""
         match = _BLOB.fullmatch(self.path)
         return match[1] if match else None
 
 
 def find_files(root: Path) -> list[FileEntry]:
-    """Find everything in a run directory but directories, without following links; raises where there is too much."""
+    """Find every file in a run directory without following links; raise `OSError` beyond `MAX_ENTRIES`."""
     files: list[FileEntry] = []
     with open_directory(root) as top:
         for count, entry in enumerate(walk(top, limit=MAX_ENTRIES, on_error=lambda _, __: None), start=1):
@@ -85,7 +85,7 @@ def open_file(root: Path, path: str, limit: int) -> int:
 
 
 def digest_file(root: Path, path: str, limit: int) -> str:
-    """Digest such a file."""
+    """Return the SHA-256 of such a file."""
     fd = open_file(root, path, limit)
     try:
         return sha256_of(fd, limit)[0]
@@ -94,17 +94,17 @@ def digest_file(root: Path, path: str, limit: int) -> str:
 
 
 def read_manifest(paths: RunPaths) -> ArtifactManifest:
-    """Read the artifact manifest of a run; raises `OSError` or `MsgspecError` where that cannot be."""
+    """Read the artifact manifest of a run; raises `OSError` or `MsgspecError`."""
     return msgspec.json.decode(read_regular(paths.artifact_manifest, MAX_TEXT_BYTES), type=ArtifactManifest)
 
 
 def decode_name(name: str, *, escaped: bool) -> str:
-    """The path of a file that a manifest lists."""
+    """Decode the path of a file that a manifest lists."""
     return os.fsdecode(unquote_to_bytes(name)) if escaped else name
 
 
 class Listing:
-    """The files that a run accounts for; without a manifest none of those it produced."""
+    """The files listed by the manifest and the log of a run."""
 
     def __init__(self, paths: RunPaths, state: RunState, manifest: ArtifactManifest | None) -> None:
         self._open_directories = ("archive", *ROLES) if state.open else ()
@@ -130,7 +130,7 @@ class Listing:
                     self._log_end = line.offset + len(line.data) + 1
 
     def classify(self, file: FileEntry) -> FileStatus:
-        """Whether the run accounts for a file."""
+        """Classify a file of the run directory."""
         path, top = file.path, file.path.partition("/")[0]
         if self.limit(file) is not None and (file.blob is None or file.blob in self._referenced):
             return "listed"
@@ -141,7 +141,7 @@ class Listing:
         return "draft" if _DRAFT.fullmatch(path) else "unlisted"
 
     def limit(self, file: FileEntry) -> int | None:
-        """How long a file may be that the run accounts for; nothing where it lists no such file."""
+        """Return the maximum size of a listed file, or None when it is not listed."""
         if file.path == "events.jsonl":
             return self._log_end
         if file.path == "transcript.md":

@@ -1,6 +1,6 @@
 """The two manifests of a run: its boundaries, and what it produced and consumed.
 
-The second has two witnesses: the records of the run's tools and a look at the disk.
+The artifact manifest combines the recorded file operations with a scan of the disk.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ DIRECTORIES = (
 )
 ROLES = {"deliverables": "deliverable", "workspace": "workspace", "executions": "execution"}
 _RUNTIME_FILES = "executions/.runtime/"
-"""Locks and keys, which only the runtime needs."""
+"""Locks and keys of the runtime, which are not outputs."""
 
 
 def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: str, root: str) -> dict[str, Any]:
-    """The boundaries of the run, written once before it starts; `root` is where it is behind all links."""
+    """Build the sandbox manifest, written once before the run starts; `root` is its resolved path."""
     shared, system = spec.workspace_mode == "shared", os.uname()
     return {
         "schema": "kgent.sandbox-manifest/v1",
@@ -84,7 +84,7 @@ def sandbox_manifest(spec: RunSpec, snapshots: list[Descriptor], *, created_at: 
 
 
 class Producer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who made a file."""
+    """The origin of a file."""
 
     kind: str
     event_index: int | None = None
@@ -124,7 +124,7 @@ class ArtifactManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def empty_manifest(state: RunState, *, generated_at: str) -> ArtifactManifest:
-    """The manifest a run is born with."""
+    """Build the artifact manifest of a new run."""
     return ArtifactManifest(
         session_id=state.session_id,
         task_id=state.task_id,
@@ -141,11 +141,11 @@ def empty_manifest(state: RunState, *, generated_at: str) -> ArtifactManifest:
 def files_of(
     run: Run, workspace_root: Path, *, mode: WorkspaceMode, delete: DeleteMode, read_only: Iterable[Path] = ()
 ) -> RunFiles:
-    """The files the tools of a run may touch; each operation becomes an event."""
+    """Open the files of a run for its tools; each operation is recorded as an event."""
     root = run.paths.root
     if mode == "shared":
         policy = shared_policy(workspace_root, root, read_only)
-    else:  # the whole run directory but for what only the runtime reads
+    else:  # the whole run directory except the files of the runtime
         policy = msgspec.structs.replace(isolated_policy(root), private=RUNTIME_PATHS)
 
     def record(operation: FileOperation) -> None:
@@ -155,7 +155,7 @@ def files_of(
 
 
 def scan_outputs(root: Path, directories: Iterable[str] = tuple(ROLES)) -> Scan:
-    """What a run has left for others in these of its directories."""
+    """Scan the output directories of a run."""
     result = scan(root, tuple(directories))
     return msgspec.structs.replace(
         result, files=tuple(file for file in result.files if not file.path.startswith(_RUNTIME_FILES))
@@ -163,7 +163,7 @@ def scan_outputs(root: Path, directories: Iterable[str] = tuple(ROLES)) -> Scan:
 
 
 def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
-    """The manifest of a run that is about to end."""
+    """Build the artifact manifest of a finishing run."""
     state, records = run.state, run.view.files
     bases = [f"{base}/" for base in (run.paths.root, state.workspace_root) if base]
     produced = {_relative(name, bases): record for name, record in records.produced.items()}
@@ -199,7 +199,7 @@ def final_manifest(run: Run, status: RunStatus) -> ArtifactManifest:
 
 
 def _relative(name: str, bases: Iterable[str]) -> str:
-    """The path from the first of these directories that it is below; tools may use absolute paths."""
+    """Make an absolute path relative to the first directory that contains it."""
     return next((name.removeprefix(base) for base in bases if name.startswith(base)), name)
 
 
@@ -224,7 +224,7 @@ def _produced_artifact(file: ScannedFile, records: Mapping[str, FileRecord], req
 
 
 def _role(name: str, record: FileRecord) -> str:
-    """What a file outside the scanned directories is: one that no call wrote is the runtime's own."""
+    """Return the role of a file outside the scanned directories; the runtime writes without a call id."""
     return "summary" if record.call_id is None and name.startswith("archive/") else "workspace"
 
 
@@ -252,7 +252,7 @@ def _log_prefix(run: Run) -> dict[str, object]:
 
 
 def log_prefix_digest(paths: RunPaths, size: int) -> str:
-    """The digest of the first `size` bytes of a run's log."""
+    """Return the digest of the first `size` bytes of a run's log."""
     with open_for_reading(paths) as fd:
         return prefix_digest(fd, size)
 

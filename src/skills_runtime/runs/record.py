@@ -1,7 +1,7 @@
-"""The files that are only ever derived from the log: run.json and transcript.md.
+"""The files derived from the log: run.json and transcript.md.
 
-run.json is for everybody who does not want to read the log. It changes places with a spare file: to make and to remove
-a file costs a disk many times what it costs to write one that is there, so a run keeps one spare.
+run.json is a summary for programs that do not read the log. It is replaced by exchanging it with a spare file, because
+creating and unlinking a file costs far more than rewriting an existing one.
 """
 
 import fcntl
@@ -62,18 +62,18 @@ _SHARED = tuple(name for name in RunRecord.__struct_fields__ if name not in ("sc
 
 
 def build_record(state: RunState) -> RunRecord:
-    """The record that a state amounts to."""
+    """Build the record of a state."""
     fields: dict[str, Any] = {name: getattr(state, name) for name in _SHARED}
     return RunRecord(status=state.status.value, **fields)
 
 
 def write_record(root: Path, record: RunRecord) -> None:
-    """Replace run.json; readers see the old one or the new one."""
+    """Replace run.json atomically."""
     swap(f"{root}/run.json", pretty(record), spare_path(root))
 
 
 def read_record(path: Path) -> RunRecord:
-    """The record in a run directory."""
+    """Read run.json."""
     try:
         return _decode(read_regular(path, MAX_TEXT_BYTES))
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def read_record(path: Path) -> RunRecord:
 
 
 def read_prompt(root: Path) -> str:
-    """The task in a run directory."""
+    """Read prompt.md of a run directory."""
     path = root / "prompt.md"
     try:
         return read_regular(path, MAX_TEXT_BYTES).decode(errors="replace")
@@ -98,20 +98,20 @@ def read_prompt(root: Path) -> str:
 
 
 def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
-    """Bring transcript.md in step with the log; what it lacks is added, for a log only ever grows."""
+    """Update transcript.md from the log; appends when only the end is missing."""
     text, path = "".join(render_transcript(events)).encode(errors="surrogatepass"), f"{paths.root}/transcript.md"
     existing = read_if_regular(path)
     if existing is not None and text.startswith(existing):
         if len(text) > len(existing):
             with explain_write(path):
-                append(path, text[len(existing) :])  # costs a file system much less than a new file in its place
+                append(path, text[len(existing) :])  # much cheaper than replacing the file
     else:
         with explain_write(path):
             write_atomic(path, text, durable=False)
 
 
 def is_transcript_current(paths: RunPaths, events: Iterable[Event]) -> bool:
-    """Whether transcript.md is what the log gives, to the last byte."""
+    """Whether transcript.md matches the log byte for byte."""
     try:
         fd = open_regular(paths.transcript)
     except OSError:
@@ -122,7 +122,7 @@ def is_transcript_current(paths: RunPaths, events: Iterable[Event]) -> bool:
 
 
 def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
-    """Do for an ended run what its process could not do any more after it had written the end."""
+    """Write the derived files of an ended run whose process died after the terminal event."""
     lock = RunLock(paths.lock)
     try:
         sync_path(paths.events)
@@ -130,14 +130,16 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
         if read_if_regular(paths.run_json) != record:
             with explain_write(paths.run_json):
                 write_atomic(paths.run_json, record, durable=False)
-        if not is_transcript_current(paths, read_verified(paths, ports.keys)):  # an old one may have been handed on
+        if not is_transcript_current(
+            paths, read_verified(paths, ports.keys)
+        ):  # rewrite only if it differs: an export may contain it
             write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
 
 
 def read_if_regular(path: Path | str) -> bytes | None:
-    """The bytes of a file, or nothing where there is no ordinary one."""
+    """Return the content of a regular file, or None when there is none."""
     try:
         return read_regular(path, MAX_BLOB_BYTES)
     except PermissionError:
@@ -147,16 +149,16 @@ def read_if_regular(path: Path | str) -> bytes | None:
 
 
 def swap(path: str, data: bytes, spare: str) -> None:
-    """Replace a file of the run by way of its spare one; a reader sees the old bytes or the new ones, never a part."""
+    """Replace a file atomically by exchanging it with the spare file."""
     with explain_write(path):
         if not _try_swap(path, data, spare):
             write_atomic(path, data, durable=False)
 
 
 def _try_swap(path: str, data: bytes, spare: str) -> bool:
-    """Whether the two have changed places; where that cannot be, the file is as it was."""
+    """Exchange the files and return True; return False with the file unchanged when that is not possible."""
     try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):  # which would become the spare one
+        if not stat.S_ISREG(os.lstat(path).st_mode):  # it would become the spare file
             return False
         fd = os.open(spare, _NEW_OR_OLD, FILE_MODE)
     except OSError:
@@ -167,7 +169,7 @@ def _try_swap(path: str, data: bytes, spare: str) -> bool:
         write_all(fd, data)
         os.ftruncate(fd, len(data))
     except OSError:
-        Path(spare).unlink(missing_ok=True)  # a disk that is full
+        Path(spare).unlink(missing_ok=True)  # the disk may be full
         raise
     finally:
         os.close(fd)
@@ -178,9 +180,11 @@ def _try_swap(path: str, data: bytes, spare: str) -> bool:
 
 
 def _has_no_reader(fd: int) -> bool:
-    """Whether nobody has the spare file open: it was the file itself once, and its readers must not see it change."""
+    """Whether no process has the spare file open: it is the previous file, and readers must not see it change."""
     try:
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, _WRITE_LEASE)  # given only when there is no other descriptor
+        fcntl.fcntl(
+            fd, fcntl.F_SETLEASE, _WRITE_LEASE
+        )  # the kernel grants a write lease only without other descriptors
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except (AttributeError, OSError):
         return False

@@ -1,4 +1,4 @@
-"""One open run: its log, its state folded as it grows, and run.json kept in step behind it."""
+"""An open run: its log, the state folded from it, and run.json."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def state(self) -> RunState:
-        """Where the run stands."""
+        """The current state of the run."""
         return self.view.state
 
     def append(self, payload: Payload, *, turn_id: str | None = None, step_id: str | None = None) -> Event:
@@ -61,14 +61,14 @@ class Run:
         return self.log.append_all(entries)
 
     def remember(self, events: Iterable[Event], texts: Mapping[str, str]) -> None:
-        """Keep what a new run was given, and its events as long as they are few: nobody has to read them back."""
+        """Cache the texts and the first events of a new run, so that they need not be read back."""
         self._events, self._texts = deque(events, MAX_CACHED_EVENTS), dict(texts)
         self.log.listen(self._events.append)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with each event from here on, and first with the one that work has begun if it was the last.
+        """Call `listener` with each event from here on, starting with the last one if it changed the state.
 
-        A run that was made with it has it before anybody can listen.
+        A run that is created and started at once has that event before a listener can be added.
         """
         last = self._events[-1] if self._events else None
         if last is not None and isinstance(last.payload, RunStateChanged):
@@ -76,18 +76,18 @@ class Run:
         self.log.listen(listener)
 
     def events(self) -> Iterable[Event]:
-        """Everything the log holds, from memory where that is possible."""
+        """Return every event of the log, from memory when all are cached."""
         is_complete = self._events is not None and len(self._events) == self.log.next_seq
         return self._events if is_complete and self._events is not None else read_events(self.paths)
 
     def text(self, snapshot: str) -> str:
-        """The text of a snapshot to the letter; it never changes."""
+        """Return the text of a snapshot file."""
         if snapshot not in self._texts:
             self._texts[snapshot] = read_regular(self.paths.root / snapshot, MAX_TEXT_BYTES).decode()
         return self._texts[snapshot]
 
     def put_blob(self, data: bytes) -> str:
-        """Keep private bytes, durable with the next commit; returns their digest."""
+        """Store a blob, durable with the next commit, and return its digest."""
         digest = self.blobs.put(data)
         self._make_durable(digest)
         return digest
@@ -98,12 +98,12 @@ class Run:
         self._snapshot_if_due()
 
     async def commit_async(self) -> None:
-        """Like `commit`, without holding up the event loop."""
+        """Commit without blocking the event loop."""
         await self.log.commit_async()
         self._snapshot_if_due()
 
     def confirm(self, blobs: Iterable[str]) -> None:
-        """Make durable what an earlier writer, which may have been killed, left in the log and beside it."""
+        """Make durable what an earlier writer, which may have been killed, left in the log and its blobs."""
         make_creation_durable(self.paths, self.log)
         for digest in blobs:
             if self.blobs.has(digest):
@@ -117,7 +117,7 @@ class Run:
         self.save()
 
     async def change_async(self, status: RunStatus, *, reason: str = "") -> None:
-        """Like `change`, without holding up the event loop."""
+        """Move to a state that is not terminal, without blocking the event loop."""
         self._append_transition(status, reason)
         await self.commit_async()
         self.save()
@@ -140,12 +140,12 @@ class Run:
             watcher(self.state)
 
     def close(self) -> None:
-        """Let go of the run; another process may open it now."""
+        """Close the log and release the lock, so that another process may open the run."""
         self.log.close()
         self._lock.release()
 
     def _make_durable(self, digest: str) -> None:
-        # Also when the bytes were there before: who put them may have died before they were on the disk.
+        # Also for blobs that existed before: their writer may have been killed before the sync.
         path, bucket, *parents = self.blobs.paths_to_sync(digest)
         if path not in self._synced_paths:
             self.log.with_next_commit(bucket, path.name)
@@ -164,13 +164,13 @@ class Run:
                 path, self.log.run_id, VIEW_KIND, state, position=position, secret=key.secret
             )
         except OSError:
-            return  # it only makes opening faster, and the commit it follows has succeeded
+            return  # a snapshot only speeds up opening; the commit itself has succeeded
         finally:
             self._snapshot_lock.release()
 
 
 def make_creation_durable(paths: RunPaths, log: EventLog) -> None:
-    """Let the next commit hold what a run needs to exist at all: its files, then the directories that lead to them."""
+    """Sync the files of a new run, then the directories above them, with the next commit."""
     log.with_next_commit(paths.root, *SNAPSHOTS, "sandbox-manifest.json", "events.jsonl")
     parent = paths.root.parent
     if os.access(parent, os.R_OK):
@@ -178,7 +178,7 @@ def make_creation_durable(paths: RunPaths, log: EventLog) -> None:
 
 
 def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
-    """Open a run to go on with it; run.json is brought in step with the log."""
+    """Open a run to continue it; updates run.json from the log."""
     paths = RunPaths(root.resolve())
     _refuse_links(paths)
     try:
@@ -203,7 +203,7 @@ def open_run(root: Path, ports: LogPorts, *, adopt: bool = False) -> Run:
 
 @contextmanager
 def use_run(root: Path, ports: LogPorts) -> Generator[Run]:
-    """An open run for the length of a `with` block."""
+    """Open a run for the duration of a `with` block."""
     run = open_run(root, ports)
     try:
         yield run
@@ -212,12 +212,12 @@ def use_run(root: Path, ports: LogPorts) -> Generator[Run]:
 
 
 def read_view(paths: RunPaths, ports: LogPorts) -> RunView:
-    """The state of a run from its verified log, beginning at the last snapshot that can be believed."""
+    """Fold the state of a run from its verified log, starting at the last valid snapshot."""
     return _read(paths, ports).view
 
 
 class _Replay:
-    """The view, and the blobs named since the last snapshot, which may not be on the disk yet."""
+    """The view, and the blobs referenced since the last snapshot, which may not be durable yet."""
 
     def __init__(self, view: RunView) -> None:
         self.view = view
@@ -242,27 +242,25 @@ def _read(paths: RunPaths, ports: LogPorts) -> _Replay:
 
 
 def find_changed_snapshots(paths: RunPaths, state: RunState) -> Iterator[tuple[str, Literal["missing", "changed"]]]:
-    """The snapshot files that are not what the run began with."""
+    """Find the snapshot files that differ from what the run was created with."""
     for name, digest in state.snapshots.items():
         try:
             if sha256_of_path(paths.root / name, MAX_TEXT_BYTES) != digest:
                 yield name, "changed"
-        except OSError as error:  # a link or a directory in its place is not the file
+        except OSError as error:  # also for a link or a directory of that name
             yield name, "changed" if error.errno == errno.EFBIG else "missing"
 
 
 def _refuse_links(paths: RunPaths) -> None:
-    """Refuse a run that would be worked on, or written to, where a link in its place leads."""
+    """Refuse a run directory with linked subdirectories, which would redirect writes."""
     for name in SUBDIRECTORIES:
         if (paths.root / name).is_symlink():
-            raise LogCorrupt(
-                f"`{name}` of the run is a link to another place", hint=f"put the directory `{name}` back in its place"
-            )
+            raise LogCorrupt(f"`{name}` of the run is a link", hint=f"replace it with the directory `{name}` itself")
 
 
 def _refuse_changed_snapshots(paths: RunPaths, state: RunState) -> None:
     for name, how in find_changed_snapshots(paths, state):
         raise LogCorrupt(
-            f"the snapshot `{name}` is {how}: it may not differ from what the run began with",
+            f"the snapshot `{name}` is {how}: it must not differ from what the run was created with",
             hint="restore the file, or start a new run",
         )

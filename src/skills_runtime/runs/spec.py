@@ -1,6 +1,6 @@
-"""What a run starts from, frozen and complete, and the text of the files that say so.
+"""The specification of a new run, and the content of its snapshot files.
 
-Pure: from a spec to bytes, no file is touched here.
+Pure: no file is read or written here.
 """
 
 from functools import lru_cache
@@ -60,15 +60,15 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     parent_run_id: str | None = None
     fork: ForkPoint | None = None
     initial_events: tuple[Payload, ...] = ()
-    """What the log holds right after the run's creation."""
+    """Payloads appended right after the creation of the run."""
     blobs: tuple[bytes, ...] = ()
-    """What these events refer to."""
+    """The blobs that these payloads refer to."""
     link: Path | None = None
-    """Where a symbolic link to the run goes when it does not live in the workspace's own place."""
+    """The symbolic link to the run when its directory is outside the workspace's runs directory."""
 
 
 def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
-    """Name to content of every snapshot file."""
+    """Render every snapshot file: name to content."""
     return {
         "prompt.md": spec.prompt.encode(),
         "config.yaml": spec.config_text.encode(),
@@ -80,24 +80,24 @@ def snapshot_texts(spec: RunSpec, *, now: str) -> dict[str, bytes]:
 
 @lru_cache(maxsize=64)
 def config_fingerprint(config_text: str) -> str:
-    """What anybody can recompute from the directory's config.yaml."""
+    """Compute the fingerprint of a config.yaml text."""
     import yaml  # slow to import
 
     return fingerprint(yaml.load(config_text, Loader=yaml.CSafeLoader))
 
 
 def pretty(value: Any) -> bytes:
-    """JSON for people, with a last newline."""
+    """Encode as indented JSON with a final newline."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def _yaml(fields: dict[str, Any]) -> bytes:
-    """A mapping as YAML, each value as JSON on a line of its own, which any reader of YAML takes."""
+    """Encode a mapping as YAML, one line with a JSON value per key."""
     lines = [f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in fields.items()]
     text = "".join(lines)
     if text.replace("\n", " ").isprintable():
         return text.encode()
-    import yaml  # which knows how to write what YAML does not take as it is
+    import yaml  # slow to import; escapes what plain YAML cannot hold
 
     return yaml.dump(fields, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode()
 

@@ -1,7 +1,4 @@
-"""Is a run directory what its run left behind?
-
-Every file is held against the log, and the log against its key.
-"""
+"""Verify a run directory: every file against the log, and the log against its key."""
 
 import errno
 import os
@@ -35,13 +32,13 @@ from skills_runtime.runs.spec import config_fingerprint
 from skills_runtime.storage import error_reason, read_regular, sha256_of_path
 
 MAX_UNLISTED = 100
-"""How many files that do not belong to the run are named."""
+"""The maximum number of unlisted files to report."""
 Severity = Literal["error", "note"]
 Outcome = Literal["verified", "not_authenticated", "not_verified"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it should be, or that could not be checked."""
+    """One problem, or one thing that could not be checked."""
 
     code: str
     where: str
@@ -51,14 +48,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """A place the log is known to have reached, from outside the run directory."""
+    """A log position recorded outside the run directory, which the log must have reached."""
 
     seq: int
     mac: str
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What verification found."""
+    """The result of a verification."""
 
     run_id: str
     events: int
@@ -72,7 +69,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What it comes to: a log that nothing contradicts may still have been written by anybody."""
+        """The overall result: a consistent log without its key is not authenticated."""
         if not self.ok:
             return "not_verified"
         return "verified" if self.authentic else "not_authenticated"
@@ -106,7 +103,7 @@ def verify_run(root: Path, keys: KeyRing, *, known_head: Head | None = None) -> 
 
 
 class _Replay:
-    """The state of the run, and the blobs its log names."""
+    """The state of the run, and the blobs its log refers to."""
 
     def __init__(self) -> None:
         self.state = RunState()
@@ -132,12 +129,12 @@ def _head_findings(paths: RunPaths, state: RunState, head: Head | None) -> Itera
     if head is None:
         return
     if state.last_seq < head.seq:
-        message = f"the log ends at event {state.last_seq}, but it is known to have reached event {head.seq}"
+        message = f"the log ends at event {state.last_seq}, but it had reached event {head.seq}"
         yield Finding(code="log_cut", where="events.jsonl", message=message, seq=state.last_seq)
         return
     event = next(read_events(paths, from_seq=head.seq))
     if event.mac != head.mac:
-        message = f"event {head.seq} is not the one this machine saw written"
+        message = f"event {head.seq} is not the one this machine recorded"
         yield Finding(code="log_replaced", where="events.jsonl", message=message, seq=head.seq)
 
 
@@ -151,7 +148,7 @@ def _layout_findings(paths: RunPaths) -> Iterator[Finding]:
 
 
 def _has_mode(path: Path, kind: int) -> bool:
-    """Whether something of this kind is there itself, not where a link leads."""
+    """Whether the path has this file type, without following a link."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode) == kind
     except OSError:
@@ -225,7 +222,7 @@ def _manifest_findings(
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
-    if not state.manifest_sha256 or state.open:  # one that was about to end writes the manifest anew
+    if not state.manifest_sha256 or state.open:  # an open run rewrites its manifest when it finishes
         return
     unchanged = data_by_name is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
     if manifest is None or not unchanged or "logs" not in (data_by_name or {}):
@@ -289,7 +286,7 @@ def _file_findings(paths: RunPaths, state: RunState, manifest: ArtifactManifest 
 
 
 def _file_finding(listing: Listing, file: FileEntry) -> Finding | None:
-    """What is wrong with the place of a file."""
+    """Return the finding about an unexpected file, if any."""
     status, name = listing.classify(file), file.path
     if file.blob is not None:
         orphan = status != "listed" and file.regular
@@ -311,7 +308,7 @@ def _file_finding(listing: Listing, file: FileEntry) -> Finding | None:
 
 
 def _digest_finding(paths: RunPaths, file: FileEntry) -> Finding | None:
-    """Whether a blob holds what its name says."""
+    """Return the finding about a blob that does not match its digest, if any."""
     if file.blob is None:
         return None
     try:
@@ -324,7 +321,7 @@ def _digest_finding(paths: RunPaths, file: FileEntry) -> Finding | None:
 
 def _blob_findings(paths: RunPaths, replay: _Replay) -> Iterator[Finding]:
     blobs = Blobs(paths.blobs)
-    # A run that goes on needs its blobs; when an ended one is handed on they stay behind.
+    # An open run needs its blobs; exports of an ended one leave them out.
     severity: Severity = "error" if replay.state.open else "note"
     for name in sorted(name for name in replay.blobs if not blobs.has(name)):
         yield Finding(

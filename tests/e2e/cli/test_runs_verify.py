@@ -39,7 +39,7 @@ def test_a_changed_line_is_named(root: Path) -> None:
     change_line(root, 5, b"llm_request_started", b"llm_request_startet")
     answer = invoke("runs", "verify", "runs/one")
     assert answer.code == 20
-    assert "✗ events.jsonl  line 5 of the log was changed, or was written by somebody without the key\n" in answer.out
+    assert "✗ events.jsonl  line 5 of the log was changed, or was written without the key\n" in answer.out
 
 
 def test_every_changed_file_is_named(root: Path) -> None:

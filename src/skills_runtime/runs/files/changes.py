@@ -1,8 +1,7 @@
-"""Changing files: one put in place whole or not at all, one taken away without losing it, several all or none.
+"""Change files: replace one atomically, move one to the trash, or apply several changes as one transaction.
 
-For several at once everything that can fail is done beside the files first; then names change, one atomic step each,
-and every step that was taken is taken back when a later one fails. A process killed in between leaves each file as it
-was or as it shall be, never a part of one.
+A transaction first prepares drafts and backups beside the files; then it renames them, one atomic step each, and undoes
+all steps when a later one fails. A process killed in between leaves each file complete, old or new.
 """
 
 import errno
@@ -45,19 +44,22 @@ from skills_runtime.storage import (
 )
 
 MAX_CHANGES = 100
-"""Each change keeps a few files open until all are made."""
+"""Each change keeps a few files open until the end."""
 
 _ACCESS_BITS = 0o777
 _MAX_TRIES = 1000
-"""So many names are tried until one is free."""
+"""The maximum number of names tried for a new file."""
 _MAX_NAME_BYTES = 200
-"""So much of a name is kept in the trash, behind a number."""
+"""The maximum part of a name used in the trash, after a number."""
 
 
 def replace(handle: PathHandle, data: bytes, mode: int) -> str | None:
-    """Put `data` in place of the regular file of that name, if any; returns the digest of what was there."""
+    """Replace a regular file atomically, or create it; return the digest of the old content."""
     like, digest = None, None
-    with suppress(FileNotFoundError), open_handle(handle, os.O_RDWR) as fd:  # a file made read-only is not replaced
+    with (
+        suppress(FileNotFoundError),
+        open_handle(handle, os.O_RDWR) as fd,
+    ):  # fails for a read-only file, which must not be replaced
         like, digest = os.fstat(fd), hash_open_file(fd)
     draft = Draft(handle.name, FILE_MODE if like else mode, dir_fd=handle.parent)
     try:
@@ -70,7 +72,7 @@ def replace(handle: PathHandle, data: bytes, mode: int) -> str | None:
 
 
 def write_draft(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
-    """Write a draft with the access that another file has, and return when it is on the disk."""
+    """Write and sync a draft with the owner and mode of another file."""
     write_all(draft.fd, data)
     if like is not None:
         own = os.fstat(draft.fd)
@@ -82,7 +84,7 @@ def write_draft(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
 
 
 def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:
-    """Make a new file under the first name that is free, open for writing."""
+    """Create a file under the first free name, open for writing."""
     for name in itertools.islice(names, _MAX_TRIES):
         with suppress(FileExistsError):
             return open_new(name, mode=mode, dir_fd=directory), name
@@ -90,13 +92,13 @@ def create(directory: int, names: Iterable[str], mode: int) -> tuple[int, str]:
 
 
 def remove(directory: int, name: str) -> None:
-    """Take away a file of our own after a failure, which is what will be reported."""
+    """Remove a file of our own after a failure; errors are ignored in favor of that failure."""
     with suppress(OSError):
         os.unlink(name, dir_fd=directory)
 
 
 def sync_directory(directory: int) -> None:
-    """Make a change of names durable, where the directory may be opened at all."""
+    """Sync a directory, if it may be opened."""
     with suppress(PermissionError):
         sync_path(".", dir_fd=directory)
 
@@ -112,7 +114,7 @@ def discard(handle: PathHandle, trash: Path, limit: int) -> None:
 
 
 def move(source: PathHandle, target: PathHandle) -> None:
-    """Give a file another name, which nothing has yet."""
+    """Rename a file to a free name."""
     check_movable(source)
     fd, name = create(target.parent, (target.name,), FILE_MODE)
     os.close(fd)
@@ -130,7 +132,7 @@ def move(source: PathHandle, target: PathHandle) -> None:
 
 
 def check_movable(handle: PathHandle) -> os.stat_result:
-    """Raise unless the name is a regular file or a link; directories could carry protected files along."""
+    """Raise unless the name is a regular file or a link; a directory could contain protected files."""
     status = lstat(handle)
     if not stat.S_ISLNK(status.st_mode):
         check_regular(status, handle)
@@ -168,7 +170,7 @@ def _move_in(handle: PathHandle, directory: int, limit: int) -> None:
 
 
 def _copy_in(handle: PathHandle, directory: int, name: str, fd: int, limit: int) -> None:
-    """Copy, and only then remove what was copied."""
+    """Copy a file, then remove the original."""
     copied = check_movable(handle)
     if stat.S_ISLNK(copied.st_mode):
         target = os.readlink(handle.name, dir_fd=handle.parent)
@@ -193,7 +195,7 @@ def _copy_content(handle: PathHandle, fd: int, limit: int) -> os.stat_result:
 
 
 class Facts(Protocol):
-    """What the record of a change says."""
+    """The recorded facts of a change."""
 
     size: int | None
     sha256: str | None
@@ -201,13 +203,13 @@ class Facts(Protocol):
 
 
 Attempt = Callable[[str, str], AbstractContextManager[Facts]]
-"""Records an operation on a path when its block ends, however it ends."""
+"""Records an operation on a path when its block ends, also on failure."""
 
 
 def apply_changes(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange], attempt: Attempt) -> None:
     """Make the changes, each with a record of its own."""
     if len(changes) > MAX_CHANGES:
-        raise ValidationFailed(f"more than {MAX_CHANGES} files shall change at once", hint="change fewer at a time")
+        raise ValidationFailed(f"more than {MAX_CHANGES} files are to change at once", hint="change fewer at a time")
     with ExitStack() as records:
         # The last one entered is recorded first.
         facts = [records.enter_context(attempt(*_record(change))) for change in reversed(changes)]
@@ -225,7 +227,7 @@ def _record(change: FileChange) -> tuple[str, str]:
 
 
 class _Goal(msgspec.Struct, frozen=True):
-    """One name and what shall become of it."""
+    """One path and the change to make to it."""
 
     path: str
     change: Literal["add", "replace", "remove"]
@@ -236,7 +238,7 @@ class _Goal(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct):
-    """A goal on its way: where it is, the new content beside it, and a copy of the old."""
+    """The progress of a goal: its handle, the new content and a backup of the old."""
 
     goal: _Goal
     handle: PathHandle
@@ -259,7 +261,7 @@ def _goals(change: FileChange) -> Iterator[_Goal]:
 
 
 def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) -> None:
-    # Files are taken away last: until then everything is where a reader looks for it.
+    # Remove files last: until then readers find every content under its old or new name.
     goals = sorted((goal for change in changes for goal in _goals(change)), key=lambda goal: goal.change == "remove")
     for goal in goals:
         check_write(policy, parse_path(policy, goal.path))
@@ -277,7 +279,7 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
                 for draft in filter(None, (step.draft, step.backup)):
                     draft.drop()
         for step in steps:
-            with suppress(OSError):  # every name is changed by now, so there is nothing to take back
+            with suppress(OSError):  # all renames are done, so there is nothing to undo
                 sync_directory(step.handle.parent)
 
 
@@ -305,7 +307,7 @@ def _check_distinct(steps: Sequence[_Step]) -> None:
     for step in steps:
         if step.handle.location in locations:
             raise ValidationFailed(
-                f"`{escape_path(step.goal.path)}` is a file that another change is about as well",
+                f"`{escape_path(step.goal.path)}` is changed twice",
                 hint="put everything about one file into one change",
             )
         locations.add(step.handle.location)
@@ -313,7 +315,7 @@ def _check_distinct(steps: Sequence[_Step]) -> None:
 
 @contextmanager
 def _path_errors(path: str) -> Generator[None]:
-    """What the system refuses in the block is about this path."""
+    """Translate `OSError` in the block into an error about this path."""
     try:
         yield
     except OSError as error:
@@ -321,7 +323,7 @@ def _path_errors(path: str) -> Generator[None]:
 
 
 def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
-    """Copy what is there, which must be what each change expects, and write what shall be there."""
+    """Back up the current files, which must be as expected, and write the drafts."""
     for step in steps:
         with _path_errors(step.goal.path):
             if step.goal.change == "add":
@@ -386,8 +388,8 @@ def _change_name(step: _Step, policy: PathPolicy) -> None:
 
 
 def _undo(step: _Step) -> bool:
-    """Whether the name is what it was before, after taking back what was done to it."""
-    # What happened is read from the disk: a call that failed can have had its effect all the same.
+    """Undo a step; return whether the path is as it was before."""
+    # Check the disk, not the call: a rename that failed may still have taken effect.
     try:
         try:
             now = lstat(step.handle).st_ino
@@ -412,11 +414,11 @@ def _changed_error(step: _Step) -> ValidationFailed:
 
 
 def _partial_failure(steps: Sequence[_Step], not_undone: Sequence[str]) -> StorageFailed:
-    """The report of a failure that could not be undone: which names are new, and which are old."""
+    """Build the error for a failure that could not be undone completely."""
     names = ", ".join(f"`{escape_path(path)}`" for path in not_undone)
     untouched = [step.goal.path for step in steps if step.goal.path not in not_undone]
     return StorageFailed(
-        f"the changes failed half-way and these could not be taken back: {names}",
+        f"the changes failed half-way and these could not be undone: {names}",
         hint="look at these files; all others are as they were before",
         details={"changed": list(not_undone), "unchanged": untouched},
     )

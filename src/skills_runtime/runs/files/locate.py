@@ -1,8 +1,7 @@
-"""From a place as written to the open directory that really holds it, and what is there.
+"""Resolve a path to a handle (open directory and name), and read what is there.
 
-Every operation uses that open directory: entries are listed without following anything, and a regular file is opened by
-its name and never through a link. What `resolve` returns is a path, for code that wants one; what it names can change
-before it is used, so tools use `RunFiles` instead.
+Every operation works on the open directory and never follows a link. `resolve` returns a plain path, which can change
+before it is used; tools use `RunFiles` instead.
 """
 
 import errno
@@ -42,21 +41,21 @@ from skills_runtime.storage import (
 )
 
 Links = Literal["follow", "keep"]
-"""Whether a link in the last name stands for its target or for itself."""
+"""Whether a link in the last component is followed."""
 Kind = Literal["file", "directory", "symlink", "special"]
 
 MAX_LISTED = 10_000
 MAX_DIGEST_BYTES = 1_073_741_824
-"""A file larger than this is not hashed only to note what it was."""
+"""A larger file is not hashed for its record."""
 
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 _MAX_TRIES = 8
-"""So often a file is opened until it has held still."""
+"""The maximum number of attempts to open a stable file."""
 _STABILITY_CHECKS = 8
 
 
 class PathHandle(msgspec.Struct, frozen=True):
-    """A name in an open directory, and where that is; the name was not a link when it was looked at.
+    """A name in an open directory, and its location; the name was not a link when it was resolved.
 
     Use the name only with `O_NOFOLLOW`, for it can change at any time; the directory cannot.
     """
@@ -68,7 +67,7 @@ class PathHandle(msgspec.Struct, frozen=True):
 
 @contextmanager
 def locate(policy: PathPolicy, location: Location, opener: Opener, *, links: Links = "follow") -> Generator[PathHandle]:
-    """Open the directory that holds the place, wherever links lead inside the root."""
+    """Open the directory that contains a location, following links inside the root."""
     with _root(policy, location) as root:
         parent, name = _descend(root, location.parts, opener, links)
     try:
@@ -79,7 +78,7 @@ def locate(policy: PathPolicy, location: Location, opener: Opener, *, links: Lin
 
 
 def predict_location(policy: PathPolicy, location: Location, opener: Opener) -> Location:
-    """Where a place will be once its missing directories are made."""
+    """Return the location of a path after its missing directories are created."""
     with _root(policy, location) as root:
         directory, missing = _open_deepest(root, location.parts, opener)
         try:
@@ -92,7 +91,7 @@ def predict_location(policy: PathPolicy, location: Location, opener: Opener) -> 
 
 @contextmanager
 def create_parents(policy: PathPolicy, location: Location, opener: Opener) -> Generator[None]:
-    """Make the missing directories above a place, and take them away again if the body fails."""
+    """Create the missing parent directories; remove them again if the body fails."""
     created: list[tuple[str, ...]] = []
     with _root(policy, location) as root:
         try:
@@ -119,7 +118,7 @@ def _root(policy: PathPolicy, location: Location) -> Generator[int]:
 
 
 def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) -> tuple[Beneath, str]:
-    """The open parent and the last name, after every link was followed that should be."""
+    """Open the parent directory and return it with the last name, after following links."""
     for _ in range(MAX_LINKS + 1):
         if not parts:
             return opener(root, (), DIRECTORY, 0), "."
@@ -143,7 +142,7 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
 
 
 def _open_deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath, tuple[str, ...]]:
-    """The longest leading directory that exists, and the names missing after it."""
+    """Open the deepest existing directory and return it with the missing names."""
     for count in range(len(parts), 0, -1):
         with suppress(FileNotFoundError):
             return opener(root, parts[:count], DIRECTORY, 0), parts[count:]
@@ -171,7 +170,7 @@ def _make_parents(
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One name and what it stands for."""
+    """One directory entry."""
 
     name: str
     kind: Kind
@@ -193,19 +192,19 @@ def is_text(name: str) -> bool:
 
 
 def encode_name(name: str) -> str:
-    """The name as text: one that is not valid UTF-8 has those bytes, and its `%`, written as `%XX`."""
+    """Encode a name as text: if it is not valid UTF-8, those bytes and `%` become `%XX`."""
     if is_text(name):
         return name
     return "".join(f"%{byte:02X}" if byte >= 0x80 or byte == 0x25 else chr(byte) for byte in os.fsencode(name))
 
 
 def file_kind(status: os.stat_result) -> Kind:
-    """What sort of thing it is."""
+    """Return the file type."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), "special")
 
 
 def build_entry(name: str, status: os.stat_result) -> Entry:
-    """The facts of one name."""
+    """Build an entry from the result of `stat`."""
     return Entry(
         name=encode_name(name),
         kind=file_kind(status),
@@ -216,7 +215,7 @@ def build_entry(name: str, status: os.stat_result) -> Entry:
 
 
 def list_directory(handle: PathHandle) -> Listing:
-    """The entries of the directory of that name."""
+    """List a directory."""
     try:
         fd = os.open(handle.name, LISTING, dir_fd=handle.parent)
     except NotADirectoryError as error:
@@ -234,18 +233,18 @@ def _entries(directory: int, names: list[str]) -> Iterator[Entry]:
         try:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
-            continue  # gone meanwhile
+            continue  # removed in the meantime
         yield build_entry(name, status)
 
 
 def hash_open_file(fd: int) -> str | None:
-    """The digest of an open file, or nothing when it is too large to be hashed in passing."""
+    """Hash an open file; return None above `MAX_DIGEST_BYTES`."""
     digest, count = sha256_of(fd, MAX_DIGEST_BYTES + 1) if os.fstat(fd).st_size <= MAX_DIGEST_BYTES else ("", 0)
     return digest if digest and count <= MAX_DIGEST_BYTES else None
 
 
 def check_regular(status: os.stat_result, handle: PathHandle) -> None:
-    """Raise unless `found` is a regular file."""
+    """Raise unless `status` is that of a regular file."""
     name = escape_path(str(handle.location))
     if stat.S_ISLNK(status.st_mode):
         raise PathEscape(f"`{name}` became a link while it was opened", hint="try again when nothing else changes it")
@@ -256,7 +255,7 @@ def check_regular(status: os.stat_result, handle: PathHandle) -> None:
 
 
 def check_unclaimed(policy: PathPolicy, location: Location) -> None:
-    """Raise while a file runs, as it was approved, with more rights than the sandbox gives."""
+    """Raise while the file is executed outside the sandbox, as it was approved."""
     if is_claimed(policy.root(location.mount).joinpath(*location.parts)):
         raise WriteRefused(
             f"`{escape_path(str(location))}` is being run with more rights than the sandbox gives",
@@ -265,7 +264,7 @@ def check_unclaimed(policy: PathPolicy, location: Location) -> None:
 
 
 def hard_link_error(handle: PathHandle) -> PathEscape:
-    """The refusal of a file that has a second name."""
+    """Build the error for a file with several hard links."""
     return PathEscape(
         f"`{escape_path(str(handle.location))}` has another name, which may be outside (a hard link)",
         hint="copy the file instead of linking it",
@@ -273,13 +272,13 @@ def hard_link_error(handle: PathHandle) -> PathEscape:
 
 
 def lstat(handle: PathHandle) -> os.stat_result:
-    """What the name stands for now, a link for itself."""
+    """Return the status of the name without following a link."""
     return os.stat(handle.name, dir_fd=handle.parent, follow_symlinks=False)
 
 
 @contextmanager
 def open_handle(handle: PathHandle, flags: int = os.O_RDONLY, *, hard_links: HardLinkRule = "allow") -> Generator[int]:
-    """Open the regular file of that name, never through a link and never waiting for a peer."""
+    """Open the regular file of that name, never through a link and without blocking on a pipe."""
     fd = _open_without_hard_links(handle, flags) if hard_links == "refuse" else _open_regular(handle, flags)
     try:
         yield fd
@@ -288,7 +287,7 @@ def open_handle(handle: PathHandle, flags: int = os.O_RDONLY, *, hard_links: Har
 
 
 def _open_regular(handle: PathHandle, flags: int) -> int:
-    # Opening a device can have effects, so look first; what counts is the look at the open file.
+    # Opening a device can have side effects, so check first; the check of the open file is the one that counts.
     check_regular(lstat(handle), handle)
     fd = os.open(handle.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle.parent)
     try:
@@ -300,7 +299,7 @@ def _open_regular(handle: PathHandle, flags: int) -> int:
 
 
 def _open_without_hard_links(handle: PathHandle, flags: int) -> int:
-    """Open a file that has no name but this one."""
+    """Open a file that has no other hard link."""
     for _ in range(_MAX_TRIES):
         fd = _open_regular(handle, flags)
         try:
@@ -317,11 +316,11 @@ def _open_without_hard_links(handle: PathHandle, flags: int) -> int:
 
 
 def _is_stable(handle: PathHandle, fd: int) -> bool:
-    """Whether the open file is the one of that name, and has been all the while without another.
+    """Whether the open file is the one of that name, without another hard link during the check.
 
-    A link that is made and removed around the looks shows in the time of change, which kernels before 6.13 keep only
-    coarsely; hence many looks. While a link is being removed its name can still be found although it no longer counts,
-    so the last look is taken when every removal under way has ended.
+    A link that is created and removed between two samples changes the ctime, which kernels before 6.13 store only
+    coarsely; hence many samples. During an unlink the name can still resolve although `st_nlink` has dropped, so the
+    last sample is taken when every unlink in progress has ended.
     """
     samples = [os.fstat(fd)]
     for _ in range(_STABILITY_CHECKS):
@@ -338,7 +337,7 @@ def _is_stable(handle: PathHandle, fd: int) -> bool:
 
 
 def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, opener: Opener | None = None) -> Path:
-    """The real absolute path of a place that may be read, or written, whether it exists yet or not."""
+    """Resolve a path to its real absolute path and check that it may be read, or written; it need not exist."""
     check = check_write if for_write else check_read
     location = parse_path(policy, user_path)
     check(policy, location)

@@ -1,4 +1,4 @@
-"""The file operations of a run: each is checked by the policy, done through open directories, and recorded once."""
+"""File operations of a run: each is checked by the path policy, done on open directories and recorded once."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ from skills_runtime.storage import Opener, best_opener, read_at_most
 
 
 class _Facts(msgspec.Struct):
-    """What the record of a successful operation says."""
+    """The recorded facts of a successful operation."""
 
     size: int | None = None
     sha256: str | None = None
@@ -50,7 +50,7 @@ class _Facts(msgspec.Struct):
 
 
 class RunFiles(msgspec.Struct, frozen=True):
-    """The files a run may touch; an attempt that is refused is recorded like one that is not."""
+    """The files of a run for its tools; refused attempts are recorded as well."""
 
     policy: PathPolicy
     record: Callable[[FileOperation], None]
@@ -58,11 +58,11 @@ class RunFiles(msgspec.Struct, frozen=True):
     opener: Opener = msgspec.field(default_factory=best_opener)
 
     def for_call(self, call_id: str) -> "RunFiles":
-        """The same files, with every record naming a call."""
+        """Return a copy whose records carry a call id."""
         return msgspec.structs.replace(self, call_id=call_id)
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """The first `limit` bytes of a file."""
+        """Read the first `limit` bytes of a file."""
         with self._attempt("read", path) as facts, self._readable(path) as handle:
             largest = self.policy.max_file_bytes
             with open_handle(handle, hard_links=self.policy.hard_links) as fd:
@@ -74,7 +74,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         return data
 
     def glance(self, path: str, *, limit: int) -> bytes | None:
-        """What a change would replace, for whoever judges it: checked like a change, and only a refusal is recorded."""
+        """Read what a write would replace, for an approval; checked like a write, and only a refusal is recorded."""
         try:
             location = parse_path(self.policy, path)
             with (
@@ -90,7 +90,7 @@ class RunFiles(msgspec.Struct, frozen=True):
                 raise
 
     def real(self, path: str) -> str:
-        """Where a path really leads, links followed, or the path itself where that cannot be told; records nothing."""
+        """Return the path behind all links, or the path itself on failure; records nothing."""
         try:
             with locate(self.policy, parse_path(self.policy, path), self.opener) as handle:
                 return str(handle.location)
@@ -111,7 +111,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         return len(data)
 
     def delete(self, path: str) -> None:
-        """Move a file to the run's trash, where deleting is allowed at all."""
+        """Move a file to the run's trash, if deleting is allowed."""
         with self._attempt("delete", path) as facts:
             location = parse_path(self.policy, path)
             self._check_delete(path)
@@ -121,7 +121,7 @@ class RunFiles(msgspec.Struct, frozen=True):
                 facts.size, facts.before_sha256 = content
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name; for the old name this is a delete."""
+        """Rename a file; needs permission to delete."""
         with self._attempt("rename", f"{source} -> {target}") as facts:
             old, new = parse_path(self.policy, source), parse_path(self.policy, target)
             self._check_delete(source)
@@ -131,16 +131,16 @@ class RunFiles(msgspec.Struct, frozen=True):
                 facts.size, facts.sha256 = content
 
     def apply(self, changes: Sequence[FileChange]) -> None:
-        """Make several changes, all of them or none."""
+        """Apply several changes, all or none."""
         apply_changes(self.policy, self.opener, changes, self._attempt)
 
     def list(self, path: str) -> Listing:
-        """What is in a directory, sorted by name and bounded."""
+        """List a directory, sorted by name and bounded."""
         with self._attempt("list", path), self._readable(path) as handle:
             return list_directory(handle)
 
     def stat(self, path: str) -> Entry:
-        """What a path leads to, without its content."""
+        """Return the entry of a path, without its content."""
         with self._attempt("stat", path) as facts, self._readable(path) as handle:
             entry = build_entry(handle.name, lstat(handle))
             facts.size = entry.size
@@ -197,11 +197,11 @@ class RunFiles(msgspec.Struct, frozen=True):
 
     def _check_delete(self, path: str) -> None:
         if self.policy.delete != "allow":
-            raise DeleteDisabled(f"`{escape_path(path)}` stays: deleting is disabled for this run")
+            raise DeleteDisabled(f"`{escape_path(path)}` cannot be deleted: deleting is disabled for this run")
 
 
 def _content(handle: PathHandle) -> tuple[int | None, str | None]:
-    """Size and digest of what is about to be taken away, as far as they can be known."""
+    """Return size and digest of a file before it is moved; None where they cannot be read."""
     status = check_movable(handle)
     if file_kind(status) == "symlink":
         return None, None

@@ -1,7 +1,7 @@
-"""What a run's file tools may touch, what a path that somebody wrote means, and what the rules say about it.
+"""The path policy of a run's file tools: parsing paths and checking reads and writes.
 
-The rules touch no file. They are asked twice: about the path as written, and about where it really leads once links
-are followed. What the operating system refuses becomes an error of ours here too.
+Checks touch no file. They run twice: on the path as written, and on the location after following links. Errors of the
+operating system are translated here too.
 """
 
 import errno
@@ -41,9 +41,9 @@ RUNTIME_PATHS = (
     "blobs", "run.lock", "logs", "events.jsonl", "run.json", "config.yaml", "session.json", "sandbox-manifest.json",
     "artifact-manifest.json", "transcript.md", "archive", "executions",
 )  # fmt: skip
-"""What of a run directory no tool of the run reads: its log, its state and its settings."""
+"""Paths of a run directory that tools may not read: log, state and settings."""
 RUN_FILES = ("events.jsonl", "run.json", "run.lock", "sandbox-manifest.json")
-"""What every run directory has."""
+"""Files that every run directory has."""
 SHARED_FILE_MODE = 0o644
 SHARED_DIRECTORY_MODE = 0o755
 
@@ -52,7 +52,7 @@ MAX_RECORDED_CHARS = 4096
 _MAX_SHOWN_CHARS = 200
 
 PROTECTED_NAMES = frozenset({STATE_DIRECTORY, *START_UP} - {".gitmodules", ".ripgreprc"})
-"""Besides those that programs obey anywhere; nothing with one of them in its path is ever written."""
+"""Names that protect every path that contains one, in addition to auto-run files."""
 _IN_GIT = frozenset({"attributes"} | {name for name in GIT_CONTROL if "/" not in name})
 
 _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
@@ -64,7 +64,7 @@ _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
     errno.ETXTBSY: (AccessRefused, "is a program that is running", "wait until it ends"),
     errno.EXDEV: (PathEscape, "leads out of the workspace", "use a path whose links stay inside"),
     errno.ELOOP: (PathEscape, "leads through links that cannot be followed safely", "name the file itself"),
-    errno.EAGAIN: (PathEscape, "kept changing while it was looked at", "try again when nothing else changes it"),
+    errno.EAGAIN: (PathEscape, "kept changing while it was checked", "try again when nothing else changes it"),
     errno.ENAMETOOLONG: (ValidationFailed, "is too long for the file system", "shorten it"),
     errno.EISDIR: (ValidationFailed, "is a directory", "name a file"),
     errno.EEXIST: (ValidationFailed, "already exists", "choose another name"),
@@ -73,12 +73,12 @@ _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
 
 
 class PathPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Where paths begin, what may be written below, and the limits."""
+    """The base of relative paths, the writable roots and the limits."""
 
     base: Path
-    """The directory relative paths begin at; real, without symbolic links."""
+    """The base of relative paths, without symbolic links."""
     write_roots: tuple[str, ...]
-    """The places below `base` that may be written; `.` is all of it."""
+    """The writable paths below `base`; `.` is all of it."""
     trash: Path
     """Where deleted files go."""
     mounts: Mapping[str, Path] = {}
@@ -86,26 +86,26 @@ class PathPolicy(msgspec.Struct, frozen=True, kw_only=True):
     aliases: Mapping[Path, Path] = {}
     """Other spellings of the directories above, for absolute paths, to their real ones."""
     private: tuple[str, ...] = ()
-    """The places below `base` that may not even be read."""
+    """The paths below `base` that may not be read."""
     read_only: tuple[str, ...] = ()
-    """The places below `base` that may be read, but not written."""
+    """The paths below `base` that may be read, but not written."""
     private_names: frozenset[str] = frozenset()
     """Names that make everything below them private, at any depth."""
     delete: DeleteRule = "disabled"
     hard_links: HardLinkRule = "refuse"
-    """Whether a file that has a second name somewhere may be read."""
+    """Whether a file with several hard links may be read."""
     max_path_bytes: int = 4096
     max_file_bytes: int = 104_857_600
     file_mode: int = FILE_MODE
     directory_mode: int = DIRECTORY_MODE
 
     def root(self, mount: str) -> Path:
-        """The directory behind a mount; the empty name is the base."""
+        """Return the directory of a mount; the empty name is the base."""
         return self.mounts[mount] if mount else self.base
 
 
 def isolated_policy(run_root: Path) -> PathPolicy:
-    """The run directory is the whole world; only `workspace/` and `deliverables/` may be written."""
+    """Build the policy of an isolated run: the run directory, with `workspace/` and `deliverables/` writable."""
     real = _real(run_root)
     paths = RunPaths(real)
     return PathPolicy(
@@ -118,7 +118,7 @@ def isolated_policy(run_root: Path) -> PathPolicy:
 
 
 def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path] = ()) -> PathPolicy:
-    """The user's own tree is the world, and `deliverables/` means the run's; `read_only` is never written."""
+    """Build the policy of a shared workspace, where `deliverables/` is the run's and `read_only` is never written."""
     base, run = _real(workspace_root), _real(run_root)
     if run == base:
         raise ValidationFailed(
@@ -142,7 +142,7 @@ def shared_policy(workspace_root: Path, run_root: Path, read_only: Iterable[Path
 
 
 def _find_linked_runs(base: Path) -> list[Path]:
-    """Where the runs of this workspace really are that were put somewhere else."""
+    """Find the directories of this workspace's runs that are stored elsewhere."""
     try:
         with os.scandir(runs_root(base)) as entries:
             return [Path(entry.path).resolve() for entry in entries if entry.is_symlink()]
@@ -163,7 +163,7 @@ def _alias(path: Path, real: Path) -> dict[Path, Path]:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """A place: the mount it is in (the empty name is the base) and the names below."""
+    """A mount (the empty name is the base) and the names below it."""
 
     mount: str
     parts: tuple[str, ...]
@@ -173,24 +173,22 @@ class Location(msgspec.Struct, frozen=True):
 
 
 def printable(path: object, *, limit: int = MAX_RECORDED_CHARS) -> str:
-    """A path as given, with control characters and surrogates escaped, cut to `limit` characters."""
+    """Escape control characters and surrogates of a path and cut it to `limit` characters."""
     text = path if isinstance(path, str) else repr(path)
     return escape_controls(text[:limit])[:limit]
 
 
 def escape_path(path: object) -> str:
-    """A path as it stands in a message."""
+    """Escape and shorten a path for a message."""
     return printable(path, limit=_MAX_SHOWN_CHARS)
 
 
 def parse_path(policy: PathPolicy, path: str) -> Location:
-    """The place that `path` names, refusing every spelling that is ambiguous or leads out."""
+    """Parse a path; raise for every form that is ambiguous or leaves the workspace."""
     _check_text(policy, path)
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise PathEscape(
-            f"`{escape_path(path)}` has a `..` segment", hint="name the place itself, from the top of the workspace"
-        )
+        raise PathEscape(f"`{escape_path(path)}` has a `..` segment", hint="use a path from the top of the workspace")
     if any((_byte_length(part) or 0) > MAX_NAME_BYTES for part in parts):
         raise ValidationFailed(
             f"`{escape_path(path)}` has a name longer than {MAX_NAME_BYTES} bytes", hint="shorten it"
@@ -203,7 +201,7 @@ def parse_path(policy: PathPolicy, path: str) -> Location:
 
 
 def check_read(policy: PathPolicy, location: Location) -> None:
-    """Raise if the place may not be read."""
+    """Raise if the location may not be read."""
     if _is_private(policy, location):
         raise PolicyDenied(f"`{escape_path(str(location))}` is private to the runtime", hint="read something else")
     if location.parts and is_secret_name(location.parts[-1]):
@@ -214,7 +212,7 @@ def check_read(policy: PathPolicy, location: Location) -> None:
 
 
 def check_write(policy: PathPolicy, location: Location) -> None:
-    """Raise if the place may not be written."""
+    """Raise if the location may not be written."""
     name = escape_path(str(location))
     if _is_protected(location) or _holds_variables(location):
         raise WriteRefused(f"`{name}` is protected and never written by tools", hint="leave it to the user")
@@ -225,7 +223,7 @@ def check_write(policy: PathPolicy, location: Location) -> None:
         hint = "write somewhere else"
         if root != "." and location.parts:
             hint = f"use `{root}/{escape_path(location.parts[-1])}`"
-        raise WriteRefused(f"`{name}` is outside the places that may be written", hint=hint)
+        raise WriteRefused(f"`{name}` is outside the writable directories", hint=hint)
 
 
 def _check_text(policy: PathPolicy, path: str) -> None:
@@ -245,7 +243,7 @@ def _check_text(policy: PathPolicy, path: str) -> None:
 
 
 def _byte_length(text: str) -> int | None:
-    """The length on disk, or nothing when the text cannot be a name there."""
+    """Return the length on disk, or None when the text cannot be a file name."""
     try:
         text.encode()  # `os.fsencode` alone would let lone surrogates through
         return len(os.fsencode(text))
@@ -276,7 +274,7 @@ def _is_private(policy: PathPolicy, location: Location) -> bool:
 
 
 def _is_in_a_run(policy: PathPolicy, location: Location) -> bool:
-    """Whether it lies in the directory of a run, wherever in a shared workspace that is."""
+    """Whether the location is inside a run directory, anywhere in a shared workspace."""
     if not policy.private_names:
         return False
     directory = policy.base
@@ -298,7 +296,7 @@ def _holds_variables(location: Location) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name holds secrets, which no tool reads."""
+    """Whether a file of this name holds secrets, which tools may not read."""
     return is_secret_file(fold_name(name))
 
 
@@ -320,7 +318,7 @@ def _is_below_a_write_root(policy: PathPolicy, location: Location) -> bool:
 
 
 def path_error(error: OSError, path: object) -> SkillsRuntimeError:
-    """The error to raise when the system refused an operation on `path`."""
+    """Translate an `OSError` about `path`."""
     meaning = _MEANING.get(error.errno or 0)
     if meaning is None:
         return StorageFailed(f"`{escape_path(path)}` could not be stored or read: {error.strerror or error}")

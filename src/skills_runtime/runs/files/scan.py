@@ -1,6 +1,6 @@
-"""Finds and hashes what a run left behind, within limits, in an order that never changes.
+"""Find and hash the files of a run, within limits and in a stable order.
 
-Directories are entered and files opened by name in an open directory, never through a link.
+Directories and files are opened relative to an open directory, never through a link.
 """
 
 import errno
@@ -35,7 +35,7 @@ _READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a scan goes."""
+    """The limits of a scan."""
 
     max_files: int = 10_000
     max_depth: int = 32
@@ -43,7 +43,7 @@ class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """Something that was seen but is not listed."""
+    """An entry that was seen but is not listed."""
 
     path: str
     reason: SkipReason
@@ -60,7 +60,7 @@ class ScannedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found; `complete` is false when a file may be missing from it."""
+    """The result of a scan; `complete` is false when a file may be missing."""
 
     roots: tuple[str, ...]
     files_seen: int
@@ -90,7 +90,7 @@ def scan(root: Path, roots: Sequence[str], limits: ScanLimits = DEFAULT_LIMITS) 
 
 
 class _Scanner:
-    """A scan under way."""
+    """The state of a scan in progress."""
 
     def __init__(self, limits: ScanLimits) -> None:
         self._limits = limits
@@ -112,7 +112,7 @@ class _Scanner:
         )
 
     def scan_root(self, root_fd: int, name: str) -> None:
-        """Scan one of the named directories; one that is not there holds nothing."""
+        """Scan one of the named directories; a missing one is empty."""
         parts = relative_parts(name)
         if parts is None:
             raise ValidationFailed(
@@ -144,7 +144,7 @@ class _Scanner:
         except OSError as error:
             on_error((), error)
             return
-        # More names than this cannot be visited, whatever they are.
+        # No more entries than this can be visited.
         remaining = 2 * self._limits.max_files - self._files_seen - self._others_seen
         try:
             with closing(walk(fd, limit=remaining + 1, enter=enter, on_error=on_error)) as entries:
@@ -202,7 +202,7 @@ class _Scanner:
             self._complete = False
 
     def _order(self, parts: Parts) -> Order:
-        """Where it belongs in the result: root by root, and in each by the bytes of its names."""
+        """Return the sort key: by root, then by the bytes of the names."""
         return self._root, [os.fsencode(part) for part in parts]
 
 

@@ -1,4 +1,4 @@
-"""Files that hold secrets under other names: a hard link to one is not read either."""
+"""Detect hard links to files that hold secrets, which tools may not read either."""
 
 import os
 import time
@@ -8,24 +8,24 @@ from skills_runtime.runs.files.paths import PathPolicy, escape_path, is_secret_n
 
 MAX_DIRECTORIES = 100_000
 UNSETTLED_NS = 20_000_000
-"""A file that changed so shortly before a search may have got a name after it within the same tick of its clock."""
+"""A file changed this shortly before a search may get a link within the same tick of the file system clock."""
 
 Identity = tuple[int, int]
-"""The device and the number of a file."""
+"""Device and inode number of a file."""
 
 _cache: dict[str, tuple[int, frozenset[Identity] | None]] = {}
-"""When each directory was searched, and the secrets in it; nothing where there are too many places for them."""
+"""Per directory: the time of the search and the secrets in it; None when there are too many directories."""
 
 
 def check_not_secret(fd: int, policy: PathPolicy, path: str) -> None:
-    """Raise if an open file is one of the secrets below the base of the policy, whatever it was opened as."""
+    """Raise if an open file is a hard link to a secret file below the base of the policy."""
     status = os.fstat(fd)
     if status.st_nlink < 2:
         return
     secrets = _find_secrets(str(policy.base), changed_ns=status.st_ctime_ns)
     if secrets is None:
         raise PolicyDenied(
-            f"`{escape_path(path)}` has another name (a hard link), and the workspace is too large to look for it",
+            f"`{escape_path(path)}` has another name (a hard link), and the workspace is too large to check it",
             hint="copy the file instead of linking it",
         )
     if (status.st_dev, status.st_ino) in secrets:
@@ -36,7 +36,7 @@ def check_not_secret(fd: int, policy: PathPolicy, path: str) -> None:
 
 
 def _find_secrets(base: str, *, changed_ns: int) -> frozenset[Identity] | None:
-    """The secrets below a directory, searched anew if a file could have become one of them: a new name changes it."""
+    """Return the secrets below a directory; search again if the file changed since, as a new link would do."""
     cached = _cache.get(base)
     if cached is None or changed_ns + UNSETTLED_NS >= cached[0]:
         cached = _cache[base] = time.clock_gettime_ns(time.CLOCK_REALTIME), _scan_secrets(base)
@@ -46,7 +46,7 @@ def _find_secrets(base: str, *, changed_ns: int) -> frozenset[Identity] | None:
 def _scan_secrets(base: str) -> frozenset[Identity] | None:
     secrets: set[Identity] = set()
     directories = [base]
-    for count, directory in enumerate(directories):  # which grows meanwhile
+    for count, directory in enumerate(directories):  # grows during the loop
         if count >= MAX_DIRECTORIES:
             return None
         try:
@@ -57,6 +57,6 @@ def _scan_secrets(base: str) -> frozenset[Identity] | None:
                     elif is_secret_name(entry.name):
                         status = entry.stat(follow_symlinks=False)
                         secrets.add((status.st_dev, status.st_ino))
-        except OSError:  # gone, or closed to us: then nobody linked it from there for us to read
+        except OSError:  # removed or unreadable: it cannot be the source of a readable link
             continue
     return frozenset(secrets)

@@ -1,8 +1,8 @@
-"""The lines of a log and the chain through them: how they are read, sealed and found to be genuine.
+"""The lines of a log and the MAC chain through them: reading, sealing and verifying.
 
 Each line is sealed with a keyed hash (HMAC-SHA256 cut to 16 bytes, written in hex) over the seal before it and its own
-bytes. The verifier says of each line, in order, whether it is the one that was written, and stops believing at the
-first that is not. Nothing is written here, and where keys come from is not known.
+bytes. The verifier stops trusting the log at the first line that fails. Nothing is written here, and the caller
+supplies the keys.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 CHUNK = 1 << 20
-"""So many bytes of a log are read at once."""
+"""The number of bytes read at once."""
 MAX_LINE_BYTES = 64 << 20
-"""No line is longer: what looks like one is not a log, or is a hole in a file."""
+"""The maximum length of a line; longer ones come from foreign or sparse files."""
 _SMALL = 4096
 
 Fault = Literal["shape", "seal", "sequence", "foreign", "epoch", "after_end", "prefix", "key"]
@@ -45,7 +45,7 @@ DigestBefore = Callable[[int], str]
 
 FAULT_TEXT: dict[Fault, str] = {
     "shape": "is not a complete event line",
-    "seal": "was changed, or was written by somebody without the key",
+    "seal": "was changed, or was written without the key",
     "sequence": "does not have the next sequence number",
     "foreign": "belongs to another run",
     "epoch": "has an older epoch than the line before it",
@@ -61,14 +61,14 @@ class Chain:
 
     def __init__(self, secret: bytes, head: bytes = GENESIS) -> None:
         key = secret.ljust(_BLOCK, b"\0")
-        # The two half-hashed states of HMAC are kept: half the cost of hmac.digest per line.
+        # Cache the two keyed states of HMAC: half the cost of hmac.digest per line.
         self._inner = hashlib.sha256(key.translate(_INNER))
         self._outer = hashlib.sha256(key.translate(_OUTER))
         self.head = head
 
     def seal(self, body: bytes) -> bytes:
-        """The seal of the next line, which becomes the head."""
-        # Like `seal_after`, without the call: this is done for every event.
+        """Seal the next line and advance the head."""
+        # Same as `seal_after`, inlined because it runs for every event.
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(self.head + body)
         outer.update(inner.digest())
@@ -76,7 +76,7 @@ class Chain:
         return seal
 
     def seal_after(self, head: bytes, body: bytes) -> bytes:
-        """The seal `body` would have after `head`; changes nothing."""
+        """Compute the seal of `body` after `head` without advancing."""
         inner = self._inner.copy()
         inner.update(head + body)
         outer = self._outer.copy()
@@ -85,7 +85,7 @@ class Chain:
 
 
 def split_line(line: bytes) -> tuple[bytes, bytes] | None:
-    """The sealed part and the seal of one line without its newline, or None when it has not that exact form."""
+    """Split a line without its newline into body and seal; None when it is malformed."""
     body, tail = line[:-MAC_TAIL_BYTES], line[-MAC_TAIL_BYTES:]
     if not (body.startswith(b"{") and tail.startswith(MAC_FIELD) and tail.endswith(b'"}')):
         return None
@@ -93,12 +93,12 @@ def split_line(line: bytes) -> tuple[bytes, bytes] | None:
 
 
 def tag(secret: bytes, domain: str, data: bytes) -> str:
-    """A keyed hash for the log's side files; a domain never collides with a line of the chain."""
+    """Compute a keyed hash for the log's side files; `domain` separates it from the chain."""
     return hmac.digest(secret, domain.encode() + b"\n" + data, "sha256")[:16].hex()
 
 
 def is_equal(left: AnyStr, right: AnyStr) -> bool:
-    """Compare two seals in constant time, whatever somebody wrote in place of one."""
+    """Compare two seals in constant time, also when one is not ASCII."""
     return hmac.compare_digest(_bytes(left), _bytes(right))
 
 
@@ -115,7 +115,7 @@ class Line(NamedTuple):
 
 
 def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | None = None) -> Iterator[Line]:
-    """The lines from `offset` on, read `step` bytes at a time; the last may be incomplete, and is if it is too long."""
+    """Read lines from `offset` on, `step` bytes at a time; the last may be incomplete or too long."""
     parts: list[bytes] = []
     start = offset
     size = step or CHUNK
@@ -135,12 +135,12 @@ def read_lines(fd: int, offset: int = 0, *, end: int | None = None, step: int | 
 
 
 def read_line_at(fd: int, offset: int = 0) -> Line | None:
-    """The line at `offset`, read with as little of what follows as can be."""
+    """Read the line at `offset` with small reads."""
     return next(read_lines(fd, offset, step=_SMALL), None)
 
 
 def read_line_before(fd: int, offset: int) -> bytes | None:
-    """The complete line that ends at `offset`, or None when no line ends there."""
+    """Read the complete line that ends at `offset`; None when no line ends there."""
     size = _SMALL
     while offset > 0 and size < 8 * MAX_LINE_BYTES:
         start = max(0, offset - size)
@@ -155,7 +155,7 @@ def read_line_before(fd: int, offset: int) -> bytes | None:
 
 
 def prefix_digest(fd: int, size: int) -> str:
-    """The SHA-256 of the first `size` bytes: what comes later does not change it."""
+    """Compute the SHA-256 of the first `size` bytes."""
     digest = hashlib.sha256()
     offset = 0
     while offset < size and (chunk := os.pread(fd, min(CHUNK, size - offset), offset)):
@@ -177,13 +177,13 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verifier:
-    """Walks a log from a trusted position; where the key is not here it checks everything but authenticity."""
+    """Verifies a log from a trusted position; without the key it checks everything but authenticity."""
 
     def __init__(self, run_id: str, find_secret: FindSecret, start: Position, digest_before: DigestBefore) -> None:
         self.position = start
         self.unchecked = 0
         self.lost_trust_at: Position | None = None
-        """Where the log went on with a key that is not here, unless a later adoption made up for it."""
+        """Where the log continued under a missing key, unless a later adoption vouches for it."""
         self._run_id = run_id
         self._find_secret = find_secret
         self._digest_before = digest_before
@@ -196,7 +196,7 @@ class Verifier:
         return self._chain is not None
 
     def check(self, line: bytes) -> Fault | None:
-        """Take one line without its newline; anything here changes only when it is good."""
+        """Verify the next line, without its newline; advances only when it is valid."""
         parts = split_line(line)
         if parts is None:
             return "shape"
@@ -222,7 +222,7 @@ class Verifier:
         return fault
 
     def is_successor(self, previous: bytes, line: bytes) -> bool:
-        """Whether `line` is a genuine successor of `before`: shows that damage lies in the middle, not at the end."""
+        """Whether `line` is a valid successor of `previous`: then the damage is in the middle, not at the end."""
         parts = split_line(line)
         if parts is None:
             return False
@@ -232,7 +232,7 @@ class Verifier:
 
     def _has_valid_seal(self, chain: Chain, previous: bytes, body: bytes, seal: bytes) -> bool:
         head = self.position.head.encode()
-        # The line before may be damaged in its seal or anywhere else: the seal it has, and the one it should have.
+        # The previous line may be damaged in its seal or in its body: try the stored seal and the expected one.
         heads = (previous[-MAC_HEX_CHARS - 2 : -2], chain.seal_after(head, previous[:-MAC_TAIL_BYTES]), head)
         return any(is_equal(chain.seal_after(candidate, body), seal) for candidate in heads)
 
@@ -241,7 +241,7 @@ class Verifier:
         return Chain(secret) if secret is not None else None
 
     def _check_adoption(self, adopted: RunAdopted | None, chain: Chain | None) -> Fault | None:
-        """An adoption vouches for the lines before it, which it could not authenticate, by their digest."""
+        """Check that an adoption vouches, by digest, for the unauthenticated lines before it."""
         if adopted is None or chain is None or self._chain is not None:
             return None
         return None if is_equal(adopted.prefix_sha256, self._digest_before(self.position.offset)) else "prefix"
@@ -281,7 +281,7 @@ class Verifier:
 
 
 def _looks_like_successor(previous: bytes, line: bytes) -> bool:
-    """Whether two lines look like neighbours; all that can be said without the key."""
+    """Whether the sequence numbers are consecutive; all that can be checked without the key."""
     try:
         first, second = decode_wire(previous), decode_wire(line)
     except msgspec.MsgspecError:
@@ -303,7 +303,7 @@ _read_creation = reader(_Creation)
 
 
 class LogHeader(msgspec.Struct, frozen=True):
-    """What the first line says about the log as a whole."""
+    """The metadata in the first line of a log."""
 
     run_id: str
     version: int
@@ -311,20 +311,20 @@ class LogHeader(msgspec.Struct, frozen=True):
 
 
 def read_header(first_line: bytes) -> LogHeader | None:
-    """Version and key of a log; a log without them is version 0; None when the line is no event at all."""
+    """Read version and key from the first line; version 0 without them; None when it is not an event."""
     try:
         wire = decode_wire(first_line)
         creation = _read_creation(wire.payload)
     except msgspec.MsgspecError:
         return None
     if wire.type != "run_created":
-        # Version 0 had no seals: a sealed line that is no birth is a damaged one, not an old one.
+        # Version 0 had no seals: a sealed first line of another type is damaged, not old.
         return None if wire.mac or wire.seq >= 0 else LogHeader(run_id=wire.run_id, version=0, key_id="")
     return LogHeader(run_id=wire.run_id, version=check_schema(creation.schema), key_id=creation.key_id)
 
 
 def check_schema(schema: str) -> int:
-    """The version in a schema name such as `skills-runtime.log/v1`; refuses a newer one."""
+    """Parse the version of a schema name such as `skills-runtime.log/v1`; raise `LogTooNew` for a newer one."""
     family, _, number = schema.rpartition("/v")
     version = int(number) if number.isdecimal() and number.isascii() and len(number) < 9 else LOG_VERSION + 1
     if family != LOG_SCHEMA.rpartition("/v")[0] or version > LOG_VERSION:

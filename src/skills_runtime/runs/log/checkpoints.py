@@ -1,8 +1,7 @@
-"""Places in a log that were durable and genuine, so that nobody has to read all of a huge one.
+"""Checkpoints and snapshots: verified positions that save reading a large log from the start.
 
-A checkpoint lets opening read only the end: a line of `logs/checkpoints.jsonl`, tagged with the log's key; an untagged
-or stale one is ignored. A snapshot of folded state lets resume read only the end; the state itself is opaque here, and
-it is believed only if its tag is ours and the log still has that place.
+A checkpoint is a line of `logs/checkpoints.jsonl`, tagged with the log's key; an untagged or stale one is ignored. A
+snapshot holds folded state, opaque here; it is valid only if its tag verifies and the log still has that position.
 """
 
 import hashlib
@@ -18,16 +17,16 @@ from skills_runtime.runs.log.chain import FindSecret, Position, is_equal, read_l
 from skills_runtime.storage import open_regular, read_regular, write_atomic
 
 CHECKPOINT_INTERVAL_BYTES = 1 << 20
-"""How much a log grows from one checkpoint to the next."""
+"""The distance between checkpoints."""
 MIN_SNAPSHOT_INTERVAL_BYTES = 4 << 20
-"""How much a log grows at least from one snapshot to the next."""
+"""The minimum distance between snapshots."""
 SNAPSHOT_GROWTH_FACTOR = 8
-"""How many times the size of the last snapshot a log grows until the next."""
+"""The distance between snapshots, as a multiple of the size of the last one."""
 _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_READ_BYTES = 64 << 20
-"""How many bytes of `checkpoints.jsonl` are looked at."""
+"""The maximum number of bytes read from `checkpoints.jsonl`."""
 _TAIL_BYTES = 8192
-"""How much of the end of `checkpoints.jsonl` is looked at for the last one."""
+"""The number of bytes read from the end of `checkpoints.jsonl` for the latest one."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -42,7 +41,7 @@ def _tag(secret: bytes, run_id: str, position: Position) -> str:
 
 
 def is_in_log(fd: int, position: Position) -> bool:
-    """Whether the log really has, at that offset, the end of a line with that seal."""
+    """Whether a line with that seal ends at that offset of the log."""
     line = read_line_before(fd, position.offset)
     parts = split_line(line) if line is not None else None
     return parts is not None and is_equal(parts[1], position.head.encode())
@@ -52,7 +51,7 @@ _decode_checkpoint = reader(Checkpoint)
 
 
 def _read_seq_before(fd: int, offset: int) -> int | None:
-    """The number that the line before `offset` gives itself."""
+    """Read the sequence number of the line before `offset`."""
     line = read_line_before(fd, offset)
     try:
         return decode_wire(line).seq if line is not None else None
@@ -68,7 +67,7 @@ class Checkpoints:
         self._run_id = run_id
 
     def add(self, position: Position, secret: bytes) -> None:
-        """Remember a position; only ever called for bytes already synced."""
+        """Append a checkpoint; the bytes up to it must be synced already."""
         line = msgspec.json.encode(Checkpoint(position, _tag(secret, self._run_id, position))) + b"\n"
         fd = os.open(self._path, _APPENDING, FILE_MODE)
         try:
@@ -77,7 +76,7 @@ class Checkpoints:
             os.close(fd)
 
     def latest(self, log_fd: int, find_secret: FindSecret) -> Position | None:
-        """The last checkpoint that is ours and that the log still agrees with."""
+        """Return the last checkpoint with a valid tag, if the log still matches it."""
         for checkpoint in reversed(list(self._read(tail_only=True))):
             secret = find_secret(checkpoint.position.key_id)
             if secret is not None and is_equal(_tag(secret, self._run_id, checkpoint.position), checkpoint.tag):
@@ -85,7 +84,7 @@ class Checkpoints:
         return None
 
     def find_before(self, seq: int, log_fd: int) -> Position:
-        """The best place to start reading for `seq`; for readers without the key, so only the log is believed."""
+        """Find the best position to start reading for `seq`; needs no key, so only the log is trusted."""
         positions = (
             checkpoint.position for checkpoint in self._read(tail_only=False) if checkpoint.position.seq <= seq
         )
@@ -97,7 +96,7 @@ class Checkpoints:
     def _read(self, *, tail_only: bool) -> Iterator[Checkpoint]:
         try:
             fd = open_regular(self._path)
-        except OSError:  # reading begins at the beginning then
+        except OSError:  # then reading starts at the beginning
             return
         try:
             start = max(0, os.fstat(fd).st_size - _TAIL_BYTES) if tail_only else 0
@@ -129,7 +128,7 @@ _decode_signed = reader(_Signed)
 
 
 def is_snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
-    """Whether enough was appended; the step grows with the state, so the total cost stays linear."""
+    """Whether a snapshot is due; the interval grows with the state, so that the total cost stays linear."""
     since = position.offset - (last.position.offset if last else 0)
     return since >= max(MIN_SNAPSHOT_INTERVAL_BYTES, SNAPSHOT_GROWTH_FACTOR * (last.size if last else 0))
 
@@ -137,7 +136,7 @@ def is_snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
 def save_snapshot(
     path: Path, run_id: str, kind: str, state: bytes, *, position: Position, secret: bytes
 ) -> SnapshotHeader:
-    """Replace the snapshot; a reader sees the old one or the new one."""
+    """Replace the snapshot atomically."""
     header = SnapshotHeader(
         kind=kind, run_id=run_id, position=position, size=len(state), sha256=hashlib.sha256(state).hexdigest()
     )
@@ -149,7 +148,7 @@ def save_snapshot(
 def load_snapshot(
     path: Path, kind: str, *, log_fd: int, find_secret: FindSecret
 ) -> tuple[SnapshotHeader, bytes] | None:
-    """The last snapshot of this kind, or None when there is none that can be believed."""
+    """Load the snapshot of this kind, or None when there is no valid one."""
     try:
         first, _, state = read_regular(path, MAX_BLOB_BYTES).partition(b"\n")
         signed = _decode_signed(first)

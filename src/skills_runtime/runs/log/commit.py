@@ -1,8 +1,8 @@
-"""Group commit: one thread for each file system makes many waiting logs, and many waiting producers, durable together.
+"""Group commit: one thread per file system syncs many logs for many waiters together.
 
-A few logs are synced file by file, each after the files it speaks of; many share one call. Those who ask in one turn of
-an event loop wait for each other: none of them could go on before the loop comes round again, and a disk that syncs is
-slow to make the files of the next. The system calls for all this come first.
+A few logs are synced one by one, each after the files it refers to; many share one `syncfs`. Commits requested in the
+same iteration of an event loop are batched: none of them could continue before the next iteration, and a syncing disk
+slows down the creation of files.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from skills_runtime.runs.log.chain import Position
 from skills_runtime.storage import sync_path
 
 SYNCFS_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
-"""File systems of the kernel (ext, XFS, Btrfs, F2FS, tmpfs), which sync all they hold when they are asked to."""
+"""Magic numbers of file systems where `syncfs` is reliable: ext, XFS, Btrfs, F2FS, tmpfs."""
 _SYNCFS_ERRORS_SINCE = (5, 8)
-"""The first Linux whose sync of a whole file system says that something could not be written."""
+"""The first Linux version whose `syncfs` reports write errors."""
 
 SYNCFS_MIN_LOGS = 6
-"""So many logs at once are synced by one call, though it also syncs what strangers have written there."""
+"""From this many logs on one `syncfs` is cheaper, though it also syncs the files of other programs."""
 FULL_BATCH = 64
-"""So many do not wait for more."""
+"""A batch of this many logs is synced at once."""
 
 Waiter = asyncio.Future[None] | Future[None]
 Waiters = Sequence[Waiter]
-"""Those who wait for one log."""
+"""The waiters of one log."""
 Companions = Mapping[str, set[str]]
 """Directories, and files in them, that must be durable before the log is."""
 
@@ -63,7 +63,7 @@ class SystemDisk:
 
 
 def can_sync_file_system(fd: int) -> bool:
-    """Whether one call makes everything on this file system durable, and tells when it could not."""
+    """Whether `syncfs` works on this file system and reports errors."""
     if not _reports_sync_errors():
         return False
     buffer = ctypes.create_string_buffer(256)
@@ -71,7 +71,7 @@ def can_sync_file_system(fd: int) -> bool:
 
 
 def sync_file_system(fd: int) -> None:
-    """Make everything on a file system durable; an error since the descriptor was opened is raised."""
+    """Sync the whole file system; raise `OSError` for any write error since the descriptor was opened."""
     if _libc().syncfs(fd) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -91,7 +91,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def sync_files(directory: str, names: Iterable[str]) -> None:
-    """Make files of a directory durable, and after them the names it has."""
+    """Sync files of a directory, then the directory itself."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in names:
@@ -102,7 +102,7 @@ def sync_files(directory: str, names: Iterable[str]) -> None:
 
 
 class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What one log needs to have on the disk, from the moment its sync begins until it is settled."""
+    """The pending sync of one log, until it is settled."""
 
     number: int
     fd: int
@@ -112,19 +112,19 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     companions: Companions
     position: Position
     changes: int
-    """How many changes of the log are durable afterwards."""
+    """The number of changes that are durable afterwards."""
     needed: bool
     end: Callable[["LogFlush", OSError | None], Exception | None]
 
     @property
     def is_on_one_disk(self) -> bool:
-        """Whether one call that syncs the whole file system of the log would sync all of it."""
+        """Whether one `syncfs` on the file system of the log would sync all of it."""
         if not self.needed or not isinstance(self.disk, SystemDisk):
-            return False  # on a disk that a test has put in place of the real one every sync counts
+            return False  # test disks observe every single sync
         try:
             return all(os.stat(directory).st_dev == self.device for directory in self.companions)  # noqa: PTH116 - for every run
         except OSError:
-            return False  # its own sync tells what is wrong
+            return False  # its own sync reports the error
 
     def sync(self) -> None:
         """Sync the companions, then the log."""
@@ -135,12 +135,12 @@ class LogFlush(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             self.disk.sync(self.fd)
 
     def settle(self, error: OSError | None) -> Exception | None:
-        """Let go of the log, which is durable or has failed."""
+        """Finish the flush with the result of the sync."""
         return self.end(self, error)
 
 
 class Flush(Protocol):
-    """What has to reach the disk for one log; the log stays as it is until this is settled."""
+    """The pending sync of one log; the log stays open until it is settled."""
 
     @property
     def number(self) -> int:
@@ -154,7 +154,7 @@ class Flush(Protocol):
 
     @property
     def is_on_one_disk(self) -> bool:
-        """Whether one call that syncs the whole file system of the log would sync all of it."""
+        """Whether one `syncfs` on the file system of the log would sync all of it."""
         ...
 
     def sync(self) -> None:
@@ -162,7 +162,7 @@ class Flush(Protocol):
         ...
 
     def settle(self, error: OSError | None) -> Exception | None:
-        """Let go of the log, which is durable or has failed; returns what those who wait are told."""
+        """Finish the flush with the result of the sync; return the error for the waiters."""
         ...
 
 
@@ -171,16 +171,16 @@ class Committable(Protocol):
 
     @property
     def number(self) -> int:
-        """What was opened later has a higher one."""
+        """The number of the log, ascending in the order of opening."""
         ...
 
     def begin_flush(self) -> Flush:
-        """Everything so far; raises when the log has failed before."""
+        """Start a flush of everything so far; raise when the log has failed before."""
         ...
 
 
 class Committer:
-    """Lets all who ask for a log while its sync has not begun share that sync."""
+    """Batches commit requests: all waiters queued before a sync starts share it."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-committer")
@@ -188,10 +188,10 @@ class Committer:
         self._sync_lock = threading.Lock()
         self._queued: dict[Committable, list[Waiter]] = {}
         self._scheduled = False
-        """Whether the thread is on its way to those who wait."""
+        """Whether a sync of the queue is scheduled."""
 
     async def commit(self, log: Committable) -> None:
-        """Return once all that `log` holds now is durable; who gives up waiting takes it from nobody else."""
+        """Wait until everything in `log` is durable; cancelling does not affect other waiters."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         if self._queue(log, future) < FULL_BATCH:
@@ -207,15 +207,15 @@ class Committer:
         self._schedule()
 
     def request(self, log: Committable) -> Future[None]:
-        """A future that resolves once all that `log` holds now is durable."""
+        """Return a future that resolves once everything in `log` is durable."""
         future: Future[None] = Future()
-        future.set_running_or_notify_cancel()  # who does not want to wait any more cannot take the sync back
+        future.set_running_or_notify_cancel()  # a waiter cannot cancel the sync
         self._queue(log, future)
         self._schedule()
         return future
 
     def _queue(self, log: Committable, waiter: Waiter) -> int:
-        """Let somebody wait for a log; returns how many logs are waited for."""
+        """Queue a waiter for a log; return the number of queued logs."""
         with self._mutex:
             self._queued.setdefault(log, []).append(waiter)
             return len(self._queued)
@@ -227,23 +227,23 @@ class Committer:
             self._scheduled = True
         try:
             self._pool.submit(self._sync_queued)
-        except RuntimeError:  # no thread can be begun, or none any more because the process ends
+        except RuntimeError:  # no thread can be started, for example at interpreter exit
             self._sync_queued()
         except BaseException:
-            self._scheduled = False  # somebody interrupts us: who asks next sends for the thread again
+            self._scheduled = False  # interrupted: the next request schedules again
             raise
 
     def _sync_queued(self) -> None:
-        """Make everything durable that is waiting."""
+        """Sync all queued logs."""
         with self._sync_lock:
-            with self._mutex:  # whoever asks from here on may have appended something this sync does not see
+            with self._mutex:  # later requests may cover appends that this sync misses
                 batch, self._queued, self._scheduled = self._queued, {}, False
             sync_all(batch)
 
 
 def sync_all(batch: Mapping[Committable, Waiters]) -> None:
-    """Make these logs durable, and tell all who wait for them."""
-    waiting, flushes = dict(batch), dict[Committable, Flush]()  # who was not told yet; what was not settled
+    """Sync a batch of logs and notify their waiters."""
+    waiting, flushes = dict(batch), dict[Committable, Flush]()  # waiters to notify; flushes to settle
     try:
         for log in batch:
             try:
@@ -258,23 +258,23 @@ def sync_all(batch: Mapping[Committable, Waiters]) -> None:
     except BaseException as error:
         for flush in flushes.values():
             flush.settle(OSError(errno.EIO, str(error)))
-        _notify(dict.fromkeys(waiting, error), waiting)  # nobody may wait for ever
+        _notify(dict.fromkeys(waiting, error), waiting)  # no waiter may hang
         raise
 
 
 def _sync_together(flushes: Mapping[Committable, Flush]) -> Sequence[Committable]:
-    """Those of a crowd that one call has made durable."""
+    """Sync many logs by one `syncfs`; return those that are durable."""
     group = [log for log, flush in flushes.items() if flush.is_on_one_disk] if len(flushes) >= SYNCFS_MIN_LOGS else []
     if len(group) < SYNCFS_MIN_LOGS:
         return ()
-    # It tells of errors since its descriptor was opened, so the oldest knows of those of all others.
+    # `syncfs` reports errors since its descriptor was opened, so the oldest descriptor covers all logs.
     fd = flushes[min(group, key=lambda log: log.number)].fd
     try:
         if not can_sync_file_system(fd):
             return ()
         sync_file_system(fd)
     except OSError:
-        return ()  # perhaps a stranger's: each log is told of its own when it is synced by itself
+        return ()  # perhaps from another program's file: sync each log on its own to find out
     return group
 
 
@@ -287,7 +287,7 @@ def _try_sync(flush: Flush) -> OSError | None:
 
 
 def _notify(results: Mapping[Committable, BaseException | None], waiting: dict[Committable, Waiters]) -> None:
-    """Tell those who wait for these logs what came of it; an event loop is woken once, however many wait in it."""
+    """Notify the waiters of these logs; wakes each event loop only once."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[Waiter, BaseException | None]]] = {}
     for log, error in results.items():
         for waiter in waiting.pop(log):
@@ -296,13 +296,13 @@ def _notify(results: Mapping[Committable, BaseException | None], waiting: dict[C
             else:
                 _resolve(waiter, error)
     for loop, outcomes in loops.items():
-        with suppress(RuntimeError):  # nobody waits in a loop that is closed
+        with suppress(RuntimeError):  # a closed loop has no waiters
             loop.call_soon_threadsafe(_resolve_all, outcomes)
 
 
 def _resolve_all(outcomes: Iterable[tuple[Waiter, BaseException | None]]) -> None:
     for waiter, error in outcomes:
-        if not waiter.done():  # else cancelled meanwhile
+        if not waiter.done():  # it may have been cancelled
             _resolve(waiter, error)
 
 
@@ -318,7 +318,7 @@ _committers: dict[int, Committer] = {}
 
 
 def get_committer(device: int) -> Committer:
-    """The committer of this process for a file system: one that does not answer holds up no other."""
+    """Return the committer for a file system; one per device, so that a hung disk blocks no other."""
     with _mutex:
         if device not in _committers:
             _committers[device] = Committer()

@@ -1,6 +1,6 @@
 """The keys that sign logs: outside every workspace, readable by their owner only.
 
-The caller says where the state directory is; this module never reads the environment.
+The caller passes the state directory; this module never reads the environment.
 """
 
 import hashlib
@@ -33,14 +33,14 @@ def _key(secret: bytes) -> LogKey:
 
 
 _FileState = tuple[int, ...]
-"""What is different when a file was changed or replaced, or who may read it."""
+"""Values that change when a file, its content or its permissions change."""
 
 
 def _read_file_state(path: Path) -> _FileState:
     try:
         status = os.lstat(path)
     except OSError:
-        return ()  # who reads it will say what is wrong
+        return ()  # reading it reports the error
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
@@ -59,7 +59,8 @@ def _read(path: Path) -> LogKey:
         ) from error
     if stat.S_IMODE(mode) & 0o077:
         raise AccessRefused(
-            f"the log key `{path}` can be read by other users", hint=f"chmod 600 {path}, or remove it and start anew"
+            f"the log key `{path}` can be read by other users",
+            hint=f"chmod 600 {path}, or remove it to create a new one",
         )
     if len(secret) != KEY_BYTES:
         raise KeyMissing(
@@ -76,7 +77,7 @@ class KeyRing:
         self._cached: tuple[_FileState, LogKey] | None = None
 
     def current(self) -> LogKey:
-        """The key new logs are signed with, made on first use; read again only when its file is another."""
+        """Return the key that signs new logs; created on first use, cached until its file changes."""
         path = self.directory / CURRENT
         state = _read_file_state(path)
         if self._cached is not None and self._cached[0] == state:
@@ -89,7 +90,7 @@ class KeyRing:
         return key
 
     def find(self, key_id: str) -> LogKey | None:
-        """The key with this id, if it is here."""
+        """Find the key with this id, or None."""
         for path in sorted(self.directory.glob("*.key")):
             key = _read(path)
             if key.id == key_id:
@@ -104,7 +105,7 @@ class KeyRing:
             sync_path(self.directory)  # a log must not outlive the key it was signed with
         except OSError as error:
             raise AccessRefused(
-                f"no log key can be made in `{self.directory}`: {error.strerror}",
+                f"no log key can be created in `{self.directory}`: {error.strerror}",
                 hint="make the state directory writable",
             ) from error
         return _read(path)

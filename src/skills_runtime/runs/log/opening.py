@@ -1,8 +1,7 @@
-"""Creating a log, and opening one to write on: lock, recover, next epoch.
+"""Create a log, or open one for writing: lock, recover, next epoch.
 
-The lock is advisory, and the kernel drops it when its holder dies, however it dies. Recovery finds a verified prefix
-and perhaps bytes after it that were never acknowledged: a bad end is set aside; damage in the middle is refused,
-because what follows it was acknowledged.
+The lock is advisory, and the kernel drops it when its holder dies. Recovery verifies a prefix: an invalid tail was
+never acknowledged and is moved to `logs/`; damage in the middle is refused, because later lines were acknowledged.
 """
 
 import hashlib
@@ -44,15 +43,15 @@ Reason = Literal["torn", "unverified"]
 
 
 class RunLock:
-    """Held from construction until `release`; the file names the holder for people."""
+    """The writer lock of a run, held until `release`; the file holds the pid for diagnosis."""
 
     def __init__(self, path: Path | str) -> None:
         self._fd = self._acquire(path)
-        with suppress(OSError):  # the name is for people; a full disk does not weaken the lock
-            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # as wide as any other, so that nothing of it is left
+        with suppress(OSError):  # the pid is only informative; a full disk does not weaken the lock
+            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # fixed width overwrites the previous pid completely
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Release the lock."""
         if self._fd >= 0:
             release_lock(self._fd)
             self._fd = -1
@@ -63,7 +62,7 @@ class RunLock:
             if not try_lock(fd):
                 holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
                 os.close(fd)
-                name = Path(path).parent.name  # it may be a sub-agent of the run that somebody has named
+                name = Path(path).parent.name  # may be a sub-agent of the run that the user named
                 message = f"another process (pid {holder or 'unknown'}) is writing the run `{name}`"
                 raise LogLocked(message, run_id=name)
             with suppress(FileNotFoundError):
@@ -82,14 +81,14 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the log may go on, and what stands after that place."""
+    """The position where the log may continue, and the invalid tail after it."""
 
     position: Position
     tail: Tail | None = None
 
 
 def verify_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | None]:
-    """Each line that verifies; returns what stands after the last, raises `LogCorrupt` for damage in the middle."""
+    """Yield each valid line; return the invalid tail, raise `LogCorrupt` for damage in the middle."""
     lines = read_lines(fd, verifier.position.offset)
     for line in lines:
         fault = verifier.check(line.data) if line.complete else "shape"
@@ -101,7 +100,7 @@ def verify_lines(fd: int, verifier: Verifier) -> Generator[Line, None, Tail | No
 
 
 def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovery:
-    """Verify to the end; lines signed with a key that is not here count only for somebody who adopts the run."""
+    """Verify to the end; lines signed with a missing key count only when `adopting`."""
     lines = verify_lines(fd, verifier)
     while True:
         try:
@@ -130,7 +129,7 @@ def _tail(fd: int, offset: int, fault: Fault, *, reason: Reason) -> Tail:
 
 
 def corruption_error(position: Position, offset: int, fault: Fault) -> LogCorrupt:
-    """The refusal that names the line and how it broke."""
+    """Build the error that names the line and its fault."""
     return LogCorrupt(
         f"line {position.seq + 1} of the log {FAULT_TEXT[fault]}",
         details={"seq": position.seq, "offset": offset, "fault": fault},
@@ -138,7 +137,7 @@ def corruption_error(position: Position, offset: int, fault: Fault) -> LogCorrup
 
 
 def quarantine_tail(fd: int, tail: Tail, logs: Path) -> Descriptor:
-    """Copy the bad end into `logs/`, then cut it off; nothing is ever destroyed."""
+    """Copy the invalid tail into `logs/`, then truncate the log; no data is destroyed."""
     digest = hashlib.sha256()
     name = f"rejected-{tail.offset}-{os.urandom(4).hex()}.bin"
     path = logs / name
@@ -162,7 +161,7 @@ def quarantine_tail(fd: int, tail: Tail, logs: Path) -> Descriptor:
 
 
 def create_log(draft: str, final: RunPaths, run_id: str, ports: LogPorts) -> tuple[EventLog, RunLock]:
-    """Start an empty log, already locked, in a directory nobody knows yet and that will become `final`."""
+    """Create an empty, locked log in the draft directory that will become `final`."""
     key = ports.keys.current()
     fd = os.open(f"{draft}/events.jsonl", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -174,7 +173,7 @@ def create_log(draft: str, final: RunPaths, run_id: str, ports: LogPorts) -> tup
 
 
 def open_log(paths: RunPaths, ports: LogPorts, *, adopt: bool = False) -> tuple[EventLog, RunLock]:
-    """Open a log to write on, under its lock and in a new epoch; `adopt` takes over a run signed elsewhere."""
+    """Open a log for writing, locked and in a new epoch; `adopt` takes over a run signed elsewhere."""
     lock = _lock(paths)
     try:
         fd = _open_events(paths)
@@ -192,7 +191,7 @@ def open_log(paths: RunPaths, ports: LogPorts, *, adopt: bool = False) -> tuple[
 
 
 def read_log_header(fd: int) -> LogHeader:
-    """The header of an open log, or a refusal."""
+    """Read the header of an open log; raise `LogCorrupt` when there is none."""
     first = read_line_at(fd)
     header = read_header(first.data) if first is not None and first.complete else None
     if header is None:
@@ -201,7 +200,7 @@ def read_log_header(fd: int) -> LogHeader:
 
 
 def build_secret_finder(keys: KeyRing) -> Callable[[str], bytes | None]:
-    """Looks a secret up by key id, remembering what it found."""
+    """Build a cached lookup of secrets by key id."""
     secrets: dict[str, bytes | None] = {}
 
     def find(key_id: str) -> bytes | None:
@@ -214,13 +213,13 @@ def build_secret_finder(keys: KeyRing) -> Callable[[str], bytes | None]:
 
 
 def start_verifier(fd: int, paths: RunPaths, keys: KeyRing, header: LogHeader, *, from_start: bool) -> Verifier:
-    """A verifier at the beginning, or at the last checkpoint when not the `whole` log is asked for."""
+    """Create a verifier at the beginning, or at the last checkpoint unless `from_start`."""
     checkpoints = Checkpoints(paths.logs / CHECKPOINTS, header.run_id)
     return create_verifier(fd, keys, header, None if from_start else checkpoints.latest(fd, build_secret_finder(keys)))
 
 
 def create_verifier(fd: int, keys: KeyRing, header: LogHeader, start: Position | None) -> Verifier:
-    """A verifier at a place that is known to be good, or at the beginning."""
+    """Create a verifier at a trusted position, or at the beginning."""
     start = start or Position(key_id=header.key_id, version=header.version)
     return Verifier(header.run_id, build_secret_finder(keys), start, partial(prefix_digest, fd))
 

@@ -1,6 +1,6 @@
-"""Reading a log as events, from any place, of any version, verified where that is asked for; and following one.
+"""Read a log as events, from any position and of any version, optionally verified; and follow a growing one.
 
-Who follows a log while somebody else writes it is woken by the file system, not by polling.
+Following relies on file system notifications, not on polling.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from skills_runtime.runs.log.opening import (
 from skills_runtime.storage import error_reason, open_regular
 
 HEARTBEAT_MS = 1000
-"""A change the file system did not report (some network file systems) is seen this late at worst."""
+"""The longest delay for a change that the file system does not report, as on some network file systems."""
 WITHOUT_WATCH_SECONDS = 0.1
 
 
 @contextmanager
 def open_for_reading(paths: RunPaths) -> Generator[int]:
-    """A descriptor of the log, closed afterwards."""
+    """Open the log for the duration of a `with` block."""
     try:
         fd = open_regular(paths.events)
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def open_for_reading(paths: RunPaths) -> Generator[int]:
 
 
 class Authenticity(msgspec.Struct, frozen=True):
-    """How far a log can be believed."""
+    """How much of a log is authentic."""
 
     header: LogHeader
     position: Position
@@ -77,7 +77,7 @@ def authenticate(paths: RunPaths, keys: KeyRing) -> Authenticity:
 
 
 def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
-    """The events from `from_seq` on, tolerant of what it does not know; a torn end is left out."""
+    """Read events from `from_seq` on; accepts unknown types and stops at a torn tail."""
     with open_for_reading(paths) as fd:
         header = read_log_header(fd)
         start = (
@@ -95,7 +95,7 @@ def read_events(paths: RunPaths, *, from_seq: int = 0) -> Iterator[Event]:
 
 
 def read_verified(paths: RunPaths, keys: KeyRing, start: Position | None = None) -> Iterator[Event]:
-    """The events of the verified prefix after `start`; stops where trust ends, raises where the middle is damaged."""
+    """Read the verified events after `start`; stops where trust ends, raises for damage in the middle."""
     with open_for_reading(paths) as fd:
         header = read_log_header(fd)
         verifier = create_verifier(fd, keys, header, start)
@@ -118,7 +118,7 @@ def _decode(line: bytes, header: LogHeader, index: int) -> Event:
 
 
 async def follow_lines(paths: RunPaths, *, from_seq: int = 0) -> AsyncGenerator[bytes]:
-    """Each complete line from `from_seq` on, exactly once and as written, until the run ends."""
+    """Yield each complete line from `from_seq` on, exactly once and verbatim, until the run ends."""
     with open_for_reading(paths) as fd:
         header = read_log_header(fd)
         start = Checkpoints(paths.logs / CHECKPOINTS, header.run_id).find_before(from_seq, fd)
@@ -138,7 +138,7 @@ async def follow_lines(paths: RunPaths, *, from_seq: int = 0) -> AsyncGenerator[
 
 
 def _type_of(line: Line, seq: int, header: LogHeader) -> str:
-    """The type of the event with this number; a log that was cut and written anew is not taken for the old one."""
+    """Return the event type of a line; raise when its number shows that the log was replaced."""
     try:
         wire = decode_wire(line.data)
     except msgspec.MsgspecError as error:
@@ -149,14 +149,14 @@ def _type_of(line: Line, seq: int, header: LogHeader) -> str:
 
 
 async def _growth(paths: RunPaths, fd: int) -> AsyncGenerator[int]:
-    """The size of the log, now and whenever it has changed."""
+    """Yield the size of the log, now and after each change."""
     size = os.fstat(fd).st_size
     yield size
     async with aclosing(_changes(paths)) as changes:
         while True:
             change = asyncio.ensure_future(anext(changes))
             try:
-                # Once the task ran the watch is in place: what was written before it is seen here, the rest by it.
+                # After one loop iteration the watch is active: earlier writes show in the size, later ones wake it.
                 await asyncio.sleep(0)
                 if os.fstat(fd).st_size == size:
                     await change
@@ -166,12 +166,12 @@ async def _growth(paths: RunPaths, fd: int) -> AsyncGenerator[int]:
                 await change
             finally:
                 change.cancel()
-                await asyncio.wait([change])  # only a generator that is at rest can be closed
+                await asyncio.wait([change])  # a running generator cannot be closed
 
 
 async def _changes(paths: RunPaths) -> AsyncGenerator[None]:
-    """Yields whenever the file system reports a change of the log, and at every heartbeat."""
-    # Slow to import, and only who follows a run needs it.
+    """Yield at every reported change of the log, and at every heartbeat."""
+    # Slow to import, and needed only to follow a run.
     from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
     stop = asyncio.Event()
@@ -180,7 +180,7 @@ async def _changes(paths: RunPaths) -> AsyncGenerator[None]:
         async for _ in awatch(paths.events, watch_filter=None, recursive=False, stop_event=stop, **options):
             yield
     except RuntimeError:
-        # No watch is left (Linux gives each user 128 at first): slower, but nobody is turned away.
+        # No inotify instance is left (128 per user by default): fall back to polling.
         while True:
             await asyncio.sleep(WITHOUT_WATCH_SECONDS)
             yield

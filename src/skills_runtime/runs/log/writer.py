@@ -1,8 +1,8 @@
-"""The one writer of a log: append is a write, commit is a sync, and a disk that fails stops everything at once.
+"""The single writer of a log: append writes, commit syncs, and a failing disk stops the log for good.
 
 Invariants: `seq` is contiguous; nothing follows a terminal event; what `commit` acknowledged is on the disk;
-a failed write is cut away and a failed sync is never tried again. Secrets are taken out of the words of a payload
-before it is written, never out of the names and digests the log itself stands on.
+a failed write is truncated and a failed sync is never retried. Secrets are redacted in the texts of a payload before it
+is written, never in the ids and digests that the log relies on.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from skills_runtime.runs.log.keys import KeyRing, LogKey
 
 Listener = Callable[[Event], None]
 Entry = tuple[Payload, str | None, str | None]
-"""What happened, in which turn and in which step."""
+"""Payload, turn id and step id."""
 
 UNREDACTED_FIELDS = frozenset(
     {
@@ -49,19 +49,19 @@ UNREDACTED_FIELDS = frozenset(
         "session_id", "snapshots", "status", "task_id", "tool", "touch", "type", "wal_locator", "workspace_root",
     }
 )  # fmt: skip
-"""Fields that programs read: ids, kinds and places. A word that happens to be a secret too stays what it is here."""
+"""Fields that programs read (ids, kinds, paths), which are never redacted."""
 UNREDACTED_SUFFIXES = ("blob", "sha256", "_at", "fingerprint")
 FIELD_NAMES = frozenset(name for kind in PAYLOAD_TYPES.values() for name in kind.__struct_fields__) | frozenset(
     ToolResult.__struct_fields__
 )
-"""Names of fields, which are nobody's secret."""
+"""Names of payload fields, which are not secret."""
 TEXTLESS_PAYLOADS: frozenset[type[Payload]] = frozenset(
     {ArtifactManifestWritten, LlmRequestStarted, LlmResponseFinished, ToolCallStarted}
 )
-"""Payloads in which nobody has said anything: ids, kinds, digests and counts, so that no secret is looked for."""
+"""Payloads without text (ids, kinds, digests, counts), which need no redaction."""
 
 MAX_PAYLOAD_BYTES = MAX_LINE_BYTES - 4096
-"""The rest of a line has room beside it."""
+"""Leaves room for the other fields of a line."""
 SOON_SECONDS = 0.005
 """How long `commit_soon` waits for a commit that would sync the same lines."""
 
@@ -70,17 +70,17 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 class LogPorts(msgspec.Struct, frozen=True):
-    """What a log stands on: keys, clock and disk."""
+    """The dependencies of a log: keys, clock, disk and secrets."""
 
     keys: KeyRing
     clock: Clock = msgspec.field(default_factory=SystemClock)
     disk: Disk = msgspec.field(default_factory=SystemDisk)
     secrets: Secrets | None = None
-    """What is taken out of every event before anybody sees it."""
+    """The secrets to redact in every event."""
 
 
 def redact_payload(payload: Payload, secrets: Secrets) -> Payload:
-    """The payload with secrets taken out of everything that people and models wrote."""
+    """Redact the secrets in all texts of a payload."""
     redacted = {name: _redact_value(name, value, secrets) for name, value in data_of(payload).items()}
     return decode_payload(payload.event_type, msgspec.json.encode(redacted))
 
@@ -118,7 +118,7 @@ class EventLog:
         self._chain = Chain(key.secret, start.head.encode())
         self._seq = start.seq
         self._offset = self._checkpointed = start.offset
-        self._changes = 1  # a writer that was killed may have left lines that are not on the disk yet
+        self._changes = 1  # a killed writer may have left lines that are not synced
         self._durable = 0
         self._ended = start.ended
         self._now = ports.clock.now
@@ -146,7 +146,7 @@ class EventLog:
 
     @property
     def position(self) -> Position:
-        """Where the log stands now."""
+        """The current end of the log."""
         with self._mutex:
             return self._position()
 
@@ -155,18 +155,18 @@ class EventLog:
         self._listeners.append(listener)
 
     def with_next_commit(self, directory: Path, *names: str) -> None:
-        """Make files of a directory, and then the names it has, durable together with the next commit."""
+        """Sync files of a directory, then the directory, with the next commit."""
         with self._mutex:
             self._companions.setdefault(str(directory), set()).update(names)
             self._changes += 1
 
     def digest(self, size: int) -> str:
-        """The digest of the first `size` bytes."""
+        """Compute the digest of the first `size` bytes."""
         return prefix_digest(self._fd, size)
 
     @contextmanager
     def pause(self) -> Generator[Position]:
-        """Nothing is appended while the block looks at what the listeners made of the log up to this position."""
+        """Block appends while the caller reads state that listeners derived from the log."""
         with self._mutex:
             yield self._position()
 
@@ -181,7 +181,7 @@ class EventLog:
         return event
 
     def append_all(self, entries: Sequence[Entry]) -> list[Event]:
-        """Write several events by one call to the disk, which takes all of them or none."""
+        """Write several events by one call to the disk, all or none."""
         encoded = [self._encode(payload) for payload, _, _ in entries]
         if any(payload.event_type in TERMINAL_TYPES for payload, _ in encoded[:-1]):
             self._refuse(encoded[-1][0].event_type)
@@ -197,7 +197,7 @@ class EventLog:
         return events
 
     def _encode(self, payload: Payload) -> tuple[Payload, bytes]:
-        """The payload as it may be written down."""
+        """Encode a payload, redacted if necessary."""
         data = encode_payload(payload)
         if len(data) > MAX_PAYLOAD_BYTES:
             raise StorageFailed(f"an event of {len(data)} bytes is too long for the log")
@@ -209,7 +209,7 @@ class EventLog:
     def _seal(
         self, seq: int, payload: Payload, data: bytes, turn_id: str | None, step_id: str | None
     ) -> tuple[bytes, Event]:
-        """The next line, and the event as those who listen see it."""
+        """Build the next line and the event for listeners."""
         if self._failure is not None or self._ended:
             self._refuse(payload.event_type)
         event_type, timestamp = payload.event_type, self._now()
@@ -221,7 +221,7 @@ class EventLog:
         return body + b',"mac":"' + seal + b'"}\n', event
 
     def _publish(self, events: Sequence[Event]) -> None:
-        """Take note of events that were written, and let those know who listen."""
+        """Count written events and call the listeners."""
         self._seq += len(events)
         self._changes += len(events)
         self._ended = events[-1].type in TERMINAL_TYPES
@@ -235,7 +235,7 @@ class EventLog:
             get_committer(self._device).request(self).result()
 
     async def commit_async(self) -> None:
-        """Like `commit`, without holding up the event loop."""
+        """Commit without blocking the event loop."""
         if not self._is_durable():
             await get_committer(self._device).commit(self)
 
@@ -251,7 +251,7 @@ class EventLog:
             get_committer(self._device).sync_later(self)
 
     def begin_flush(self) -> LogFlush:
-        """What has to reach the disk now; the file stays open until that is settled."""
+        """Start a flush; the file stays open until it is settled."""
         self._syncing.acquire()
         with self._mutex:
             failure, changes, position = self._failure, self._changes, self._position()
@@ -289,7 +289,7 @@ class EventLog:
         return self._durable == self._changes
 
     def close(self) -> None:
-        """Let go of the file and of those who listen; never syncs by itself."""
+        """Close the file and drop the listeners; does not sync."""
         with self._syncing, self._mutex:
             if self._fd >= 0:
                 os.close(self._fd)
@@ -302,7 +302,7 @@ class EventLog:
         raise LogEnded(f"the run `{self.run_id}` has ended; `{event_type}` cannot follow")
 
     def _ids_field(self, turn_id: str | None, step_id: str | None) -> bytes:
-        """The keys of turn and step; most events have those of the event before."""
+        """Encode turn and step ids; cached, because consecutive events share them."""
         ids = (turn_id, step_id)
         if ids != self._last_ids[0]:
             turn = b',"turn_id":' + _encode_json(turn_id) if turn_id else b""
@@ -322,17 +322,17 @@ class EventLog:
             self._undo_write(end - count, chain_head)
             if count == len(line):
                 change = end - expected
-                raise self._fail(f"somebody else changed the length of the log by {change:+d} bytes", None)
-            raise self._fail("the log could not be written whole: the disk is full", None)
+                raise self._fail(f"another process changed the length of the log by {change:+d} bytes", None)
+            raise self._fail("the log could not be written completely: the disk is full", None)
         self._offset = expected
 
     def _undo_write(self, size: int, chain_head: bytes) -> None:
         self._chain.head = chain_head
-        with suppress(OSError):  # what is left then is a torn tail, which the next open sets aside
+        with suppress(OSError):  # leaves a torn tail, which the next open removes
             self._disk.truncate(self._fd, size)
 
     def _fail(self, message: str, error: OSError | None) -> StorageFailed:
-        # A later sync of the same pages may report success for data the kernel already dropped: never go on.
+        # After a failed fsync the kernel may drop the dirty pages, and a retry then reports success: never retry.
         self._failure = StorageFailed(f"{message}: {error.strerror}" if error else message)
         return self._failure
 
@@ -348,6 +348,6 @@ class EventLog:
 
     def _checkpoint(self, position: Position) -> None:
         if position.offset - self._checkpointed >= CHECKPOINT_INTERVAL_BYTES:
-            with suppress(OSError):  # it only makes opening faster, and the commit it follows has succeeded
+            with suppress(OSError):  # a checkpoint only speeds up opening; the commit itself has succeeded
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset

@@ -96,7 +96,7 @@ def test_a_key_of_somebody_else_is_refused_in_words(unprivileged: Unprivileged) 
 
 def test_a_directory_that_cannot_be_written_is_refused_in_words(unprivileged: Unprivileged) -> None:
     unprivileged.path.chmod(0o500)
-    with pytest.raises(AccessRefused, match="no log key can be made"):
+    with pytest.raises(AccessRefused, match="no log key can be created"):
         unprivileged(KeyRing(unprivileged.path / "state" / "keys").current)
 
 

@@ -146,7 +146,7 @@ def test_a_forged_adoption_by_our_own_key_is_set_aside(paths: RunPaths, tmp_path
 
 def refused_and_left_as_it_is(paths: RunPaths, ports: LogPorts) -> None:
     before = paths.events.read_bytes()
-    with pytest.raises(LogError, match="line 16 of the log was changed, or was written by somebody without the key"):
+    with pytest.raises(LogError, match="line 16 of the log was changed, or was written without the key"):
         open_run(paths.root, ports)
     assert paths.events.read_bytes() == before
 

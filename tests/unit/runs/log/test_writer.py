@@ -129,7 +129,7 @@ def test_a_log_that_was_cut_under_the_writer_stops_it_and_is_not_filled_with_zer
         run.append(payload)
     sound = b"".join(lines_of(run.paths)[:5])
     os.truncate(run.paths.events, len(sound))
-    with pytest.raises(StorageFailed, match="somebody else changed the length"):
+    with pytest.raises(StorageFailed, match="another process changed the length"):
         run.append(HumanResponse(call_id="x"))
     run.close()
     assert run.paths.events.read_bytes() == sound

@@ -79,7 +79,7 @@ async def test_one_file_under_two_names_is_refused(workshop: Workshop) -> None:
     workshop.write("real", "x\n")
     (workshop.root / "link").symlink_to("real")
     before = tree(workshop.root)
-    with pytest.raises(SkillsRuntimeError, match="another change is about as well"):
+    with pytest.raises(SkillsRuntimeError, match="is changed twice"):
         await _patch(workshop, "*** Update File: link\n@@\n-x\n+y\n*** Update File: real\n@@\n-x\n+z")
     assert tree(workshop.root) == before
 
