@@ -28,9 +28,9 @@ async def durable(run: Run) -> float:
             await run.log.commit_async()
 
     await run.log.commit_async()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     await asyncio.gather(*(produce() for _ in range(PRODUCERS)))
-    return PRODUCERS * EACH / (time.perf_counter() - begun)
+    return PRODUCERS * EACH / (time.perf_counter() - start)
 
 
 def main() -> None:

@@ -56,10 +56,10 @@ def agent_with(base: Path, name: str, model: Caller, seconds: float = 0) -> Agen
 
 async def together(agent: Agent, runs: int) -> float:
     """Wall seconds of that many runs at once."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     results = await asyncio.gather(*(agent.run_async("go") for _ in range(runs)))
     assert {result.status for result in results} == {"completed"}
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 async def durable(base: Path, tool: str) -> tuple[float, float]:

@@ -80,13 +80,13 @@ async def _health(port: int) -> float:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     took: list[float] = []
     for _ in range(ASKED):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         writer.write(f"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         if b" 200 " not in head[:20]:
             raise SystemExit(head.decode())
         await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]))
-        took.append(time.perf_counter() - begun)
+        took.append(time.perf_counter() - start)
         await asyncio.sleep(APART_SECONDS)
     writer.close()
     return statistics.quantiles(took, n=20)[-1] * 1000

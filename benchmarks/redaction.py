@@ -49,7 +49,7 @@ def main() -> None:
     clean = [line_of(chance) for _ in range(LINES)]
     dirty = [line_of(chance, secret=chance.choice(secrets)) for _ in range(LINES)]
     large = b"".join(clean).decode(errors="replace") * (10_000_000 // (1024 * LINES))
-    pieces = [large[place : place + 6] for place in range(0, 6000, 6)]
+    pieces = [large[offset : offset + 6] for offset in range(0, 6000, 6)]
     stream = redactor.stream()
 
     assert all(redactor.line(line) is line for line in clean)

@@ -34,10 +34,10 @@ async def reloaded(root: Path, index: Path) -> float:
                 await asyncio.sleep(0.5)  # nobody edits before the watch is there
             draft = file.with_name("draft")
             draft.write_text(f"{file.read_text()}And again.\n")
-            begun = time.perf_counter()
+            start = time.perf_counter()
             draft.replace(file)
             found = await told
-            times.append((time.perf_counter() - begun) * 1000)
+            times.append((time.perf_counter() - start) * 1000)
             if len(found.changed) != 1 or found.added or found.removed or found.problems:
                 raise SystemExit("something else than the edit was told")
     return min(times[1:])

@@ -78,9 +78,9 @@ def main() -> None:
         return
     with directory() as base:
         os.environ["XDG_STATE_HOME"] = str(base / "state")  # the keys of this run are not the user's
-        begun = time.perf_counter()
+        start = time.perf_counter()
         root = write_gigabyte(base)
-        print(f"  wrote 1 GB in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+        print(f"  wrote 1 GB in {time.perf_counter() - start:.0f} s", file=sys.stderr)
         seconds, memory = cpu_of(sys.executable, "-m", "benchmarks.resume_large", str(root), str(base))
     report(
         Number("open and fold a 1 GB log for resume, CPU", seconds, "s", 2, "at most"),

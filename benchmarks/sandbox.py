@@ -36,17 +36,17 @@ async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]
     await execute(_command(fence.plan(request)), LIMITS)
     times: dict[str, list[float]] = {"spawned": [], "plain": [], "fenced": []}
     for _ in range(ROUNDS):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         subprocess.run(REQUEST_ARGV, check=True)
-        times["spawned"].append(time.perf_counter() - begun)
+        times["spawned"].append(time.perf_counter() - start)
         times["plain"].append(await _timed(plain))
-        begun = time.perf_counter()
+        start = time.perf_counter()
         await execute(_command(fence.plan(request)), LIMITS)
-        times["fenced"].append(time.perf_counter() - begun)
-    begun = time.process_time()
+        times["fenced"].append(time.perf_counter() - start)
+    start = time.process_time()
     for _ in range(ROUNDS):
         fence.plan(request)
-    planning = (time.process_time() - begun) / ROUNDS * 1000
+    planning = (time.process_time() - start) / ROUNDS * 1000
     added = statistics.median(times["fenced"]) - statistics.median(times["spawned"])
     warm = statistics.median(await _in_session(fence, workspace)) - statistics.median(times["spawned"])
     return added * 1000, warm * 1000, planning
@@ -60,9 +60,9 @@ async def _in_session(fence: Fence, workspace: Path) -> list[float]:
         await _typed(session, b"stty -echo; echo ready-$((1+1))\n", b"ready-2")
         times: list[float] = []
         for _ in range(ROUNDS):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             await _typed(session, b"/bin/true; echo $?.\n", b"0.")
-            times.append(time.perf_counter() - begun)
+            times.append(time.perf_counter() - start)
         return times
     finally:
         await session.close()
@@ -76,9 +76,9 @@ async def _typed(session: PtySession, line: bytes, answer: bytes) -> None:
 
 
 async def _timed(command: Command) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     await execute(command, LIMITS)
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def _command(plan: SandboxPlan) -> Command:

@@ -71,7 +71,7 @@ def flood(page: Page, service: Service, run: Run) -> tuple[float, float, float, 
     end_run(run)
     page.get_by_text("Complete", exact=True).wait_for()
     shown = page.evaluate("document.body.innerText.match(/(\\d+) events/)?.[1] ?? '0'")
-    dropped = sum(one > DROPPED * FRAME_MS for one in frames) / max(1, len(frames))
+    dropped = sum(frame > DROPPED * FRAME_MS for frame in frames) / max(1, len(frames))
     return written / seconds, len(frames) / seconds, dropped, max(0, last + 1 - int(shown))
 
 

@@ -17,7 +17,7 @@ from skills_runtime.service.settings import settings_from
 
 
 async def document() -> dict[str, Any]:
-    """The document of a service that was opened for this alone."""
+    """Build the OpenAPI document of a service that is opened only for this."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-openapi-") as place:
         root = Path(place)
         async with open_service(settings_from(root, root / "state", {}), resolve(root)) as parts:
@@ -25,7 +25,7 @@ async def document() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The document as it is committed: what the web app uses, the same for the same service, of no version."""
+    """Render the committed document: only what the web app uses, reproducible and without a version."""
     found = asyncio.run(document())
     found["info"]["version"] = "0"
     found["paths"] = {path: item for path, item in found["paths"].items() if not path.startswith("/studio/")}

@@ -167,7 +167,7 @@ def tools() -> str:
 
 def _argument(field: dict[str, Any]) -> str:
     options = (field, *field.get("anyOf", ()))
-    return next((str(one["description"]) for one in options if "description" in one), "").replace("|", "\\|")
+    return next((str(option["description"]) for option in options if "description" in option), "").replace("|", "\\|")
 
 
 PAGES = {

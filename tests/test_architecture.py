@@ -50,7 +50,7 @@ OWN_MACHINE = re.compile(
 
 def test_every_public_name_has_a_docstring_that_begins_with_one_sentence() -> None:
     wrong = [
-        f"{module.place(node)}: {problem}"
+        f"{module.location(node)}: {problem}"
         for module in modules()
         if not re.match(r"_(?!_)", module.path.stem)
         for node in public_definitions(module.tree)
@@ -86,7 +86,7 @@ def test_docstrings_are_judged_by_their_first_line(text: str | None, problem: st
 
 
 def test_errors_are_swallowed_in_three_places_at_most() -> None:
-    found = [module.place(node) for module in modules() for node in module.walk() if is_broad_catch(node)]
+    found = [module.location(node) for module in modules() for node in module.walk() if is_broad_catch(node)]
     assert len(found) <= MAX_BROAD_CATCHES, "\n".join(found)
 
 
@@ -116,7 +116,7 @@ def test_the_layers_hold() -> None:
 
 def test_commands_and_routes_work_on_runs_through_the_engine_only() -> None:
     used = [
-        (name, module.place(node))
+        (name, module.location(node))
         for module in modules()
         if module.path.relative_to(SOURCES).parts[:2] in (("skills_runtime", "cli"), ("skills_runtime", "service"))
         for node, name in _names_behind_the_engine(module.tree)
@@ -164,7 +164,7 @@ def test_every_way_past_the_engine_is_seen(code: str, names: list[str]) -> None:
 def test_other_packages_are_imported_by_their_contract() -> None:
     """What another package may use is what its `__init__`, or that of one of its sub-packages, offers."""
     past = [
-        f"{module.place(node)}: {name}"
+        f"{module.location(node)}: {name}"
         for module in modules()
         for node, name in _modules_imported_from_other_packages(module)
         if not (SOURCES / name.replace(".", "/") / "__init__.py").is_file()

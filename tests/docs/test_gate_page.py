@@ -10,4 +10,4 @@ PAGE = ROOT / "docs" / "how-to" / "gate.md"
 def test_the_rule_files_of_the_page_can_be_loaded() -> None:
     shown = [fence for fence in fences_of(PAGE) if fence.info == "yaml" and fence.code.startswith("rules:")]
     assert shown
-    assert all(load_rules(fence.code, origin=fence.place) for fence in shown)
+    assert all(load_rules(fence.code, origin=fence.location) for fence in shown)

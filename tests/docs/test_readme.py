@@ -22,7 +22,7 @@ def _failures(
 ) -> list[tuple[str, int, str]]:
     fences = [fence for fence in fences_of(page) if fence.info == info]
     answers = [(fence, run(fence.code, place=place / str(fence.line))) for fence in fences]
-    return [(fence.place, answer.returncode, answer.stderr) for fence, answer in answers if answer.returncode != 0]
+    return [(fence.location, answer.returncode, answer.stderr) for fence, answer in answers if answer.returncode != 0]
 
 
 @every_page
@@ -39,13 +39,13 @@ def test_every_shell_example_marked_run_runs_in_an_empty_directory(page: Path, t
 def test_python_that_is_not_run_compiles(page: Path) -> None:
     for fence in fences_of(page):
         if fence.info == "python no-run":
-            compile(fence.code, fence.place, "exec")
+            compile(fence.code, fence.location, "exec")
 
 
 @every_page
 def test_every_fence_is_marked_in_a_way_these_tests_know(page: Path) -> None:
     assert not [
-        (fence.place, fence.info)
+        (fence.location, fence.info)
         for fence in fences_of(page)
         if fence.language in KNOWN and fence.info not in KNOWN[fence.language]
     ]

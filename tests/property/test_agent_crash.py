@@ -223,4 +223,4 @@ def _check_people(world: World, events: list[Event]) -> None:
     asked = Counter(event.type for event in events)
     assert (asked["human_request"], asked["human_response"]) == (1, 1)
     answers = [result for tool, result in _results(events) if tool == "ask_human"]
-    assert [json.dumps(one["data"]) for one in answers] == ['{"answer": "blue"}']
+    assert [json.dumps(answer["data"]) for answer in answers] == ['{"answer": "blue"}']

@@ -49,7 +49,7 @@ class Chatty:
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Answer."""
         self.requests.append(request)
-        done = any(one["content"] == FINISH for one in request.messages)
+        done = any(message["content"] == FINISH for message in request.messages)
         for event in (says("done") if done else TURNS[request.answered % len(TURNS)]).events:
             yield event
 
@@ -154,7 +154,7 @@ class SteeringMachine(RuleBasedStateMachine):
             if self.asks():
                 self.answer()
             self.agent().run("", run_id=RUN_ID)
-        said = [one["content"] for one in self.model.requests[-1].messages if one["role"] == "user"]
+        said = [message["content"] for message in self.model.requests[-1].messages if message["role"] == "user"]
         assert said == ["Go.", *self.sent]
         assert self.inbox.pending(RUN_ID) == ()
         check_request(self.model.requests[-1])

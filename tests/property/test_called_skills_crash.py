@@ -56,7 +56,7 @@ class Models:
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the answer this point of the run calls for."""
         check_request(request)
-        told = str([one["content"] for one in request.messages if one["role"] == "user"])
+        told = str([message["content"] for message in request.messages if message["role"] == "user"])
         name = next((one for one in SCRIPTS if f"TEXT OF {one.upper()}" in told), "person")
         self.requests.append((name, request))
         self._moment(f"asked for {name}")
@@ -131,7 +131,7 @@ def _check(world: World) -> None:
         return payloads_of(str(world.paths.events), event_type)
 
     children = {one.child_run_id for one in told("child_run_started")}
-    made = {one.name for one in runs_root(world.workspace).iterdir()}
+    made = {path.name for path in runs_root(world.workspace).iterdir()}
     assert made == children | {RUN_ID}
     assert len(children) == 2
     assert [one.tool for one in told("tool_call_requested")].count("activate_skill") == 2

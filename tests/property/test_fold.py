@@ -21,7 +21,7 @@ def all_projections() -> list[type[Any]]:
 
 
 def test_the_projections_are_all_here() -> None:
-    names = {one.__name__ for one in all_projections()}
+    names = {projection.__name__ for projection in all_projections()}
     assert names >= {
         "RunState",
         "Conversation",

@@ -60,7 +60,7 @@ def _key(line: bytes, *, spelled: bool) -> bytes:
 
 def _first_fit(old: Sequence[bytes], run: Sequence[bytes], start: int, *, spelled: bool) -> int:
     keys, wanted = ([_key(line, spelled=spelled) for line in some] for some in (old, run))
-    return next(place for place in range(start, len(old) + 1) if keys[place : place + len(run)] == wanted)
+    return next(offset for offset in range(start, len(old) + 1) if keys[offset : offset + len(run)] == wanted)
 
 
 def _spell(side: bytes, line: bytes) -> Iterator[bytes]:

@@ -301,7 +301,7 @@ def measure(say: IO[bytes], hear: IO[bytes], place: Path, what: str) -> None:
     measured = Measured(
         status=result.status,
         memory=_peak() - before,
-        request=max(sum(len(str(one)) for one in request.messages) for request in watched.requests),
+        request=max(sum(len(str(message)) for message in request.messages) for request in watched.requests),
         log=(root / "events.jsonl").stat().st_size,
         tools=len(watched.requests[-1].tools),
         blobs=sum(path.stat().st_size for path in (root / "blobs").rglob("*") if path.is_file()),

@@ -113,7 +113,7 @@ def make_wheel(place: Path, name: str, version: str, module: str, *, requires: S
     """A wheel with one module; the module has the name of the package."""
     place.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
-    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     files = {
         f"{name}.py": module,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
@@ -150,15 +150,15 @@ class Fence(NamedTuple):
         return self.info.partition(" ")[0]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """`path:line` of the opening backticks."""
         return f"{self.page}:{self.line}"
 
 
 def pages() -> list[Path]:
     """The pages whose code must run."""
-    found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path for path in found if path.exists()]
+    paths = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in paths if path.exists()]
 
 
 def fences_of(page: Path) -> Iterator[Fence]:
@@ -218,7 +218,7 @@ class Module(NamedTuple):
     text: str
     tree: ast.Module
 
-    def place(self, node: ast.AST) -> str:
+    def location(self, node: ast.AST) -> str:
         """`path:line`, as an editor opens it."""
         return f"{self.path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
 
@@ -305,7 +305,7 @@ def lines_of_code(text: str) -> set[int]:
     """The numbers of the lines that hold code: no blank ones, no comments, no docstrings."""
     words = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    code = {line for one in tokens if one.type not in words for line in range(one.start[0], one.end[0] + 1)}
+    code = {line for token in tokens if token.type not in words for line in range(token.start[0], token.end[0] + 1)}
     prose = {
         line
         for node in ast.walk(ast.parse(text))

@@ -439,7 +439,7 @@ def die() -> None:
 
 def texts(messages: Sequence[Any]) -> list[str]:
     """What the messages of a log say."""
-    return [one.body["text"] for one in messages if one.kind == "steer"]
+    return [message.body["text"] for message in messages if message.kind == "steer"]
 
 
 TAG = "TEST_TAG"
@@ -598,7 +598,7 @@ def _ended(
     (out / "file").write_bytes(chance.randbytes(2000))
     begun.sinks.feed("stdout", b"[%d]" % chance.randrange(1000))
     done = keeper.end(begun, asked, Ended(ended_by="exit", exit_code=0))
-    return Promised(key, done.id, done.status, tuple(one.sha256 for one in done.artifacts), done.stdout)
+    return Promised(key, done.id, done.status, tuple(artifact.sha256 for artifact in done.artifacts), done.stdout)
 
 
 def _tell(say: IO[bytes], promised: Promised) -> None:

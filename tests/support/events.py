@@ -93,7 +93,7 @@ def _values(kind: Any) -> st.SearchStrategy[Any]:
     if get_origin(kind) is Literal:
         return st.sampled_from(arguments)
     if get_origin(kind) in (Union, types.UnionType):
-        return st.one_of([_values(one) for one in arguments])
+        return st.one_of([_values(argument) for argument in arguments])
     if get_origin(kind) is list:
         return st.lists(_values(arguments[0]), max_size=3)
     if get_origin(kind) is dict:

@@ -90,7 +90,7 @@ def postgres_server() -> Generator[Server]:
 
         def command(port: int) -> list[str]:
             settings = ["fsync=off", "listen_addresses=127.0.0.1", "unix_socket_directories=", f"port={port}"]
-            return [program, "-D", str(data), *(word for one in settings for word in ("-c", one))]
+            return [program, "-D", str(data), *(word for setting in settings for word in ("-c", setting))]
 
         with _running(command, b"ready to accept connections", signal.SIGINT) as port:
             yield Server(port=port, user="owner", password=password, database="postgres")

@@ -94,7 +94,7 @@ class Workshop:
         self.asked += questions
         if self.answers is None:
             raise Parked
-        return {one.id: self.answers[one.id] for one in questions}
+        return {question.id: self.answers[question.id] for question in questions}
 
     async def confirm(self) -> None:
         """Nobody was asked, so nothing can differ."""

@@ -121,7 +121,7 @@ def _parent() -> Path:
     cache = ROOT / ".pytest_cache"
     cache.mkdir(exist_ok=True)
     candidates = (cache, Path.home(), Path("/"))
-    fit = [one.resolve() for one in candidates if os.access(one, os.W_OK | os.X_OK)]
+    fit = [candidate.resolve() for candidate in candidates if os.access(candidate, os.W_OK | os.X_OK)]
     for place in fit:
         if not any(place.is_relative_to(temporary) for temporary in TEMPORARY):
             return place

@@ -39,9 +39,9 @@ def read_properties(skill_dir: Path) -> SkillProperties:
     if file is None:
         raise ParseError(f"SKILL.md not found in {skill_dir}")
     data = file.read_bytes()
-    for one in _readable(parse_skill(data, mode="strict")).diagnostics:
-        if one.code in _MISSING:
-            raise ValidationError(one.message)
+    for diagnostic in _readable(parse_skill(data, mode="strict")).diagnostics:
+        if diagnostic.code in _MISSING:
+            raise ValidationError(diagnostic.message)
     skill = parse_skill(data, mode="lenient").skill
     assert skill is not None, "what has a name and a description is a skill"
     return SkillProperties(
@@ -56,5 +56,7 @@ def read_properties(skill_dir: Path) -> SkillProperties:
 
 def _readable(parsed: Parsed) -> Parsed:
     if parsed.fields is None:
-        raise ParseError(next(one.message for one in parsed.diagnostics if one.severity == "error"))
+        raise ParseError(
+            next(diagnostic.message for diagnostic in parsed.diagnostics if diagnostic.severity == "error")
+        )
     return parsed

@@ -109,8 +109,10 @@ def test_the_provenance_is_a_statement_others_understand(paths: RunPaths) -> Non
     details = statement["predicate"]["runDetails"]
     assert details["metadata"]["invocationId"] == "run_test"
     assert details["metadata"]["startedOn"] < details["metadata"]["finishedOn"]
-    for one in details["byproducts"]:
-        assert one["digest"]["sha256"] == hashlib.sha256((paths.root / one["name"]).read_bytes()).hexdigest()
+    for byproduct in details["byproducts"]:
+        assert (
+            byproduct["digest"]["sha256"] == hashlib.sha256((paths.root / byproduct["name"]).read_bytes()).hexdigest()
+        )
 
 
 def test_a_run_that_delivered_nothing_is_about_its_log(tmp_path: Path) -> None:
@@ -143,7 +145,9 @@ def test_what_comes_out_of_the_archive_verifies(paths: RunPaths, tmp_path: Path)
         tar.extractall(tmp_path / "there", filter="data")
     there = tmp_path / "there" / "run_test"
     findings = verify_run(there, keys_in(tmp_path)).findings
-    assert [(one.severity, one.message) for one in findings] == [("note", "a blob the log names is missing")]
+    assert [(finding.severity, finding.message) for finding in findings] == [
+        ("note", "a blob the log names is missing")
+    ]
     assert verify_run(there, KeyRing(tmp_path / "none")).ok
     assert _check_sums(there).returncode == 0
 

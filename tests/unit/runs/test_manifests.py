@@ -70,9 +70,9 @@ def test_the_sandbox_manifest_tells_where_links_lead(
 def test_the_sandbox_manifest_lists_the_snapshots_by_digest(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     run.close()
-    for one in json.loads(run.paths.sandbox_manifest.read_bytes())["snapshots"]:
-        content = (run.paths.root / one["name"]).read_bytes()
-        assert (one["size"], one["digest"]["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    for snapshot in json.loads(run.paths.sandbox_manifest.read_bytes())["snapshots"]:
+        content = (run.paths.root / snapshot["name"]).read_bytes()
+        assert (snapshot["size"], snapshot["digest"]["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
 def test_a_shared_workspace_is_named_as_a_bind(tmp_path: Path) -> None:
@@ -233,4 +233,4 @@ def test_what_only_the_runtime_needs_is_no_artifact(tmp_path: Path) -> None:
     for name in ("executions/.runtime/keys/k", "executions/exec-1/out.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert [one.path for one in scan_outputs(tmp_path).files] == ["executions/exec-1/out.txt"]
+    assert [file.path for file in scan_outputs(tmp_path).files] == ["executions/exec-1/out.txt"]

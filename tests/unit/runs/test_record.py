@@ -76,7 +76,7 @@ def test_a_record_that_somebody_still_reads_does_not_change_under_them(tmp_path:
 
 
 def _inodes(directory: Path) -> set[int]:
-    return {one.stat().st_ino for one in directory.rglob("*")}
+    return {path.stat().st_ino for path in directory.rglob("*")}
 
 
 def test_a_record_comes_back_as_it_was_and_is_private(tmp_path: Path) -> None:

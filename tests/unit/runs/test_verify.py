@@ -18,7 +18,7 @@ from tests.support.tools import tree
 
 
 def _found(verdict: Verdict) -> list[tuple[str, str]]:
-    return [(one.code, one.where) for one in verdict.findings if one.severity == "error"]
+    return [(finding.code, finding.where) for finding in verdict.findings if finding.severity == "error"]
 
 
 def _edit(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -178,7 +178,7 @@ def test_blobs_that_stayed_behind_when_an_ended_run_was_handed_on_are_only_noted
     blob.unlink()
     verdict = verify_run(paths.root, keys_in(tmp_path))
     assert verdict.ok
-    assert [(one.severity, one.code) for one in verdict.findings] == [("note", "missing")]
+    assert [(finding.severity, finding.code) for finding in verdict.findings] == [("note", "missing")]
 
 
 def test_ids_of_another_run_in_a_manifest_are_named(paths: RunPaths, keys: KeyRing) -> None:

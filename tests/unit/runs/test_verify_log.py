@@ -15,7 +15,7 @@ from tests.support.tools import tree
 
 
 def _found(verdict: Verdict) -> list[tuple[str, str]]:
-    return [(one.code, one.where) for one in verdict.findings if one.severity == "error"]
+    return [(finding.code, finding.where) for finding in verdict.findings if finding.severity == "error"]
 
 
 def test_an_edited_event_is_named_by_its_line(paths: RunPaths, keys: KeyRing) -> None:

@@ -88,7 +88,7 @@ def test_every_waiter_hears_of_a_failed_sync(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         commits = [pool.submit(run.commit) for _ in range(8)]
         disk.may_go_on.set()
-        failures = {type(one.exception(WAIT)) for one in commits}
+        failures = {type(future.exception(WAIT)) for future in commits}
     run.close()
     assert failures == {StorageFailed}
     assert disk.counts["sync"] == 1
