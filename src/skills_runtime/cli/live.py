@@ -153,7 +153,7 @@ def show_ending(console: Console, ending: Ending, steps: int, *, program: str, h
     width = max([_LABEL, *(len(label) for wait in waits for label in wait.commands)])
     for wait in waits:
         console.print(Group(*wait_lines(wait, indent=_INDENT, width=width, titled=len(waits) > 1)))
-    if aside := RecordedRun(RunPaths(ending.root)).quarantined():
+    if aside := RecordedRun(RunPaths(ending.root)).list_quarantined():
         facts["set aside"] = (
             f"{plural(len(aside), 'new file')} that programs obey, such as {shown_path(Path(aside[0]))}"
         )

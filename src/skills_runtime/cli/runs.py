@@ -286,7 +286,7 @@ def check_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
     """The verdict on a run, and what could not be asked."""
     try:
         with open_service() as service:
-            head = service.last_seen(run)
+            head = service.last_indexed_head(run)
     except SkillsRuntimeError as error:
         return run.verify(), [f"the ledger could not be asked how long the log was: {error.message}"]
     return run.verify(head), []
@@ -322,7 +322,7 @@ def accept(
 ) -> int:
     """Put back new files that were set aside after a command."""
     found = find_run(run, workspace_root)
-    for path in found.quarantined() if listing else found.accept_quarantined(paths or ()):
+    for path in found.list_quarantined() if listing else found.accept_quarantined(paths or ()):
         write_text(f"{shown_path(Path(path))}\n")
     return 0
 
@@ -400,7 +400,7 @@ def transcript(
         for piece in found.transcript():
             write_text(piece)
         return 0
-    true = found.has_true_transcript()
+    true = found.is_transcript_current()
     sys.stdout.write(f"the transcript is {'what' if true else 'not the one'} the log gives\n")
     return 0 if true else 20
 
@@ -474,7 +474,7 @@ class Page(msgspec.Struct):
 def read_page(run: "RecordedRun") -> Page:
     """The page of a run."""
     page = Page(run.paths.root)
-    for event in run.believed_events():
+    for event in run.trusted_events():
         if isinstance(event.payload, HumanRequest):
             page.asked[event.payload.call_id] = event.payload
         if skill_note(event.payload):

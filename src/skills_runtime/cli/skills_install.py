@@ -133,10 +133,10 @@ def skills_install(
     skills, nothing = _skills(workspace_root), "everything is installed as it is there"
     if source is None:
         with skills.prepare_locked(options) as prepared:
-            return _install(prepared, prepared.unknown, agreed, "Install what is locked?", nothing)
+            return _install(prepared, prepared.unapproved, agreed, "Install what is locked?", nothing)
     parsed = parse_source(checked_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
     with skills.prepare_install(parsed, skill, options, everything=everything) as prepared:
-        return _install(prepared, prepared.unknown, agreed, "Install this?", nothing)
+        return _install(prepared, prepared.unapproved, agreed, "Install this?", nothing)
 
 
 @app.command("update", cls=ExampleCommand, epilog="skills update\nskills update release-notes --yes")
@@ -168,7 +168,7 @@ def skills_update(
     nothing = "there is nothing newer than what is installed"
     with _skills(workspace_root).prepare_update(names, _options(scope, trust, allow_host)) as prepared:
         agreed = Agreed(yes, force, accept_risk)
-        return _install(prepared, prepared.unknown, agreed, "Take these changes?", nothing)
+        return _install(prepared, prepared.unapproved, agreed, "Take these changes?", nothing)
 
 
 @app.command(
@@ -286,7 +286,7 @@ def _install(
         _ask(question, agreed)
     changed = prepared.install(accepted_risk=agreed.accept_risk)
     if changed or not nothing:
-        _write_installed(changed if nothing else prepared.skills, prepared.places)
+        _write_installed(changed if nothing else prepared.skills, prepared.paths)
     else:
         sys.stderr.write(f"nothing was changed: {nothing}\n")
     return 0

@@ -19,7 +19,7 @@ from rich.text import Text
 from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
 from skills_runtime.cli.options import Approving, ViewOptions, login_name
 from skills_runtime.cli.output import duration, labelled, plural, talk
-from skills_runtime.engine import Interaction, approve_with_rule, chosen_answer, rule_for
+from skills_runtime.engine import Interaction, approve_with_rule, resolve_choice, rule_for
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
@@ -243,7 +243,7 @@ class TerminalHuman:
     async def _answer(self, question: Question) -> str | None:
         while (line := await self._terminal.read(ANSWER)) is not None:
             if line.strip():
-                return chosen_answer(line, [choice.label for choice in question.choices])
+                return resolve_choice(line, [choice.label for choice in question.choices])
             self._terminal.hint("type an answer; Ctrl-D leaves the question for later")
         return None
 

@@ -7,7 +7,7 @@ from skills_runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from skills_runtime.engine.agent_factory import Interaction, Model, model_problem
     from skills_runtime.engine.approvals import (
-        LASTING,
+        PERSISTENT_SCOPES,
         ApprovalAnswer,
         OpenApproval,
         approve_with_rule,
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
         rule_for,
     )
     from skills_runtime.engine.demo import check_demo_sandbox, demo_request, is_scripted, read_demo
-    from skills_runtime.engine.disk_usage import Storage, measured
+    from skills_runtime.engine.disk_usage import Storage, measure_storage
     from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
     from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
-    from skills_runtime.engine.policy_check import explain_call, explain_command, judged
+    from skills_runtime.engine.policy_check import describe_decision, explain_call, explain_command
     from skills_runtime.engine.recorded_run import RecordedRun, record_document
-    from skills_runtime.engine.recovery import why_orphaned
-    from skills_runtime.engine.run_control import RunControl, chosen_answer
+    from skills_runtime.engine.recovery import explain_orphaned
+    from skills_runtime.engine.run_control import RunControl, resolve_choice
     from skills_runtime.engine.run_import import MAX_ARCHIVE_BYTES, import_run
-    from skills_runtime.engine.run_index import read_row, refresh, row_of, workspace_roots
+    from skills_runtime.engine.run_index import build_row, read_row, refresh, workspace_roots
     from skills_runtime.engine.run_reader import RunFilter, RunReader
-    from skills_runtime.engine.run_requests import RunOverrides, RunRequest, allowed_choices, source_settings
+    from skills_runtime.engine.run_requests import RunOverrides, RunRequest, build_source_settings, list_allowed_choices
     from skills_runtime.engine.run_service import CreatedRun, RunService, ServiceLimits, StillWorking, open_run_service
     from skills_runtime.engine.sessions import Session, Sessions
     from skills_runtime.engine.skill_operations import (
@@ -44,20 +44,20 @@ __getattr__ = lazy_names(
     __name__,
     {
         "agent_factory": "Interaction Model model_problem",
-        "approvals": "ApprovalAnswer LASTING OpenApproval approve_with_rule card rule_file_of rule_for",
+        "approvals": "ApprovalAnswer PERSISTENT_SCOPES OpenApproval approve_with_rule card rule_file_of rule_for",
         "demo": "check_demo_sandbox demo_request is_scripted read_demo",
-        "disk_usage": "Storage measured",
+        "disk_usage": "Storage measure_storage",
         "dispatcher": "Dispatcher InlineDispatcher OpenedRun RunHost",
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
-        "policy_check": "explain_call explain_command judged",
+        "policy_check": "explain_call explain_command describe_decision",
         "recorded_run": "RecordedRun record_document",
-        "recovery": "why_orphaned",
-        "run_control": "RunControl chosen_answer",
+        "recovery": "explain_orphaned",
+        "run_control": "RunControl resolve_choice",
         "run_import": "MAX_ARCHIVE_BYTES import_run",
-        "run_index": "read_row refresh row_of workspace_roots",
+        "run_index": "read_row refresh build_row workspace_roots",
         "run_reader": "RunFilter RunReader",
-        "run_requests": "RunOverrides RunRequest allowed_choices source_settings",
+        "run_requests": "RunOverrides RunRequest list_allowed_choices build_source_settings",
         "run_service": "CreatedRun RunService ServiceLimits StillWorking open_run_service",
         "sessions": "Session Sessions",
         "skill_operations": "AgreedSkills InstallOptions PreparedSkills SkillDraft SkillOperations",
@@ -68,9 +68,9 @@ __getattr__ = lazy_names(
 
 __all__ = [
     "BATCH_BYTES",
-    "LASTING",
     "LOG_FILES",
     "MAX_ARCHIVE_BYTES",
+    "PERSISTENT_SCOPES",
     "AgentTrials",
     "AgreedSkills",
     "ApprovalAnswer",
@@ -103,29 +103,29 @@ __all__ = [
     "StillWorking",
     "Storage",
     "Workspace",
-    "allowed_choices",
     "approve_with_rule",
+    "build_row",
+    "build_source_settings",
     "card",
     "check_demo_sandbox",
-    "chosen_answer",
     "close_backend",
     "demo_request",
+    "describe_decision",
     "explain_call",
     "explain_command",
+    "explain_orphaned",
     "import_run",
     "is_scripted",
-    "judged",
-    "measured",
+    "list_allowed_choices",
+    "measure_storage",
     "model_problem",
     "open_run_service",
     "read_demo",
     "read_row",
     "record_document",
     "refresh",
-    "row_of",
+    "resolve_choice",
     "rule_file_of",
     "rule_for",
-    "source_settings",
-    "why_orphaned",
     "workspace_roots",
 ]

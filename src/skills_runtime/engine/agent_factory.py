@@ -16,7 +16,7 @@ from skills_runtime.ports import Approver, Backend, HumanIO, Inbox
 from skills_runtime.safety import InboxApprovals
 from skills_runtime.tools import builtin_tools
 
-MAX_KEPT = 8
+MAX_CACHED_AGENTS = 8
 Model = Callable[[Resolved], Backend]
 
 
@@ -42,21 +42,21 @@ class AgentFactory:
         self._inbox = inbox
         self._interaction = interaction or Interaction()
         self._model = model
-        self._kept: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[Resolved, Agent]] = OrderedDict()
         self._built: WeakSet[Agent] = WeakSet()
         self._lock = threading.Lock()
 
     def agent_for(self, resolved: Resolved) -> Agent:
         """Return the agent for these settings; settings that cannot work are refused."""
-        name = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
+        key = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
         with self._lock:
-            kept = self._kept.get(name)
-            if kept is None or kept[0].environment != resolved.environment:
-                kept = self._kept[name] = (resolved, self._build(resolved))
-            self._kept.move_to_end(name)
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)  # it lives on as long as a run needs it
-            return kept[1]
+            cached = self._cached.get(key)
+            if cached is None or cached[0].environment != resolved.environment:
+                cached = self._cached[key] = (resolved, self._build(resolved))
+            self._cached.move_to_end(key)
+            if len(self._cached) > MAX_CACHED_AGENTS:
+                self._cached.popitem(last=False)  # it lives on as long as a run needs it
+            return cached[1]
 
     def _build(self, resolved: Resolved) -> Agent:
         backend = self._model(resolved)

@@ -16,7 +16,7 @@ from skills_runtime.safety.approvals import RuleScope, propose_rule, rule_record
 from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
 from skills_runtime.text import title_of
 
-FENCE = (
+SANDBOX_SUMMARY_FIELDS = (
     "adapter",
     "active",
     "effective",
@@ -31,7 +31,7 @@ FENCE = (
     "file_access",
 )
 """What is told of the fence in short; the whole stands in `intent.fence`."""
-LASTING = ("skill", "user")
+PERSISTENT_SCOPES = ("skill", "user")
 """How far rules reach that outlive their run."""
 
 
@@ -56,7 +56,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
 
     def request(self) -> ApprovalRequest:
         """Read everything the approver is shown."""
-        return shown_request(self.paths, self.run_id, self.pending)
+        return read_request(self.paths, self.run_id, self.pending)
 
     def document(self) -> dict[str, Any]:
         """The request as clients read it."""
@@ -83,7 +83,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def shown_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
+def read_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
     """Read what the approver is shown, to the letter; an older log has only the summary."""
     if pending.details_blob is not None:
         return msgspec.json.decode(blobs_of(paths).get(pending.details_blob), type=ApprovalRequest)
@@ -125,7 +125,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def approvals_of(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[OpenApproval]:
+def open_approvals(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[OpenApproval]:
     """What one run asks; a run that cannot be read asks nothing anybody could decide."""
     try:
         view = read_view(paths, ports)
@@ -155,11 +155,13 @@ def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] |
     return None
 
 
-def without_repeats(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
+def deduplicate(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
     """Each request once: what a sub-agent asks is asked by the run that began it, as soon as that waits for it."""
     approvals = list(approvals)
-    asking = {(approval.run_id, approval.id) for approval in approvals}
-    return [one for one in approvals if one.parent is None or (one.parent, one.id) not in asking]
+    requested = {(approval.run_id, approval.id) for approval in approvals}
+    return [
+        approval for approval in approvals if approval.parent is None or (approval.parent, approval.id) not in requested
+    ]
 
 
 def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
@@ -174,7 +176,7 @@ def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
         "files": msgspec.to_builtins(intent.files),
         "reason": intent.justification,
         "escalated": intent.escalated,
-        "sandbox": {name: intent.fence[name] for name in FENCE if name in intent.fence},
+        "sandbox": {name: intent.fence[name] for name in SANDBOX_SUMMARY_FIELDS if name in intent.fence},
         "rules": rules,
         "no_rule": no_rule,
     }
@@ -210,7 +212,7 @@ def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[
 def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Path | None) -> Decision:
     """Approve a call and add the rule that allows such calls; one that outlives the run is in the file already."""
     rule = rule_for(request, scope)
-    if scope in LASTING and rule_file is not None:
+    if scope in PERSISTENT_SCOPES and rule_file is not None:
         add_rule(rule_file, rule)
     return Decision(decision="approved", rule=rule_record(rule, scope))
 

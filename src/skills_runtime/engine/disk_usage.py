@@ -13,23 +13,23 @@ from skills_runtime.storage import disk_usage
 
 MAX_FILES = 200_000
 MAX_SECONDS = 2.0
-LARGEST = 10
+MAX_LARGEST_RUNS = 10
 
 
-class Budget:
+class ScanBudget:
     """How much may still be looked at."""
 
-    def __init__(self, files: int = MAX_FILES, seconds: float = MAX_SECONDS) -> None:
-        self._files = files
-        self._until = monotonic() + seconds
+    def __init__(self, max_files: int = MAX_FILES, max_seconds: float = MAX_SECONDS) -> None:
+        self._remaining_files = max_files
+        self._deadline = monotonic() + max_seconds
 
     def spend(self) -> bool:
         """Take one look; false when there is none left."""
-        self._files -= 1
-        return self._files >= 0 and monotonic() < self._until
+        self._remaining_files -= 1
+        return self._remaining_files >= 0 and monotonic() < self._deadline
 
 
-class Room(msgspec.Struct, kw_only=True):
+class DirectoryUsage(msgspec.Struct, kw_only=True):
     """What one directory takes."""
 
     bytes: int = 0
@@ -37,7 +37,7 @@ class Room(msgspec.Struct, kw_only=True):
     complete: bool = True
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class StorageCategory(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of what is kept: where, how much, and how many things of its kind."""
 
     name: str
@@ -52,45 +52,45 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Storage(msgspec.Struct, frozen=True, kw_only=True):
     """What everything takes, and what is left."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[StorageCategory, ...]
     disk: dict[str, int]
     largest_runs: tuple[dict[str, object], ...]
 
 
-def measured(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
+def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
     """Count what is kept for a workspace; links are not followed."""
-    budget = Budget()  # of all together: each part begins with what the ones before have left
-    runs = [(name, _room(path, budget)) for name, path in _runs(workspace, budget)]
-    largest = sorted(runs, key=lambda one: one[1].bytes, reverse=True)[:LARGEST]
-    used = Room(
-        bytes=sum(room.bytes for _, room in runs),
-        files=sum(room.files for _, room in runs),
-        complete=all(room.complete for _, room in runs) and budget.spend(),
+    budget = ScanBudget()  # of all together: each part begins with what the ones before have left
+    runs = [(name, _measure_directory(path, budget)) for name, path in _runs(workspace, budget)]
+    largest = sorted(runs, key=lambda run: run[1].bytes, reverse=True)[:MAX_LARGEST_RUNS]
+    total = DirectoryUsage(
+        bytes=sum(usage.bytes for _, usage in runs),
+        files=sum(usage.files for _, usage in runs),
+        complete=all(usage.complete for _, usage in runs) and budget.spend(),
     )
     disk = shutil.disk_usage(workspace)
     return Storage(
         parts=(
-            _part("runs", runs_root(workspace), used, len(runs)),
-            _part("executions", executions, _room(executions, budget), _count(executions, "exec-")),
-            _part("caches", caches, _room(caches, budget), _count(caches)),
-            _part("state", state, _room(state, budget), _count(state)),
+            _category("runs", runs_root(workspace), total, len(runs)),
+            _category("executions", executions, _measure_directory(executions, budget), _count(executions, "exec-")),
+            _category("caches", caches, _measure_directory(caches, budget), _count(caches)),
+            _category("state", state, _measure_directory(state, budget), _count(state)),
         ),
         disk={"free": disk.free, "total": disk.total},
-        largest_runs=tuple({"run_id": name, "bytes": room.bytes} for name, room in largest),
+        largest_runs=tuple({"run_id": name, "bytes": usage.bytes} for name, usage in largest),
     )
 
 
-def _runs(workspace: Path, budget: Budget) -> Iterator[tuple[str, Path]]:
+def _runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
     """The runs of a workspace; one that lives elsewhere is reached by its link."""
     path = runs_root(workspace)
     for name in _names(path):
         if not budget.spend():
             return
-        if is_legal_id(name) and (place := _place(path / name)) is not None:
+        if is_legal_id(name) and (place := _resolve_run(path / name)) is not None:
             yield name, place
 
 
-def _place(link: Path) -> Path | None:
+def _resolve_run(link: Path) -> Path | None:
     """Where a run really is, or nothing where a link leads nowhere or it is not ours to look into."""
     try:
         paths = RunPaths(link.resolve())
@@ -99,8 +99,8 @@ def _place(link: Path) -> Path | None:
         return None
 
 
-def _part(name: str, path: Path, room: Room, count: int) -> Part:
-    return Part(name=name, path=str(path), count=count, **msgspec.structs.asdict(room))
+def _category(name: str, path: Path, usage: DirectoryUsage, count: int) -> StorageCategory:
+    return StorageCategory(name=name, path=str(path), count=count, **msgspec.structs.asdict(usage))
 
 
 def _count(directory: Path, prefix: str = "") -> int:
@@ -114,6 +114,6 @@ def _names(directory: Path) -> list[str]:
         return []
 
 
-def _room(directory: Path, budget: Budget) -> Room:
+def _measure_directory(directory: Path, budget: ScanBudget) -> DirectoryUsage:
     size, files, complete = disk_usage(directory, budget.spend)
-    return Room(bytes=size, files=files, complete=complete)
+    return DirectoryUsage(bytes=size, files=files, complete=complete)

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from skills_runtime.agent import Agent, RunResult, finish_tree
 from skills_runtime.agent.loop import Control, interruption_event
 from skills_runtime.clock import SystemClock
-from skills_runtime.engine.run_index import row_of
+from skills_runtime.engine.run_index import build_row
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.ledger import Ledger
 from skills_runtime.projections import RunState
@@ -72,17 +72,17 @@ class RunHost(Protocol):
         """Whether a run that stopped by itself has been sent what it waits for meanwhile; called in a thread."""
         ...
 
-    def started(self, run_id: str) -> None:
+    def on_started(self, run_id: str) -> None:
         """A run is open here, and worked on as soon as a slot is free."""
         ...
 
-    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+    def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
         """A run is closed here; `error` is what kept it from going on where its log cannot tell."""
         ...
 
 
 @dataclass(slots=True)
-class _Work:
+class _ActiveRun:
     """A run that is worked on."""
 
     control: Control
@@ -111,7 +111,7 @@ class InlineDispatcher:
         self._ledger = ledger
         self._slots = asyncio.Semaphore(slots)
         self._locks = KeyedLocks()
-        self._work: dict[str, _Work] = {}
+        self._active: dict[str, _ActiveRun] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._draining = False
@@ -125,48 +125,48 @@ class InlineDispatcher:
             now = datetime.fromisoformat(SystemClock().now())
             delay = (datetime.fromisoformat(not_before) - now).total_seconds()
         if delay > 0:
-            if run_id not in self._timers and run_id not in self._work:
+            if run_id not in self._timers and run_id not in self._active:
                 self._timers[run_id] = asyncio.create_task(self._schedule_later(run_id, delay))
             return
         async with self._locks.hold(run_id):
-            if run_id in self._work:
+            if run_id in self._active:
                 return  # before it is left its inbox is looked into, under the same lock
             run = await self._open(run_id)
-            self._host.started(run_id)
-            work = self._work[run_id] = _Work(Control())
-            work.task = asyncio.create_task(self._attend(run_id, run, work), name=f"run {run_id}")
+            self._host.on_started(run_id)
+            active = self._active[run_id] = _ActiveRun(Control())
+            active.task = asyncio.create_task(self._work_on(run_id, run, active), name=f"run {run_id}")
         if self._ledger is not None and (self._watcher is None or self._watcher.done()):
             self._watcher = asyncio.create_task(self._watch(), name="inbox")
         await asyncio.sleep(0)
 
     async def nudge(self, run_id: str) -> None:
         """Obey a cancellation in the inbox of a run that is worked on here."""
-        if run_id in self._work:
-            self._obey(run_id)
+        if run_id in self._active:
+            self._check_cancellation(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         """End a run that is worked on here, for the reason in its inbox if there is one."""
         del reason  # the loop takes it from the inbox, where whoever cancels has left it
         self._forget_timer(run_id)
-        if work := self._work.get(run_id):
-            work.cancel()
-            await _ended(work)
+        if active := self._active.get(run_id):
+            active.cancel()
+            await _wait_until_done(active)
 
     async def stop(self, run_id: str) -> None:
         """Stop the work on a run that is worked on here."""
         self._forget_timer(run_id)
-        if work := self._work.get(run_id):
-            work.control.stopping = True
-            work.cancel()
-            await _ended(work)
+        if active := self._active.get(run_id):
+            active.control.stopping = True
+            active.cancel()
+            await _wait_until_done(active)
 
     async def drain(self) -> None:
         """Take no more runs, and return when nothing of those under way runs any more."""
         self._draining = True
         for run_id in tuple(self._timers):
             self._forget_timer(run_id)
-        while self._work:
-            await asyncio.gather(*(_ended(work) for work in tuple(self._work.values())))
+        while self._active:
+            await asyncio.gather(*(_wait_until_done(active) for active in tuple(self._active.values())))
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
@@ -177,22 +177,22 @@ class InlineDispatcher:
         try:
             await self.schedule(run_id)
         except SkillsRuntimeError as error:
-            self._host.finished(run_id, error)
+            self._host.on_finished(run_id, error)
 
     def _forget_timer(self, run_id: str) -> None:
         if timer := self._timers.pop(run_id, None):
             timer.cancel()
 
-    async def _attend(self, run_id: str, run: OpenedRun, work: _Work) -> None:
+    async def _work_on(self, run_id: str, run: OpenedRun, active: _ActiveRun) -> None:
         """Work on a run until it ends or waits, and again when it was sent what it waits for meanwhile."""
         error: SkillsRuntimeError | None = None
         try:
             while True:
-                error = await self._execute(run, work)
+                error = await self._execute(run, active)
                 async with self._locks.hold(run_id):
-                    over = error is not None or work.control.stopping or self._draining
-                    if over or not await asyncio.to_thread(self._host.should_continue, run_id):
-                        self._leave(run_id, error)
+                    should_stop = error is not None or active.control.stopping or self._draining
+                    if should_stop or not await asyncio.to_thread(self._host.should_continue, run_id):
+                        self._release(run_id, error)
                         return
                     run = await self._open(run_id)
         except SkillsRuntimeError as failed:
@@ -200,23 +200,23 @@ class InlineDispatcher:
         except OSError as failed:
             error = StorageFailed(f"the run cannot be worked on: {failed.strerror or failed}")
         finally:
-            self._leave(run_id, error)
+            self._release(run_id, error)
 
-    def _leave(self, run_id: str, error: SkillsRuntimeError | None) -> None:
-        if self._work.pop(run_id, None) is not None:
-            self._host.finished(run_id, error)
+    def _release(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+        if self._active.pop(run_id, None) is not None:
+            self._host.on_finished(run_id, error)
 
-    async def _execute(self, opened: OpenedRun, work: _Work) -> SkillsRuntimeError | None:
+    async def _execute(self, opened: OpenedRun, active: _ActiveRun) -> SkillsRuntimeError | None:
         """One segment of a run; returns what the log cannot tell of."""
-        run, control = opened.run, work.control
-        work.cancelled = False
-        work.segment = asyncio.create_task(self._in_slot(opened, control), name=f"segment {run.state.run_id}")
+        run, control = opened.run, active.control
+        active.cancelled = False
+        active.segment = asyncio.create_task(self._in_slot(opened, control), name=f"segment {run.state.run_id}")
         if control.stopping:
-            work.cancel()
+            active.cancel()
         try:
-            await asyncio.wait([work.segment])
-            if not work.segment.cancelled():
-                result = work.segment.result()
+            await asyncio.wait([active.segment])
+            if not active.segment.cancelled():
+                result = active.segment.result()
                 failed = result.error_kind == StorageFailed.kind
                 return StorageFailed(result.final_output, hint=result.hint) if failed else None
             if run.state.open and not control.stopping:  # it was still waiting for a slot
@@ -233,13 +233,13 @@ class InlineDispatcher:
     async def _open(self, run_id: str) -> OpenedRun:
         run = await asyncio.to_thread(self._host.open, run_id)
         try:
-            await self._follow(run)
+            await self._index_while_open(run)
         except BaseException:
             run.run.close()
             raise
         return run
 
-    async def _follow(self, opened: OpenedRun) -> None:
+    async def _index_while_open(self, opened: OpenedRun) -> None:
         """Keep the row of a run in step; the index never knows more than the disk."""
         run = opened.run
         await run.commit_async()
@@ -251,7 +251,7 @@ class InlineDispatcher:
         def record(state: RunState) -> None:
             # The index is only derived, and catches up when it is next refreshed: it never stops a run.
             with suppress(SkillsRuntimeError):
-                row = row_of(run.paths, state, prompt, pending_approvals=len(run.view.pending.approvals.open))
+                row = build_row(run.paths, state, prompt, pending_approvals=len(run.view.pending.approvals.open))
                 index.record(row, text=f"{prompt}\n{state.final_output}")
 
         index.remember_root(runs_root(opened.agent.workspace_root))
@@ -260,24 +260,24 @@ class InlineDispatcher:
 
     async def _watch(self) -> None:
         """Look for cancellations whenever the inbox was written; other messages wait for the next turn."""
-        seen: int | None = None
-        while self._work and self._ledger is not None:
+        last_version: int | None = None
+        while self._active and self._ledger is not None:
             with suppress(SkillsRuntimeError):  # one that is busy is looked into the next time
                 version = self._ledger.inbox.version()
-                if version != seen:
-                    for run_id in tuple(self._work):
-                        self._obey(run_id)
-                seen = version
+                if version != last_version:
+                    for run_id in tuple(self._active):
+                        self._check_cancellation(run_id)
+                last_version = version
             await asyncio.sleep(WATCH_SECONDS)
 
-    def _obey(self, run_id: str) -> None:
+    def _check_cancellation(self, run_id: str) -> None:
         if self._ledger is not None and any(message.kind == "cancel" for message in self._ledger.inbox.pending(run_id)):
-            self._work[run_id].cancel()
+            self._active[run_id].cancel()
 
 
-async def _ended(work: _Work) -> None:
-    if work.task is not None:
-        await asyncio.wait([work.task])
+async def _wait_until_done(active: _ActiveRun) -> None:
+    if active.task is not None:
+        await asyncio.wait([active.task])
 
 
 async def dispatch_run(run_id: str, open_run: Callable[[], OpenedRun]) -> SkillsRuntimeError | None:
@@ -311,10 +311,10 @@ class _SingleRunHost:
         del run_id
         return False  # nobody can send it anything
 
-    def started(self, run_id: str) -> None:
+    def on_started(self, run_id: str) -> None:
         pass
 
-    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+    def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
         del run_id
         self.error = error
 

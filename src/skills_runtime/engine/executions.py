@@ -103,14 +103,14 @@ class Executions:
         if self._options.skills_dir is None or skill.run is None:
             return None
         try:
-            known = self.find(skill.run.name)
+            served = self.find(skill.run.name)
         except NotFound:
             return None
-        return skill.run.name if known.directory == skill.directory else None
+        return skill.run.name if served.directory == skill.directory else None
 
-    def listing(self) -> "Listing":
+    def list_skills(self) -> "SkillListing":
         """List the skills that can be executed, and what is wrong with others."""
-        return self._skills.listing()
+        return self._skills.list_skills()
 
     async def start(
         self, skill: Skill, value: Any, *, timeout_ms: int | None = None, key: str | None = None
@@ -163,23 +163,23 @@ class Executions:
     def _executor(self) -> Executor:
         options, resolved = self._options, self._resolved
         directory = options.directory or resolved.workspace_root / DIRECTORY
-        closed, opened = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
+        offline, online = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
         return Executor(
             directory,
-            closed,
+            offline,
             limits=options.limits,
             pool=options.pool,
             supplies=Supplies(
                 variables=self._skills.variables,
                 packages=ScriptPackages(),
                 doorman=lambda: Doorman(record=options.on_egress),
-                network=opened,
+                network=online,
                 stages=stages_in_memory(directory) if options.in_memory else None,
             ),
         )
 
 
-class Listing(msgspec.Struct, frozen=True):
+class SkillListing(msgspec.Struct, frozen=True):
     """The skills that can be executed, and what is wrong with others."""
 
     skills: tuple[Skill, ...]
@@ -189,7 +189,7 @@ class Listing(msgspec.Struct, frozen=True):
 class _ExecutableSkills(Protocol):
     def find(self, name: str) -> Skill: ...
 
-    def listing(self) -> Listing: ...
+    def list_skills(self) -> SkillListing: ...
 
     def variables(self, skill: Skill) -> Mapping[str, str]: ...
 
@@ -200,7 +200,7 @@ class LibrarySkills:
     def __init__(self, library: Library, environment: Mapping[str, str]) -> None:
         bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())
         self._libraries = (library, Library([bundled], environment=environment))
-        self._found_in: dict[str, Library] = {}
+        self._library_by_mention: dict[str, Library] = {}
 
     def find(self, name: str) -> Skill:
         """Find a skill by its mention or its name; those that come with the runtime come last."""
@@ -211,17 +211,17 @@ class LibrarySkills:
             except SkillError as error:
                 errors.append(error)
             else:
-                self._found_in[skill.mention.text] = library
+                self._library_by_mention[skill.mention.text] = library
                 return skill
         raise errors[0]
 
-    def listing(self) -> Listing:
+    def list_skills(self) -> SkillListing:
         """List the skills with a program; what is wrong with others is told where skills are listed."""
-        return Listing(tuple(skill for skill in self._libraries[0].list() if skill.run is not None), ())
+        return SkillListing(tuple(skill for skill in self._libraries[0].list() if skill.run is not None), ())
 
     def variables(self, skill: Skill) -> Mapping[str, str]:
         """Return the variables that a skill declares; a missing one that it requires is an error."""
-        return declared_variables(self._found_in.get(skill.mention.text, self._libraries[0]), skill)
+        return declared_variables(self._library_by_mention.get(skill.mention.text, self._libraries[0]), skill)
 
 
 class SkillRegistry:
@@ -234,33 +234,33 @@ class SkillRegistry:
 
     def find(self, name: str) -> Skill:
         """Find a skill by the name in its `skill.yaml`, or by a mention such as `$[local].name`."""
-        wanted = name.removeprefix(f"$[{NAMESPACE}].")
+        target = name.removeprefix(f"$[{NAMESPACE}].")
         for skill in self._definitions().skills:
-            if skill.run is not None and skill.run.name == wanted:
+            if skill.run is not None and skill.run.name == target:
                 return skill
-        shown = name[:80]
+        displayed = name[:80]
         hint = "`GET /api/skills` lists them"
-        raise NotFound(f"there is no skill {shown!a}", hint=hint, resource="skill", name=shown)
+        raise NotFound(f"there is no skill {displayed!a}", hint=hint, resource="skill", name=displayed)
 
-    def listing(self) -> Listing:
+    def list_skills(self) -> SkillListing:
         """List everything there is now, by the names of the directories."""
-        found = self._definitions()
-        ready, errors = list[Skill](), list(found.errors)
-        for skill in found.skills:
+        definitions = self._definitions()
+        ready, errors = list[Skill](), list(definitions.errors)
+        for skill in definitions.skills:
             try:
                 find_entry_point(skill)
             except SkillError as error:
                 errors.append(f"{_directory_name(skill)}: {error.message}")
             else:
                 ready.append(skill)
-        return Listing(tuple(ready), tuple(sorted(errors)))
+        return SkillListing(tuple(ready), tuple(sorted(errors)))
 
     def variables(self, skill: Skill) -> Mapping[str, str]:
         """Return the variables that a skill declares, as far as they are set."""
         declared = skill.run.env if skill.run is not None else ()
         return {name: value for name in declared if (value := self._environment.get(name)) is not None}
 
-    def _definitions(self) -> Listing:
+    def _definitions(self) -> SkillListing:
         """All definitions, each of which may still lack its program."""
         report = self._source.skills()
         first: dict[str, Skill] = {}
@@ -272,10 +272,10 @@ class SkillRegistry:
         for skill in sorted(report.skills, key=_directory_name):
             if skill.run is None:
                 continue
-            known = first.setdefault(skill.run.name, skill)
-            if known is not skill:
+            existing = first.setdefault(skill.run.name, skill)
+            if existing is not skill:
                 errors.append(f"{_directory_name(skill)}: the name `{skill.run.name}` is that of another skill already")
-        return Listing(tuple(first.values()), tuple(errors))
+        return SkillListing(tuple(first.values()), tuple(errors))
 
 
 def _directory_name(skill: Skill) -> str:

@@ -16,7 +16,7 @@ from skills_runtime.storage import make_directories, write_atomic
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 MAX_KEY_CHARS = 255
-KEPT_SECONDS = 14 * 24 * 3600.0
+KEY_RETENTION_SECONDS = 14 * 24 * 3600.0
 """Who repeats a request does so sooner."""
 
 
@@ -41,13 +41,13 @@ class JsonStore(Generic[Record]):
 
     def add(self, name: str, record: Record) -> bool:
         """Write a record durably; false when there is one of this name already."""
-        return self._write(name, record, replacing=False)
+        return self._write(name, record, replace=False)
 
     def put(self, name: str, record: Record) -> None:
         """Write a record durably in the place of what was there."""
-        self._write(name, record, replacing=True)
+        self._write(name, record, replace=True)
 
-    def drop(self, name: str) -> bool:
+    def remove(self, name: str) -> bool:
         """Remove a record; false when there was none."""
         try:
             self._path(name).unlink()
@@ -55,7 +55,7 @@ class JsonStore(Generic[Record]):
             return False
         return True
 
-    def drop_older(self, seconds: float) -> None:
+    def remove_older(self, seconds: float) -> None:
         """Remove records that were written longer ago than this."""
         now = datetime.fromisoformat(SystemClock().now()).timestamp()
         for path in self._directory.glob("*.json"):
@@ -74,9 +74,9 @@ class JsonStore(Generic[Record]):
     def _path(self, name: str) -> Path:
         return self._directory / f"{name}.json"
 
-    def _write(self, name: str, record: Record, *, replacing: bool) -> bool:
+    def _write(self, name: str, record: Record, *, replace: bool) -> bool:
         try:
-            write_atomic(self._path(name), msgspec.json.encode(record), replace=replacing)
+            write_atomic(self._path(name), msgspec.json.encode(record), replace=replace)
         except FileExistsError:
             return False
         except OSError as error:
@@ -103,25 +103,25 @@ class IdempotencyKeys:
     def claim(self, caller: str, key: str, run: KeyedRun) -> KeyedRun:
         """Let a key stand for a run; returns the one it stands for already if there is one."""
         name = _name(caller, key)
-        known = None if self._records.add(name, run) else self._records.get(name)
-        if known is None:
+        existing = None if self._records.add(name, run) else self._records.get(name)
+        if existing is None:
             return run
-        if known.request != run.request:
+        if existing.request != run.request:
             raise RequestConflict(
                 "the idempotency key was used for another request", hint="use a new key for a new request"
             )
-        return known
+        return existing
 
-    def forget_old(self) -> None:
+    def remove_expired(self) -> None:
         """Let keys of long ago stand for nothing any more."""
-        self._records.drop_older(KEPT_SECONDS)
+        self._records.remove_older(KEY_RETENTION_SECONDS)
 
     def release(self, caller: str, key: str, run_id: str) -> None:
         """Free a key whose run never came to be."""
         name = _name(caller, key)
         run = self._records.get(name)
         if run is not None and run.run_id == run_id:
-            self._records.drop(name)
+            self._records.remove(name)
 
 
 def _name(caller: str, key: str) -> str:

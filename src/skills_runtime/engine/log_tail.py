@@ -22,7 +22,7 @@ class Frame(NamedTuple):
     seq: int
     line: bytes
     text: bytes
-    ends: bool
+    is_last: bool
     """Whether nothing follows it."""
 
 
@@ -50,21 +50,21 @@ class LogTail:
         self.seq = start.seq
         """The number of the next event."""
         self.ended = False
-        self._from = from_seq
+        self._from_seq = from_seq
         self._offset = start.offset
 
-    def read(self, limit: int = BATCH_BYTES, *, most: int | None = None) -> list[Frame]:
+    def read(self, limit: int = BATCH_BYTES, *, max_frames: int | None = None) -> list[Frame]:
         """The next frames, about as many bytes as the limit; none when the rest is not written yet."""
         frames: list[Frame] = []
-        room = limit
+        remaining = limit
         if self.ended:
             return frames
         for frame in self._frames():
-            if frame.seq < self._from:
+            if frame.seq < self._from_seq:
                 continue
             frames.append(frame)
-            room -= len(frame.text)
-            if room <= 0 or len(frames) == most:
+            remaining -= len(frame.text)
+            if remaining <= 0 or len(frames) == max_frames:
                 break
         return frames
 
@@ -77,7 +77,7 @@ class LogTail:
             frame = self._frame(line.data)
             self._offset = line.offset + len(line.data) + 1
             self.seq += 1
-            self.ended = frame.ends
+            self.ended = frame.is_last
             yield frame
 
     def _frame(self, line: bytes) -> Frame:

@@ -26,7 +26,7 @@ async def explain_call(resolved: Resolved, call: PlannedCall) -> PolicyPreview:
     return await preview_call(resolved, previewable_tools(resolved), call)
 
 
-async def judged(
+async def describe_decision(
     resolved: Resolved,
     tool: str,
     line: str | None = None,
@@ -34,41 +34,41 @@ async def judged(
     arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The verdict in one word, why, how the call was understood, and what else could be said of it."""
-    if sum(given is not None for given in (line, argv, arguments)) != 1:
+    if sum(value is not None for value in (line, argv, arguments)) != 1:
         raise ValidationFailed("give the call once, as `line`, as `argv` or as `arguments`")
     if arguments is not None:
         preview = await explain_call(resolved, PlannedCall(tool, dict(arguments)))
     else:
         preview = explain_command(resolved, tool, line if line is not None else argv or ())
-    rules, no_rule = _rules(resolved, preview, arguments or {})
+    rules, no_rule = _proposed_rules(resolved, preview, arguments or {})
     return {
-        "verdict": _word(preview.explanation.verdict),
+        "verdict": _verdict_name(preview.explanation.verdict),
         "explanation": msgspec.to_builtins(preview.explanation),
         "facts": msgspec.to_builtins(preview.facts),
-        "modes": [_in_mode(preview, mode) for mode in get_args(SafetyMode)],
+        "modes": [_describe_mode(preview, mode) for mode in get_args(SafetyMode)],
         "rules": rules,
         "no_rule": no_rule,
         "notices": list(preview.notices),
     }
 
 
-def _word(verdict: Verdict) -> str:
+def _verdict_name(verdict: Verdict) -> str:
     return type(verdict).__name__.lower()
 
 
-def _in_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
+def _describe_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
     """What would be said if this were the mode of the workspace."""
     verdict = decide(preview.facts, msgspec.structs.replace(preview.rules, mode=mode))
     return {
         "mode": mode,
-        "verdict": _word(verdict),
+        "verdict": _verdict_name(verdict),
         "rule": verdict.rule,
         "justification": verdict.justification,
         "current": mode == preview.rules.mode,
     }
 
 
-def _rules(
+def _proposed_rules(
     resolved: Resolved, preview: PolicyPreview, arguments: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], str]:
     """The rules that would allow the call without asking; only of one that is asked about."""
@@ -76,7 +76,7 @@ def _rules(
     if not isinstance(verdict, Ask):
         return [], ""
     intent = preview.intent or Intent()
-    wanted = build_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
-    request = approval_request_of(wanted, approval_id="", run_id="", call_id="", expires_at="")
+    pending = build_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
+    request = approval_request_of(pending, approval_id="", run_id="", call_id="", expires_at="")
     rules, no_rule = rule_previews(request, user_rule_file(resolved))
     return [rule for rule in rules if rule["scope"] != "run"], no_rule

@@ -64,7 +64,7 @@ class RecordedRun:
         except (SkillsRuntimeError, OSError):
             return -1
 
-    def quarantined(self) -> list[str]:
+    def list_quarantined(self) -> list[str]:
         """Return the paths of what commands made and programs outside would obey, as far as nobody accepted it."""
         if not self.paths.quarantine.is_dir():
             return []
@@ -78,7 +78,7 @@ class RecordedRun:
         """Read its events, as they stand in its log."""
         return read_events(self.paths, from_seq=from_seq)
 
-    def believed_events(self) -> Iterator[Event]:
+    def trusted_events(self) -> Iterator[Event]:
         """Read its verified events; all events of a log from before logs could be verified."""
         first = next(self.events(), None)
         sealed = first is not None and first.type == "run_created"
@@ -116,7 +116,7 @@ class RecordedRun:
         """Render it as prose, piece by piece."""
         return render_transcript(self.events())
 
-    def has_true_transcript(self) -> bool:
+    def is_transcript_current(self) -> bool:
         """Whether its transcript.md is what the log gives."""
         return is_transcript_current(self.paths, self.events())
 
@@ -132,9 +132,9 @@ class RecordedRun:
         """Write its checksums and provenance, and an archive if wanted; returns what was written, the archive last."""
         return export_run(self.paths.root, output=output, with_blobs=with_blobs)
 
-    def verify(self, known_head: Head | None = None) -> Verdict:
+    def verify(self, last_head: Head | None = None) -> Verdict:
         """Check it against its log, and the log against its key and against where somebody last saw its end."""
-        return verify_run(self.paths.root, log_ports().keys, known_head=known_head)
+        return verify_run(self.paths.root, log_ports().keys, known_head=last_head)
 
 
 def record_document(state: RunState) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths
 
-GONE = "the process that worked on this run has ended"
+PROCESS_GONE = "the process that worked on this run has ended"
 STOPPED = "stopped"
 _NAME_BYTES = 20
 _ANSWERS = frozenset({"approve", "answer", "cancel"})
@@ -31,18 +31,18 @@ def should_resume(state: RunState, messages: Sequence[InboxMessage]) -> bool:
     return any(message.kind in _ANSWERS for message in messages)
 
 
-def why_orphaned(paths: RunPaths, state: RunState) -> str | None:
+def explain_orphaned(paths: RunPaths, state: RunState) -> str | None:
     """Why a run that should go on does not; nothing where somebody may be at work on it.
 
     The lock itself is not tried: whoever opens the run at this moment would be refused.
     """
     if state.status is RunStatus.WAITING_FOR_USER or not should_resume(state, ()):
         return None
-    holder = _holder(paths)
-    return GONE if holder is not None and not _runs(holder) else None
+    holder = _read_holder(paths)
+    return PROCESS_GONE if holder is not None and not _is_alive(holder) else None
 
 
-def _holder(paths: RunPaths) -> int | None:
+def _read_holder(paths: RunPaths) -> int | None:
     """The process that wrote its number into the lock last."""
     try:
         with paths.lock.open("rb") as file:
@@ -52,7 +52,7 @@ def _holder(paths: RunPaths) -> int | None:
     return int(name) if name.isdigit() and int(name) > 0 else None
 
 
-def _runs(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

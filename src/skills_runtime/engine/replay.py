@@ -65,13 +65,13 @@ from skills_runtime.tools import Registry, builtin_tools
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
-BY_SOMEBODY = frozenset({"review", "handoff"})
+COMPLETED_BY_USER = frozenset({"review", "handoff"})
 """What a run is completed with when somebody decided that it is."""
-NOT_COUNTED_AGAIN = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_usd", "run.max_tool_calls")
+UNREPLAYED_LIMITS = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_usd", "run.max_tool_calls")
 """Limits on what a replay does not use up, or not all of it: of the calls, those of runs with the same budget."""
-DECIDED_BY_THE_LOOP = frozenset({"validation", "approval_denied"})
+REPRODUCIBLE_FAILURES = frozenset({"validation", "approval_denied"})
 """Failures that follow from what was said and done."""
-BEGINNINGS = (HistoryLoaded, ImagesAttached, SkillInjected)
+INITIAL_PAYLOADS = (HistoryLoaded, ImagesAttached, SkillInjected)
 """What a run is given before its model is asked."""
 
 
@@ -80,34 +80,34 @@ def was_ended_from_outside(events: Iterable[Event]) -> bool:
     ends = [event.payload for event in events if isinstance(event.payload, RunCompleted | RunCancelled | RunFailed)]
     match ends[-1:]:
         case [RunCompleted(metadata=metadata)]:
-            return bool(metadata.keys() & BY_SOMEBODY)
+            return bool(metadata.keys() & COMPLETED_BY_USER)
         case [RunCancelled()]:
             return True
         case [RunFailed(error_kind="budget_exceeded", details=details)]:
-            return any(setting in str(details.get("hint")) for setting in NOT_COUNTED_AGAIN)
+            return any(setting in str(details.get("hint")) for setting in UNREPLAYED_LIMITS)
         case [RunFailed(error_kind=kind)]:
-            return kind not in DECIDED_BY_THE_LOOP
+            return kind not in REPRODUCIBLE_FAILURES
         case _:
             return False
 
 
-def with_what_was_given(limits: Budget, events: Iterable[Event], *, settled: int) -> Budget:
+def budget_with_increases(limits: Budget, events: Iterable[Event], *, settled: int) -> Budget:
     """The limits of the settings, and what people gave the run besides, of which it has used `settled` calls."""
-    given, parked = 0, False
+    extra_steps, parked = 0, False
     for event in events:
         match event.payload:
             case BudgetIncreased(extra_steps=more):
-                given += more
+                extra_steps += more
             case RunWaitingHuman(error_kind="budget_exceeded"):
                 parked = True
             case _:
                 pass
-    used = settled if parked else 0  # one that has waited at a limit went on with another
+    min_calls = settled if parked else 0  # one that has waited at a limit went on with another
     calls = limits.max_tool_calls
     return msgspec.structs.replace(
         limits,
-        max_steps=max(limits.max_steps + given, used),
-        max_tool_calls=max(calls, used) if calls is not None else None,
+        max_steps=max(limits.max_steps + extra_steps, min_calls),
+        max_tool_calls=max(calls, min_calls) if calls is not None else None,
     )
 
 
@@ -123,13 +123,13 @@ class RecordedApprover:
         self, *, request: ApprovalRequest, timeout_ms: int | None = None
     ) -> DecisionKind | Decision:
         """The recorded decision."""
-        decided = self._decisions.get(request.call_id)
-        if decided is None:
+        decision = self._decisions.get(request.call_id)
+        if decision is None:
             return "denied"
-        return Decision(decision=cast("DecisionKind", decided.decision), note=decided.note)
+        return Decision(decision=cast("DecisionKind", decision.decision), note=decision.note)
 
 
-class RecordedPerson:
+class RecordedHuman:
     """Answers what the loop itself asks as somebody answered it then."""
 
     def __init__(self, events: Iterable[Event]) -> None:
@@ -148,38 +148,38 @@ class RecordedPerson:
 class RecordedInbox:
     """Hands out the messages of a recording when the replay has come as far as the run had when they came."""
 
-    def __init__(self, before: Iterable[Event], events: Iterable[Event]) -> None:
-        self._now = Conversation()
+    def __init__(self, history: Iterable[Event], events: Iterable[Event]) -> None:
+        self._current = Conversation()
         self._messages: list[tuple[tuple[int, ...], InboxMessage]] = []
         self._skills: dict[str, list[Payload]] = {}
-        then, begun, skills = fold(before, Conversation()), False, list[Payload]()
+        past, started, skills = fold(history, Conversation()), False, list[Payload]()
         for event in events:
             match event.payload:
-                case SkillInjected() as taught if begun and event.step_id is None:
+                case SkillInjected() as taught if started and event.step_id is None:
                     skills.append(taught)
                 case InboxReceived(kind="steer") as received:
                     self._skills[received.message_id], skills = skills, []
-                    self._keep(then, received.message_id, received.body)
-                case RunStarted(task=task) if begun and then.answers and task != then.task:
+                    self._store(past, received.message_id, received.body)
+                case RunStarted(task=task) if started and past.answers and task != past.task:
                     # An older product gave a run another task as it went on: to the loop that is a message.
-                    self._keep(then, f"task_{event.seq}", {"text": task})
-                    then.apply(event)
+                    self._store(past, f"task_{event.seq}", {"text": task})
+                    past.apply(event)
                 case _:
-                    then.apply(event)
-            begun = begun or isinstance(event.payload, RunStarted)
+                    past.apply(event)
+            started = started or isinstance(event.payload, RunStarted)
 
-    def _keep(self, then: Conversation, message_id: str, body: Mapping[str, Any]) -> None:
+    def _store(self, past: Conversation, message_id: str, body: Mapping[str, Any]) -> None:
         position = len(self._messages) + 1
         message = InboxMessage(id=message_id, run_id="", position=position, kind="steer", body=body, created_at="")
-        self._messages.append((_how_far(then), message))
+        self._messages.append((_progress(past), message))
 
     def skills_of(self, message: InboxMessage) -> Sequence[Payload]:
         """The skills that a message brought with it then, whatever has become of them since."""
         return self._skills.get(message.id, ())
 
-    def watch(self, replay: Conversation) -> None:
+    def follow(self, conversation: Conversation) -> None:
         """See how far the replay is, which goes on while it is watched."""
-        self._now = replay
+        self._current = conversation
 
     def send(
         self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
@@ -189,17 +189,17 @@ class RecordedInbox:
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
         """The messages that had come by now."""
-        now = _how_far(self._now)
-        return [message for then, message in self._messages if then <= now]
+        current = _progress(self._current)
+        return [message for past, message in self._messages if past <= current]
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
         """Hand a message out only once."""
-        self._messages = [(then, message) for then, message in self._messages if message.id != message_id]
+        self._messages = [(past, message) for past, message in self._messages if message.id != message_id]
 
 
-def _how_far(talk: Conversation) -> tuple[int, ...]:
+def _progress(conversation: Conversation) -> tuple[int, ...]:
     """What a run counts as it goes on: of two moments the later one is greater."""
-    return talk.answers, talk.settled, talk.rejections
+    return conversation.answers, conversation.settled, conversation.rejections
 
 
 class RecordedCalls(msgspec.Struct, frozen=True):
@@ -227,7 +227,7 @@ class RecordedTool:
             raise Parked(context.call_id) from None
 
 
-class DescribedTool(RecordedTool):
+class DescribingRecordedTool(RecordedTool):
     """One that also tells what its calls would do, so that today's rules are asked about the same thing."""
 
     def __init__(self, tool: DescribingTool, recorded: RecordedCalls) -> None:
@@ -242,51 +242,51 @@ class DescribedTool(RecordedTool):
             return Intent()
 
 
-def recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
+def build_recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
     """The tools that a conversation has used, and those that come along."""
     blobs = blobs_of(paths)
     results: dict[str, ToolResult] = {}
     for message in conversation.messages:
         if message.result is not None:
-            kept = message.result.blob if message.result.blob and blobs.is_reachable(message.result.blob) else None
-            data = msgspec.json.decode(blobs.get(kept)) if kept else message.result.data
+            blob = message.result.blob if message.result.blob and blobs.is_reachable(message.result.blob) else None
+            data = msgspec.json.decode(blobs.get(blob)) if blob else message.result.data
             results[message.call_id] = msgspec.convert(data, ToolResult)
-    known = {tool.spec.name: tool for tool in builtin_tools()}
-    named = {call.id: call.tool for message in conversation.messages for call in message.calls}
-    missing = {name for call_id, name in named.items() if results.get(call_id) == missing_tool_result(name)}
+    builtin = {tool.spec.name: tool for tool in builtin_tools()}
+    tool_by_call = {call.id: call.tool for message in conversation.messages for call in message.calls}
+    missing = {name for call_id, name in tool_by_call.items() if results.get(call_id) == missing_tool_result(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
-    offered = {*named.values(), *known} - missing
+    names = {*tool_by_call.values(), *builtin} - missing
     # What tools have declared says whether their calls were made side by side with others.
     started = (event.payload for event in whole_history(paths) if isinstance(event.payload, ToolCallStarted))
     effects: dict[str, Effect] = {
-        one.tool: cast("Effect", one.effect) for one in started if one.effect in get_args(Effect)
+        payload.tool: cast("Effect", payload.effect) for payload in started if payload.effect in get_args(Effect)
     }
 
-    def recorded(name: str) -> RecordedTool:
-        tool = known.get(name)
+    def build_tool(name: str) -> RecordedTool:
+        tool = builtin.get(name)
         if tool is None:
             effect: Effect = effects.get(name, "effectful")
             return RecordedTool(
                 ToolSpec(name=name, description=name, parameters={"type": "object"}, effect=effect), calls
             )
         if hasattr(tool, "intent"):
-            return DescribedTool(cast("DescribingTool", tool), calls)
+            return DescribingRecordedTool(cast("DescribingTool", tool), calls)
         return RecordedTool(tool.spec, calls)
 
-    return Registry(*(recorded(name) for name in sorted(offered)))
+    return Registry(*(build_tool(name) for name in sorted(names)))
 
 
 def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
     """What calls began or ended of skills: an event is that of the call of its step."""
     calls: dict[str, str] = {}
-    found: dict[str, list[Payload]] = {}
+    payloads: dict[str, list[Payload]] = {}
     for event in events:
         step, payload = event.step_id or "", event.payload
         if isinstance(payload, ToolCallRequested):
             calls[step] = payload.call_id
         elif isinstance(payload, SkillInjected | SkillUnloaded) and step in calls:
-            found.setdefault(calls[step], []).append(payload)
-    return found
+            payloads.setdefault(calls[step], []).append(payload)
+    return payloads
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -306,26 +306,26 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""
     inbox = RecordedInbox(history_before(paths), read_events(paths))
-    allowed = with_what_was_given(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
-    equipment = AgentOptions(
+    budget = budget_with_increases(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
+    options = AgentOptions(
         backend=replay_backend(paths.root, read_recording(paths.root)),
-        tools=recorded_tools(paths, recorded.conversation),
+        tools=build_recorded_tools(paths, recorded.conversation),
         inbox=inbox,
         skills_of=inbox.skills_of,
-        human=RecordedPerson(read_events(paths)),
-        budget=allowed,
+        human=RecordedHuman(read_events(paths)),
+        budget=budget,
         approver=RecordedApprover(whole_history(paths)),
     )
-    agent = Agent.from_resolved(resolved, equipment)
-    with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as aside:
-        request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(aside) / "run", fork=fork_of(paths))
-        run = _begun_like(paths, resolved, request)
+    agent = Agent.from_resolved(resolved, options)
+    with tempfile.TemporaryDirectory(prefix="skills-runtime-replay-") as directory:
+        request = RunRequest(prompt=_first_task(paths), sandbox_path=Path(directory) / "run", fork=fork_of(paths))
+        run = _create_copy(paths, resolved, request)
         run.close()
 
         def open_run() -> OpenedRun:
-            opened = agent.resume(run.paths.root)
-            inbox.watch(opened.view.conversation)  # its progress says which messages have come
-            return OpenedRun(opened, agent)
+            resumed = agent.resume(run.paths.root)
+            inbox.follow(resumed.view.conversation)  # its progress says which messages have come
+            return OpenedRun(resumed, agent)
 
         if error := await dispatch_run(run.state.run_id, open_run):
             raise error
@@ -333,16 +333,18 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     return first_divergence(recorded, replayed)
 
 
-def _begun_like(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
+def _create_copy(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
     """A new run that starts from what the recorded one started from, whatever has become of it since."""
     archived = paths.root / "effective-system-prompt.md"
     system = archived.read_bytes().decode() if archived.is_file() else None
     blobs = blobs_of(paths)
-    given = [event.payload for event in read_events(paths) if isinstance(event.payload, (*BEGINNINGS, RunStarted))]
-    begun = next((number for number, payload in enumerate(given) if isinstance(payload, RunStarted)), len(given))
-    later = (payload for payload in given[begun:] if not isinstance(payload, RunStarted | SkillInjected))
-    contents = tuple(blobs.get(digest) for payload in given for digest in _blobs_of(payload))
-    beginning = (*given[:begun], *later)
+    initial = [
+        event.payload for event in read_events(paths) if isinstance(event.payload, (*INITIAL_PAYLOADS, RunStarted))
+    ]
+    start = next((number for number, payload in enumerate(initial) if isinstance(payload, RunStarted)), len(initial))
+    later = (payload for payload in initial[start:] if not isinstance(payload, RunStarted | SkillInjected))
+    contents = tuple(blobs.get(digest) for payload in initial for digest in _blobs_of(payload))
+    beginning = (*initial[:start], *later)
     spec = run_spec(resolved, request, system_prompt=system, beginning=beginning, blobs=contents)
     return create_run(msgspec.structs.replace(spec, link=None), log_ports())  # the workspace never hears of it
 
@@ -359,20 +361,20 @@ def _blobs_of(payload: Payload) -> list[str]:
 
 def _first_task(paths: RunPaths) -> str:
     """The task that the run answered first: in old logs it may have replaced one that nobody had answered yet."""
-    talk = Conversation()
+    conversation = Conversation()
     for event in read_events(paths):
-        talk.apply(event)
-        if talk.answers:
+        conversation.apply(event)
+        if conversation.answers:
             break
-    return talk.task
+    return conversation.task
 
 
 def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
     """Where two runs part; a recording that was interrupted is compared as far as it goes."""
-    ended = bool(recorded.end)
-    for number, (one, other) in enumerate(zip_longest(recorded.all(), replayed.all()), start=1):
-        if one is None and not ended:
+    is_finished = bool(recorded.end)
+    for number, (expected, actual) in enumerate(zip_longest(recorded.all(), replayed.all()), start=1):
+        if expected is None and not is_finished:
             return None
-        if one is None or not one.is_like(other):
-            return Divergence(number, str(one) if one else None, str(other) if other else None)
+        if expected is None or not expected.is_like(actual):
+            return Divergence(number, str(expected) if expected else None, str(actual) if actual else None)
     return None

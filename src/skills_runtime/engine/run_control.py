@@ -29,7 +29,7 @@ class RunControl:
         if not text.strip():
             raise ValidationFailed("an empty message says nothing", hint="write what the run should know")
         state = self._open(paths).state
-        return self._keep(paths, state.run_id, "steer", {"text": text}, key)
+        return self._send(paths, state.run_id, "steer", {"text": text}, key)
 
     def answer(
         self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
@@ -40,9 +40,9 @@ class RunControl:
         ids = question.ids or ["answer"]
         if not isinstance(answers, str) and sorted(answers) != sorted(ids):
             raise ValidationFailed("the answers do not fit the questions", hint=f"answer: {', '.join(ids)}")
-        said = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
-        body = {"call_id": question.call_id, **said}
-        return self._keep(paths, view.state.run_id, "answer", body, key)
+        content = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
+        body = {"call_id": question.call_id, **content}
+        return self._send(paths, view.state.run_id, "answer", body, key)
 
     def answer_once(
         self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None
@@ -59,25 +59,25 @@ class RunControl:
             return self.answer(paths, answers, call_id=call_id)  # which says what is wrong
         if isinstance(answers, str):
             if len(question.ids) > 1:
-                each = " ".join(f"--set {name}=TEXT" for name in question.ids)
+                example = " ".join(f"--set {name}=TEXT" for name in question.ids)
                 raise ValidationFailed(
-                    f"`{question.call_id}` asks {len(question.ids)} things at once", hint=f"answer: {each}"
+                    f"`{question.call_id}` asks {len(question.ids)} things at once", hint=f"answer: {example}"
                 )
-            answers = chosen_answer(answers, question.choices)
+            answers = resolve_choice(answers, question.choices)
         body = {"answer": answers} if isinstance(answers, str) else {"answers": dict(answers)}
-        second = ValidationFailed(
+        conflict = ValidationFailed(
             f"another answer to `{question.call_id}` is on its way already",
             hint="send a message instead: `runs send RUN TEXT`",
         )
         for message in self._inbox.pending(view.state.run_id):
             same_call = message.kind == "answer" and message.body.get("call_id") == question.call_id
             if same_call and {"call_id": question.call_id, **body} != message.body:
-                raise second
+                raise conflict
         key = f"answer:{question.seq}:{question.call_id}"[:MAX_KEY_CHARS]
         try:
             return self.answer(paths, answers, call_id=question.call_id, key=key)
         except KeyTaken as taken:
-            raise second from taken
+            raise conflict from taken
 
     def decide(
         self,
@@ -104,7 +104,7 @@ class RunControl:
             if earlier.kind == "approve" and earlier.body.get("approval_id") == approval.approval_id:
                 raise ApprovalStale(f"`{approval.approval_id}` was decided already: {earlier.body.get('decision')}")
         try:
-            return self._keep(paths, view.state.run_id, "approve", body, f"decide-{approval.approval_id}")
+            return self._send(paths, view.state.run_id, "approve", body, f"decide-{approval.approval_id}")
         except KeyTaken as taken:  # by somebody who was faster
             raise ApprovalStale(f"`{approval.approval_id}` was decided already by somebody else") from taken
 
@@ -117,19 +117,19 @@ class RunControl:
                 return None
         except LogLocked:
             state = self._open(paths).state
-            return self._keep(paths, state.run_id, "cancel", {"reason": reason}, key)
+            return self._send(paths, state.run_id, "cancel", {"reason": reason}, key)
 
     def approve(self, paths: RunPaths, note: str = "") -> RunStatus:
         """Accept the result of a run that waits for review; it is completed now."""
         run = open_run(paths.root, self._ports)
         try:
             _check_review(run.state.status)
-            done = RunCompleted(
+            completed = RunCompleted(
                 final_output=run.view.conversation.last_text,
                 wal_locator=str(paths.events),
                 metadata={"review": {"decision": "approved", "note": note}},
             )
-            finish_tree(run, self._inbox, lambda: done)  # the log tells also of what came too late
+            finish_tree(run, self._inbox, lambda: completed)  # the log tells also of what came too late
             return run.state.status
         finally:
             run.close()
@@ -153,7 +153,7 @@ class RunControl:
             raise LogEnded(message, run_id=view.state.run_id)
         return view
 
-    def _keep(
+    def _send(
         self, paths: RunPaths, run_id: str, kind: InboxKind, body: Mapping[str, Any], key: str | None = None
     ) -> InboxMessage:
         """Store a message; a run that has looked into its inbox for the last time has ended, unless it died then."""
@@ -164,9 +164,9 @@ class RunControl:
         try:
             return send()
         except InboxClosed as closed:
-            return self._keep_for_later(paths, send, closed)
+            return self._send_to_orphan(paths, send, closed)
 
-    def _keep_for_later(self, paths: RunPaths, send: Callable[[], InboxMessage], closed: InboxClosed) -> InboxMessage:
+    def _send_to_orphan(self, paths: RunPaths, send: Callable[[], InboxMessage], closed: InboxClosed) -> InboxMessage:
         """Store a message to a run that nobody works on and that has not ended: whoever goes on with it reads it."""
         try:
             run = open_run(paths.root, self._ports)
@@ -179,7 +179,7 @@ class RunControl:
             run.close()
 
 
-def chosen_answer(text: str, choices: Sequence[str]) -> str:
+def resolve_choice(text: str, choices: Sequence[str]) -> str:
     """The choice whose number was typed, or what was typed; a choice that is itself a number is meant first."""
     text = text.strip()
     if text in choices or not text.isdecimal() or not text.isascii():
@@ -201,14 +201,14 @@ def _question(view: RunView, call_id: str | None) -> PendingQuestion:
 
 
 def _approval(view: RunView, approval_id: str | None) -> PendingApproval:
-    asked = view.pending.approvals.open
-    if approval_id is None and len(asked) > 1:
-        raise ValidationFailed("the run waits for several approvals", hint=f"name one: {', '.join(asked)}")
-    chosen = approval_id or next(iter(asked), "")
-    if chosen not in asked:
-        what = f"no approval `{chosen}` is open" if chosen else "no approval is open"
-        raise ApprovalStale(f"{what} in the run `{view.state.run_id}`")
-    return asked[chosen]
+    approvals = view.pending.approvals.open
+    if approval_id is None and len(approvals) > 1:
+        raise ValidationFailed("the run waits for several approvals", hint=f"name one: {', '.join(approvals)}")
+    chosen = approval_id or next(iter(approvals), "")
+    if chosen not in approvals:
+        problem = f"no approval `{chosen}` is open" if chosen else "no approval is open"
+        raise ApprovalStale(f"{problem} in the run `{view.state.run_id}`")
+    return approvals[chosen]
 
 
 def _check_review(status: RunStatus) -> None:

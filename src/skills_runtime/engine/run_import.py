@@ -16,7 +16,7 @@ import msgspec
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine.run_index import read_row
-from skills_runtime.engine.run_requests import RESERVED
+from skills_runtime.engine.run_requests import RESERVED_RUN_IDS
 from skills_runtime.engine.run_service import RunService
 from skills_runtime.errors import IllegalTransition, LogError, NotFound, RunExists, StorageFailed, ValidationFailed
 from skills_runtime.ledger import RunRow
@@ -64,27 +64,27 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[dict[str, Any]]
 
 
-def import_run(runs: RunService, archive: Path, *, who: str, render: Render) -> Imported:
+def import_run(runs: RunService, archive: Path, *, imported_by: str, render: Render) -> Imported:
     """Take in an archive of a run directory that has ended; one that exists already is never touched.
 
     A run that `render` cannot show is refused: it would be in the way of all others.
     """
     path = runs_root(runs.workspace.workspace_root)
-    with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as place:
-        source = _unpacked(Path(place), archive)
+    with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as temporary:
+        source = _unpack(Path(temporary), archive)
         with _readable():
             state = _state(source)
-            _check_names(RunPaths(source), state)
-        _refuse_known(runs, state.run_id)
+            _check_references(RunPaths(source), state)
+        _refuse_existing(runs, state.run_id)
         with stage_run(path / state.run_id) as draft:
-            aside = Path(draft.path)
-            shutil.copytree(source, aside, dirs_exist_ok=True, copy_function=shutil.copyfile)
-            _tidy(aside)
+            staged = Path(draft.path)
+            shutil.copytree(source, staged, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            _normalize(staged)
             with _readable():
-                verdict = _verified(aside, runs, state)
-                _check_readable(RunPaths(aside), runs.ports, render)
-            marked = {"imported_at": SystemClock().now(), "imported_by": who}
-            (aside / "archive" / IMPORTED).write_bytes(pretty(marked))
+                verdict = _verify(staged, runs, state)
+                _check_readable(RunPaths(staged), runs.ports, render)
+            marker = {"imported_at": SystemClock().now(), "imported_by": imported_by}
+            (staged / "archive" / IMPORTED).write_bytes(pretty(marker))
             publish_run(draft, path / state.run_id)
     runs.record(RunPaths(path / state.run_id))
     return Imported(
@@ -102,28 +102,28 @@ def _readable() -> Generator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
-        raise _not_a_run() from error
+        raise _unreadable_error() from error
     except (msgspec.MsgspecError, LogError) as error:
-        raise _not_a_run() from error
+        raise _unreadable_error() from error
 
 
-def _not_a_run() -> ValidationFailed:
+def _unreadable_error() -> ValidationFailed:
     return ValidationFailed("the archive holds no run that can be read", hint="send a run as it was exported")
 
 
-def _unpacked(path: Path, archive: Path) -> Path:
+def _unpack(path: Path, archive: Path) -> Path:
     """The run directory in an archive: the whole of it, or the one directory it has."""
-    into = path / "run"
+    target = path / "run"
     try:
-        unpack(archive, into, LIMITS)
+        unpack(archive, target, LIMITS)
     except ValidationFailed as error:
         raise ValidationFailed(
             error.message.replace("a skill", "a run"), hint="send a zip or a tar.gz of a run, as it was exported"
         ) from error
     except OSError as error:
         raise StorageFailed(f"the archive could not be unpacked: {error.strerror}") from error
-    names = [entry for entry in into.iterdir() if entry.name not in ("__MACOSX", ".DS_Store")]
-    source = names[0] if len(names) == 1 and names[0].is_dir() else into
+    names = [entry for entry in target.iterdir() if entry.name not in ("__MACOSX", ".DS_Store")]
+    source = names[0] if len(names) == 1 and names[0].is_dir() else target
     if not (source / LOG).is_file():
         raise ValidationFailed(
             f"the archive holds no run: there is no `{LOG}` in it", hint="send a run as it was exported"
@@ -136,7 +136,7 @@ def _state(source: Path) -> RunState:
         state = fold(read_events(RunPaths(source)), RunState())
     except LogError as error:
         raise ValidationFailed(f"the log of the run cannot be read: {error.message}") from error
-    if not is_legal_id(state.run_id) or state.run_id in RESERVED:
+    if not is_legal_id(state.run_id) or state.run_id in RESERVED_RUN_IDS:
         raise ValidationFailed("the log does not say which run it is", hint="send a run as it was exported")
     if state.open:
         raise IllegalTransition(
@@ -147,7 +147,7 @@ def _state(source: Path) -> RunState:
     return state
 
 
-def _refuse_known(runs: RunService, run_id: str) -> None:
+def _refuse_existing(runs: RunService, run_id: str) -> None:
     if os.path.lexists(runs_root(runs.workspace.workspace_root) / run_id):
         raise RunExists(f"there is a run `{run_id}` in this workspace already", run_id=run_id)
     try:
@@ -158,10 +158,10 @@ def _refuse_known(runs: RunService, run_id: str) -> None:
     raise RunExists(message, hint="it belongs to another workspace", run_id=run_id)
 
 
-def _tidy(root: Path) -> None:
+def _normalize(root: Path) -> None:
     """Give everything the modes of a run, and the directories that an archive leaves out when they are empty."""
     if (root / "archive" / IMPORTED).is_dir() or any((root / name).is_file() for name in SUBDIRECTORIES):
-        raise _not_a_run()
+        raise _unreadable_error()
     for name in SUBDIRECTORIES:
         (root / name).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
     root.chmod(DIRECTORY_MODE)
@@ -170,20 +170,20 @@ def _tidy(root: Path) -> None:
             (root / entry.path).chmod(DIRECTORY_MODE if entry.is_directory else FILE_MODE)
 
 
-def _verified(root: Path, runs: RunService, state: RunState) -> Verdict:
+def _verify(root: Path, runs: RunService, state: RunState) -> Verdict:
     verdict = verify_run(root, runs.ports.keys)
     if verdict.ok and verdict.run_id == state.run_id:
         return verdict
-    wrong = [finding for finding in verdict.findings if finding.severity == "error"]
-    first = f": {wrong[0].message}" if wrong else ""
+    errors = [finding for finding in verdict.findings if finding.severity == "error"]
+    first = f": {errors[0].message}" if errors else ""
     raise ValidationFailed(
         f"the run does not verify{first}",
         hint="it was changed after it ended, or is not whole",
-        details={"findings": msgspec.to_builtins(wrong[:50])},
+        details={"findings": msgspec.to_builtins(errors[:50])},
     )
 
 
-def _check_names(paths: RunPaths, state: RunState) -> None:
+def _check_references(paths: RunPaths, state: RunState) -> None:
     """Refuse a run that names files outside itself: reading them would tell what is on this machine."""
     if state.fork is not None:
         raise ValidationFailed(

@@ -9,7 +9,7 @@ from skills_runtime.runs import LogPorts, RunPaths, is_from_elsewhere, read_even
 from skills_runtime.text import title_of
 
 
-def row_of(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:
+def build_row(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:
     """The row a state amounts to."""
     return RunRow(
         run_id=state.run_id,
@@ -43,30 +43,30 @@ def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
     paths = RunPaths(root)
     view = read_view(paths, ports)
     prompt = read_prompt(root)
-    row = row_of(paths, view.state, prompt, pending_approvals=len(view.pending.approvals.open))
+    row = build_row(paths, view.state, prompt, pending_approvals=len(view.pending.approvals.open))
     return row, f"{prompt}\n{view.state.final_output}"
 
 
-def read_known_row(index: RunIndex, root: Path, ports: LogPorts) -> tuple[RunRow, str]:
+def read_verified_row(index: RunIndex, root: Path, ports: LogPorts) -> tuple[RunRow, str]:
     """The same, refusing a log that took the place of the one the index knows: nobody here can have written it."""
     row, text = read_row(root, ports)
     try:
-        known = index.get(row.run_id)
+        indexed = index.get(row.run_id)
     except (NotFound, ValidationFailed):
         return row, text
-    if not known.last_mac or known.last_mac == row.last_mac or known.last_seq > row.last_seq:
+    if not indexed.last_mac or indexed.last_mac == row.last_mac or indexed.last_seq > row.last_seq:
         return row, text
     paths = RunPaths(root)
     if is_from_elsewhere(paths, ports.keys):
-        event = next(read_events(paths, from_seq=known.last_seq), None)
-        if event is None or event.mac != known.last_mac:
-            raise LogCorrupt(f"event {known.last_seq} of `{row.run_id}` is not the one this machine saw written")
+        event = next(read_events(paths, from_seq=indexed.last_seq), None)
+        if event is None or event.mac != indexed.last_mac:
+            raise LogCorrupt(f"event {indexed.last_seq} of `{row.run_id}` is not the one this machine saw written")
     return row, text
 
 
 def refresh(index: RunIndex, roots: list[Path], ports: LogPorts) -> RebuildReport:
     """Bring the index in step with the directories below `roots`."""
-    return rebuild(index, roots, lambda root: read_known_row(index, root, ports))
+    return rebuild(index, roots, lambda root: read_verified_row(index, root, ports))
 
 
 def workspace_roots(index: RunIndex, workspace_root: Path) -> list[Path]:

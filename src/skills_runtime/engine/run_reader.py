@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.agent import log_ports
-from skills_runtime.engine.approvals import OpenApproval, approvals_of, rule_file_of, without_repeats
+from skills_runtime.engine.approvals import OpenApproval, deduplicate, open_approvals, rule_file_of
 from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_index import refresh, workspace_roots
 from skills_runtime.engine.sessions import Sessions
@@ -51,8 +51,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def matches(self, row: RunRow) -> bool:
         """Whether a row is one of those that are wanted."""
-        wanted = (("status", self.status), ("session_id", self.session_id), ("task_id", self.task_id))
-        return all(value is None or getattr(row, name) == value for name, value in wanted)
+        filters = (("status", self.status), ("session_id", self.session_id), ("task_id", self.task_id))
+        return all(value is None or getattr(row, name) == value for name, value in filters)
 
 
 class Artifacts(msgspec.Struct, frozen=True):
@@ -69,12 +69,12 @@ class RunReader:
         self.workspace = workspace
         self.ledger = ledger
         self.ports = log_ports()
-        self._located: dict[str, RunPaths] = {}
+        self._paths_by_id: dict[str, RunPaths] = {}
         """Where runs are that were named by a path, by their ids."""
 
     def find(self, run: str) -> RunPaths:
         """Find the directory of a run."""
-        return self._located.get(run) or self.workspace.find(run, self.ledger.index)
+        return self._paths_by_id.get(run) or self.workspace.find(run, self.ledger.index)
 
     def view(self, run: str) -> RunView:
         """Read where a run stands, by its own verified log."""
@@ -89,7 +89,7 @@ class RunReader:
 
     def list_runs(
         self,
-        wanted: RunFilter,
+        query: RunFilter,
         *,
         limit: int,
         before: str | None = None,
@@ -97,23 +97,23 @@ class RunReader:
     ) -> list[RunRow]:
         """List runs, newest first, from after the cursor `before`."""
 
-        def fits(row: RunRow) -> bool:
-            return wanted.matches(row) and (wanted.everywhere or self.workspace.has(row)) and matches(row)
+        def is_listed(row: RunRow) -> bool:
+            return query.matches(row) and (query.everywhere or self.workspace.has(row)) and matches(row)
 
         index = self.ledger.index
-        if wanted.text.strip():
-            rows = (row for row in index.search(wanted.text, PAGE_LIMIT) if before is None or row.cursor < before)
-            return sorted(filter(fits, rows), key=lambda row: row.cursor, reverse=True)[:limit]
+        if query.text.strip():
+            rows = (row for row in index.search(query.text, PAGE_LIMIT) if before is None or row.cursor < before)
+            return sorted(filter(is_listed, rows), key=lambda row: row.cursor, reverse=True)[:limit]
         found: list[RunRow] = []
         for _ in range(MAX_PAGES):
             rows = index.list(
-                status=wanted.status,
-                session_id=wanted.session_id,
-                task_id=wanted.task_id,
+                status=query.status,
+                session_id=query.session_id,
+                task_id=query.task_id,
                 before=before,
                 limit=PAGE_LIMIT,
             )
-            found.extend(islice(filter(fits, rows), limit - len(found)))
+            found.extend(islice(filter(is_listed, rows), limit - len(found)))
             if len(found) >= limit or len(rows) < PAGE_LIMIT:
                 break
             before = rows[-1].cursor
@@ -121,8 +121,8 @@ class RunReader:
 
     def approvals(self) -> list[OpenApproval]:
         """List the open approval requests, oldest first; what a sub-agent asks is there once."""
-        found = (approval for paths in self._waiting() for approval in self._approvals_in(paths))
-        return sorted(without_repeats(found), key=lambda one: (one.pending.since, one.id))
+        approvals = (approval for paths in self._waiting() for approval in self._approvals_in(paths))
+        return sorted(deduplicate(approvals), key=lambda approval: (approval.pending.since, approval.id))
 
     def approvals_of(self, run: str) -> list[OpenApproval]:
         """List what one run asks."""
@@ -130,11 +130,11 @@ class RunReader:
 
     def find_approval(self, approval_id: str, run: str | None = None) -> OpenApproval:
         """Find the open request with this id; a fork asks what its parent asks, then the run has to be named."""
-        places = [self.find(run)] if run is not None else self._waiting()
+        candidates = [self.find(run)] if run is not None else self._waiting()
         approvals = (
-            approval for paths in places for approval in self._approvals_in(paths) if approval.id == approval_id
+            approval for paths in candidates for approval in self._approvals_in(paths) if approval.id == approval_id
         )
-        once = without_repeats(approvals)
+        once = deduplicate(approvals)
         if len(once) != 1:
             why = "several runs ask for it; name the run" if once else "it may have been decided already"
             raise ApprovalStale(
@@ -143,7 +143,7 @@ class RunReader:
         return once[0]
 
     def _approvals_in(self, paths: RunPaths) -> Iterator[OpenApproval]:
-        return approvals_of(paths, self.ledger.inbox, self.ports)
+        return open_approvals(paths, self.ledger.inbox, self.ports)
 
     def _waiting(self) -> Iterator[RunPaths]:
         for status in WAITING:
@@ -162,9 +162,9 @@ class RunReader:
     def verify(self, run: str) -> Verdict:
         """Check a run against its log, and the log against its key and against what the index saw of it."""
         recorded = self.recorded(run)
-        return recorded.verify(self.last_seen(recorded))
+        return recorded.verify(self.last_indexed_head(recorded))
 
-    def last_seen(self, run: RecordedRun) -> Head | None:
+    def last_indexed_head(self, run: RecordedRun) -> Head | None:
         """Where the index last saw the log in exactly this directory end, whichever run that log names by now."""
         wanted = run.run_id
         for run_id, directory, _ in sorted(self.ledger.index.locations(), key=lambda place: place[0] != wanted):
@@ -251,7 +251,7 @@ class RunReader:
     def locate(self, run_id: str, paths: RunPaths) -> None:
         """Remember where a run is that its user named by a path."""
         if self.workspace.for_user:
-            self._located[run_id] = paths
+            self._paths_by_id[run_id] = paths
 
 
 def _head(row: RunRow) -> Head | None:

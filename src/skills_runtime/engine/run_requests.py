@@ -20,9 +20,9 @@ _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sandbox_profile": ("sandbox.profile", ("dev", "balanced", "prod")),
     "workspace": ("sandbox.workspace", ("shared", "isolated")),
 }
-RESERVED = frozenset({"import", "options"})
+RESERVED_RUN_IDS = frozenset({"import", "options"})
 """Names that a path has where the id of a run would be: nobody could look at such a run."""
-SPACE = "session"
+SESSION_SPACE = "session"
 """The skill space of the directories that a session adds."""
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
@@ -49,12 +49,12 @@ class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """The same as settings."""
         run: dict[str, Any] = {name: getattr(self, name) for name in (*_LIMITS, "on_limit")}
         run["review"] = "required" if self.review else None
-        given = {name: value for name, value in run.items() if value is not None}
+        limits = {name: value for name, value in run.items() if value is not None}
         models = {"planner": self.model, "executor": self.model} if self.model else {}
         sandbox = {"profile": self.sandbox_profile, "workspace": self.workspace}
-        fence = {name: value for name, value in sandbox.items() if value is not None}
-        gate = {"mode": self.policy_mode} if self.policy_mode else {}
-        sections = {"run": given, "models": models, "sandbox": fence, "safety": gate}
+        chosen_sandbox = {name: value for name, value in sandbox.items() if value is not None}
+        safety = {"mode": self.policy_mode} if self.policy_mode else {}
+        sections = {"run": limits, "models": models, "sandbox": chosen_sandbox, "safety": safety}
         return {name: section for name, section in sections.items() if section}
 
 
@@ -93,7 +93,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return hashlib.sha256(msgspec.json.encode(self, order="sorted", enc_hook=str)).hexdigest()
 
 
-def allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
+def list_allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
     """For each wish about the gate and the fence, what a client may choose: what holds, and what is stricter."""
     return {
         name: tuple(choice for choice in choices if tighten(key, _value(allowed, key), choice) == choice)
@@ -106,36 +106,36 @@ def _value(settings: Settings, key: str) -> str:
     return getattr(getattr(settings, section), name)
 
 
-def check_overrides(overrides: RunOverrides, allowed: Settings) -> None:
+def check_overrides(overrides: RunOverrides, settings: Settings) -> None:
     """Refuse a limit that is larger than the operator's, and a gate or a fence that is weaker."""
-    for name, choices in allowed_choices(allowed).items():
-        wanted = getattr(overrides, name)
-        if wanted is not None and wanted not in choices:
+    for name, choices in list_allowed_choices(settings).items():
+        value = getattr(overrides, name)
+        if value is not None and value not in choices:
             raise AccessRefused(
-                f"`{name}` may be {' or '.join(choices)} here, not {wanted}",
+                f"`{name}` may be {' or '.join(choices)} here, not {value}",
                 hint=f"choose one of these, or let the operator change `{_CHOICES[name][0]}`",
             )
     for name in _LIMITS:
-        wanted, limit = getattr(overrides, name), getattr(allowed.run, name)
-        if wanted is not None and limit is not None and wanted > limit:
+        value, limit = getattr(overrides, name), getattr(settings.run, name)
+        if value is not None and limit is not None and value > limit:
             raise AccessRefused(
                 f"`{name}` may be at most {limit} here", hint=f"ask for less, or let the operator raise `run.{name}`"
             )
 
 
-def source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str, Any]:
+def build_source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str, Any]:
     """The settings that add these directories to those of the workspace."""
     if not sources:
         return {}
-    names = [f"{SPACE}-{number}" for number in range(1, len(sources) + 1)]
-    added = [
+    names = [f"{SESSION_SPACE}-{number}" for number in range(1, len(sources) + 1)]
+    added_sources = [
         {"id": name, "type": "filesystem", "options": {"root": root}} for name, root in zip(names, sources, strict=True)
     ]
-    space = {"id": SPACE, "namespace": BUNDLED_NAMESPACE, "sources": names}
+    space = {"id": SESSION_SPACE, "namespace": BUNDLED_NAMESPACE, "sources": names}
     return {
         "skills": {
-            "spaces": [*(one.model_dump() for one in skills.spaces), space],
-            "sources": [*(source.model_dump() for source in skills.sources), *added],
+            "spaces": [*(existing.model_dump() for existing in skills.spaces), space],
+            "sources": [*(source.model_dump() for source in skills.sources), *added_sources],
         }
     }
 
@@ -144,8 +144,8 @@ def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -
     """The task with the mentions of the chosen skills behind it; one it mentions already is not added again."""
     library = library_of(resolved)
     mentions = set(mentions_in(prompt))
-    wanted = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
-    added = [mention.text for mention in dict.fromkeys(wanted) if mention not in mentions]
+    requested = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
+    added = [mention.text for mention in dict.fromkeys(requested) if mention not in mentions]
     return f"{prompt.rstrip()}\n\n{' '.join(added)}\n" if added else prompt
 
 

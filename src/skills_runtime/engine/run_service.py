@@ -20,7 +20,7 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved, deep_merge
 from skills_runtime.engine.agent_factory import AgentFactory, Interaction, Model
 from skills_runtime.engine.approvals import (
-    LASTING,
+    PERSISTENT_SCOPES,
     ApprovalAnswer,
     OpenApproval,
     rule_for,
@@ -30,17 +30,17 @@ from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRu
 from skills_runtime.engine.recovery import should_continue, should_resume
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.engine.run_control import RunControl
-from skills_runtime.engine.run_index import read_known_row
+from skills_runtime.engine.run_index import read_verified_row
 from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
-    RESERVED,
+    RESERVED_RUN_IDS,
     RunOverrides,
     RunRequest,
     add_skill_mentions,
+    build_source_settings,
     check_overrides,
-    source_settings,
 )
-from skills_runtime.engine.sessions import with_session
+from skills_runtime.engine.sessions import add_session_history
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import (
     ApprovalStale,
@@ -77,9 +77,9 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 10.0
 """How long a run that is worked on here may take to end before whoever cancelled it is answered."""
-LOOK_AGAIN_SECONDS = 0.5
+RETRY_LOCKED_SECONDS = 0.5
 """How soon a run is tried again that another process held when it should have gone on."""
-SILENT_SECONDS = 1.0
+MAX_SILENT_SECONDS = 1.0
 """How long nothing may happen in a cancelled run before we look whether anybody still works on it."""
 REPLAY_SETTINGS: Mapping[str, Any] = {
     "sandbox": {"workspace": "isolated"},
@@ -214,7 +214,7 @@ class RunService(RunReader):
                 approval_id=approval.id,
                 approval_key=answer.approval_key or approval.pending.approval_key,
             )
-        if answer.rule in LASTING:
+        if answer.rule in PERSISTENT_SCOPES:
             add_rule(self.rule_file, rule_for(approval.request(), answer.rule))
         return message
 
@@ -235,8 +235,8 @@ class RunService(RunReader):
         `resolved` are its settings where somebody has resolved them already. The same `key` of the same caller is the
         same run.
         """
-        self._check_room()
-        return await self._shielded(self._create(request, resolved, caller, key))
+        self._check_capacity()
+        return await self._run_shielded(self._create(request, resolved, caller, key))
 
     async def resume(
         self,
@@ -250,13 +250,13 @@ class RunService(RunReader):
 
         `adopt` takes it over from a machine whose key is not here.
         """
-        self._check_room()
-        return await self._shielded(self._resume(run, overrides or RunOverrides(), resolved, adopt=adopt))
+        self._check_capacity()
+        return await self._run_shielded(self._resume(run, overrides or RunOverrides(), resolved, adopt=adopt))
 
     async def proceed(self, run: str) -> None:
         """Let a run take in what was just sent to it, if it only waited for that."""
         target = await asyncio.to_thread(self.whose_turn, run)
-        await self._shielded(self._proceed(target))
+        await self._run_shielded(self._proceed(target))
 
     async def wait(self, run_id: str) -> None:
         """Return when nobody works on a run here any more."""
@@ -282,20 +282,20 @@ class RunService(RunReader):
         to end; `on_wait` is called when that takes long, and `StillWorking` raised when it takes longer.
         """
         paths = await asyncio.to_thread(self.find, run)
-        before = (await asyncio.to_thread(read_view, paths, self.ports)).state
+        initial = (await asyncio.to_thread(read_view, paths, self.ports)).state
         key = key or RandomIds().new("cancel")  # sent again it is the same message
 
-        def tell() -> bool:
+        def request_end() -> bool:
             """Whether the run has ended: at once when nobody works on it."""
             return self._control.cancel(paths, reason, key=key) is None
 
-        if not await asyncio.to_thread(tell):
+        if not await asyncio.to_thread(request_end):
             with suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_SECONDS):
-                    await self._dispatcher.cancel(before.run_id, reason)
-            if patience and not await self._until_ended(paths, before.last_seq, tell, patience, on_wait):
+                    await self._dispatcher.cancel(initial.run_id, reason)
+            if patience and not await self._wait_until_ended(paths, initial.last_seq, request_end, patience, on_wait):
                 raise StillWorking(
-                    f"the run `{before.run_id}` was told to end, but has not within {patience:g} s",
+                    f"the run `{initial.run_id}` was told to end, but has not within {patience:g} s",
                     hint="it ends when its process reads the message; `runs tail RUN --follow` shows when",
                 )
         await asyncio.to_thread(self.record, paths)
@@ -315,7 +315,7 @@ class RunService(RunReader):
         """
         if recover:
             # Looked up before the first request comes: a run that is recorded and not made yet is none that was lost.
-            self._keep(asyncio.create_task(self.recover(self._recorded())))
+            self._track(asyncio.create_task(self.recover(self._accepted_ids())))
         try:
             yield
         finally:
@@ -323,13 +323,13 @@ class RunService(RunReader):
 
     async def recover(self, accepted: Sequence[str] | None = None) -> None:
         """Go on with everything that was taken on and not finished, whatever ended the process before."""
-        left = list(accepted) if accepted is not None else self._recorded()
+        remaining = list(accepted) if accepted is not None else self._accepted_ids()
         await asyncio.to_thread(self.refresh)
         if self._keys is not None:
-            await asyncio.to_thread(self._keys.forget_old)
-        while left:
+            await asyncio.to_thread(self._keys.remove_expired)
+        while remaining:
             locked: list[str] = []
-            for run_id in left:
+            for run_id in remaining:
                 while len(self) >= self._limits.max_open:
                     self._finished.clear()
                     await self._finished.wait()
@@ -337,13 +337,13 @@ class RunService(RunReader):
                     return
                 if not await self._recover(run_id):
                     locked.append(run_id)
-            left = locked  # whoever holds them now may only look, or be killed before it is done
-            await asyncio.sleep(LOOK_AGAIN_SECONDS if left else 0)
+            remaining = locked  # whoever holds them now may only look, or be killed before it is done
+            await asyncio.sleep(RETRY_LOCKED_SECONDS if remaining else 0)
 
     def record(self, paths: RunPaths) -> None:
         """Let the index know of a change made here; it catches up later when it cannot be told now."""
         with suppress(SkillsRuntimeError, OSError):
-            row, text = read_known_row(self.ledger.index, paths.root, self.ports)
+            row, text = read_verified_row(self.ledger.index, paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
     # What the dispatcher asks
@@ -360,14 +360,14 @@ class RunService(RunReader):
 
     def should_continue(self, run_id: str) -> bool:
         """Whether a run that stopped by itself goes on; one that has ended is not to be recovered any more."""
-        return should_continue(self._ended_or_not(run_id), self.ledger.inbox.pending(run_id))
+        return should_continue(self._read_state(run_id), self.ledger.inbox.pending(run_id))
 
-    def started(self, run_id: str) -> None:
+    def on_started(self, run_id: str) -> None:
         """Note that a run is worked on here."""
         self.errors.pop(run_id, None)
         self._active.setdefault(run_id, asyncio.Event())
 
-    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+    def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
         """Note that a run is not worked on here any more."""
         if error is not None:
             self.errors[run_id] = error
@@ -379,7 +379,7 @@ class RunService(RunReader):
     # Creating and going on
 
     async def _create(self, request: RunRequest, resolved: Resolved | None, caller: str, key: str | None) -> CreatedRun:
-        run_id, notices = await asyncio.to_thread(self._free_id, request)
+        run_id, notices = await asyncio.to_thread(self._choose_id, request)
         if key is not None and self._keys is not None:
             run = KeyedRun(run_id, request.digest)
             run_id = (await asyncio.to_thread(self._keys.claim, caller, key, run)).run_id
@@ -392,40 +392,40 @@ class RunService(RunReader):
                 self._accepted.add, run_id, AcceptedRun(run_id)
             )
             try:
-                told = await asyncio.to_thread(self._make, request, run_id, resolved)
+                session_notices = await asyncio.to_thread(self._create_directory, request, run_id, resolved)
             except BaseException:
                 if fresh and self._accepted is not None:
-                    self._accepted.drop(run_id)
+                    self._accepted.remove(run_id)
                 if key is not None and self._keys is not None:
                     self._keys.release(caller, key, run_id)
                 raise
             await self._schedule(run_id)
-        return CreatedRun(run_id, new=True, notices=(*notices, *told))
+        return CreatedRun(run_id, new=True, notices=(*notices, *session_notices))
 
-    def _free_id(self, request: RunRequest) -> tuple[str, list[str]]:
+    def _choose_id(self, request: RunRequest) -> tuple[str, list[str]]:
         """The id of a new run; one that was only taken from a directory's name gives way to a run elsewhere."""
         path, fresh = request.sandbox_path, RandomIds().new("run")
-        wanted = check_id(request.run_id, "run") if request.run_id else None
-        if wanted in RESERVED:
-            raise ValidationFailed(f"no run can be called `{wanted}`", hint="choose another id, or none")
-        wanted = wanted or (path.name if path is not None and is_legal_id(path.name) else None)
-        if wanted is None:
+        run_id = check_id(request.run_id, "run") if request.run_id else None
+        if run_id in RESERVED_RUN_IDS:
+            raise ValidationFailed(f"no run can be called `{run_id}`", hint="choose another id, or none")
+        run_id = run_id or (path.name if path is not None and is_legal_id(path.name) else None)
+        if run_id is None:
             return fresh, []
         try:
-            known = Path(self.ledger.index.get(wanted).path)
+            existing = Path(self.ledger.index.get(run_id).path)
         except NotFound:
-            return wanted, []
-        root = (path or runs_root(self.workspace.workspace_root) / wanted).resolve()
-        if known == root or is_gone(known):
-            return wanted, []
+            return run_id, []
+        root = (path or runs_root(self.workspace.workspace_root) / run_id).resolve()
+        if existing == root or is_gone(existing):
+            return run_id, []
         if request.run_id:
-            message = f"the run id `{wanted}` names a run at `{known}`"
-            raise RunExists(message, hint="choose another `--run-id`", run_id=wanted)
-        return fresh, [f"the id `{wanted}` names a run at `{known}`, so this run is `{fresh}`"]
+            message = f"the run id `{run_id}` names a run at `{existing}`"
+            raise RunExists(message, hint="choose another `--run-id`", run_id=run_id)
+        return fresh, [f"the id `{run_id}` names a run at `{existing}`, so this run is `{fresh}`"]
 
-    def _make(self, request: RunRequest, run_id: str, resolved: Resolved | None) -> tuple[str, ...]:
+    def _create_directory(self, request: RunRequest, run_id: str, resolved: Resolved | None) -> tuple[str, ...]:
         """Make the directory of a run; returns what its user should know."""
-        made = AgentRequest(
+        agent_request = AgentRequest(
             prompt=request.prompt,
             session_id=request.session_id,
             task_id=request.task_id,
@@ -434,43 +434,47 @@ class RunService(RunReader):
             images=request.images,
         )
         if request.fork_of is not None:
-            resolved, made = self._forked(request, request.fork_of, made, resolved)
+            resolved, agent_request = self._fork_request(request, request.fork_of, agent_request, resolved)
         elif resolved is None:
             resolved = self.workspace.settings(self._changes(request))
         if request.skills:
-            made = msgspec.structs.replace(made, prompt=add_skill_mentions(made.prompt, request.skills, resolved))
+            agent_request = msgspec.structs.replace(
+                agent_request, prompt=add_skill_mentions(agent_request.prompt, request.skills, resolved)
+            )
         agent = self._agents.agent_for(resolved)
-        made, told = with_session(made, self.ledger.index, resolved.settings.prompt, self.ports)
-        run = agent.create(made)
+        agent_request, session_notices = add_session_history(
+            agent_request, self.ledger.index, resolved.settings.prompt, self.ports
+        )
+        run = agent.create(agent_request)
         run.close()
         self.locate(run_id, run.paths)
         self._openings[run_id] = _Opening(agent)
         if not self.workspace.for_user:
             return ()
-        return (*resolved.notices, *agent.notices(run_id), *told)
+        return (*resolved.notices, *agent.notices(run_id), *session_notices)
 
     def _changes(self, request: RunRequest) -> dict[str, Any]:
         """The settings that a request changes; a client may only make a run smaller."""
         allowed = self.workspace.settings().settings
         check_overrides(request.overrides, allowed)
-        wished = deep_merge(request.overrides.settings(), source_settings(request.skill_sources, allowed.skills))
-        return deep_merge(wished, request.settings)
+        changes = deep_merge(request.overrides.settings(), build_source_settings(request.skill_sources, allowed.skills))
+        return deep_merge(changes, request.settings)
 
-    def _forked(
-        self, request: RunRequest, parent_id: str, made: AgentRequest, resolved: Resolved | None
+    def _fork_request(
+        self, request: RunRequest, parent_id: str, agent_request: AgentRequest, resolved: Resolved | None
     ) -> tuple[Resolved, AgentRequest]:
         parent = self.find(parent_id)
         state = read_view(parent, self.ports).state
         if resolved is None:
             resolved = self.workspace.settings_of(parent, self._changes(request))
-        made = msgspec.structs.replace(
-            made,
+        agent_request = msgspec.structs.replace(
+            agent_request,
             prompt=request.prompt or read_prompt(parent.root),
             session_id=state.session_id,
             task_id=state.task_id,
             fork=fork_point(parent.root, state.last_seq if request.fork_at is None else request.fork_at, self.ports),
         )
-        return resolved, made
+        return resolved, agent_request
 
     async def _resume(self, run: str, overrides: RunOverrides, resolved: Resolved | None, *, adopt: bool) -> str:
         run_id, opening = await asyncio.to_thread(self._prepare, run, overrides, resolved, adopt=adopt)
@@ -529,12 +533,12 @@ class RunService(RunReader):
         """Go on with a run, if it should; false where it is held by somebody and has to be tried again."""
         try:
             await asyncio.to_thread(self._catch_up, run_id)
-            if (await asyncio.to_thread(self._ended_or_not, run_id)).open:
+            if (await asyncio.to_thread(self._read_state, run_id)).open:
                 return await self._proceed(run_id)
         except NotFound:
             async with self._locks.hold(run_id):  # whoever asked for it may have come again meanwhile
                 if self._accepted is not None and not await asyncio.to_thread(self._exists, run_id):
-                    self._accepted.drop(run_id)
+                    self._accepted.remove(run_id)
         except SkillsRuntimeError as error:
             self.errors[run_id] = error
         return True
@@ -547,11 +551,11 @@ class RunService(RunReader):
             with suppress(LogLocked):
                 catch_up(paths, state, self.ports)
 
-    def _ended_or_not(self, run_id: str) -> RunState:
+    def _read_state(self, run_id: str) -> RunState:
         """The state of a run; one that has ended is not to be recovered any more."""
         state = self.view(run_id).state
         if not state.open and self._accepted is not None:
-            self._accepted.drop(run_id)
+            self._accepted.remove(run_id)
         return state
 
     def _exists(self, run_id: str) -> bool:
@@ -561,16 +565,16 @@ class RunService(RunReader):
             return False
         return True
 
-    def _recorded(self) -> list[str]:
+    def _accepted_ids(self) -> list[str]:
         return [run_id for run_id, _ in self._accepted.all()] if self._accepted is not None else []
 
-    def _check_room(self) -> None:
+    def _check_capacity(self) -> None:
         if self.stopping:
             raise Busy("the service is about to stop")
         if len(self) >= self._limits.max_open:
             raise Busy(f"{len(self)} runs are under way or wait for their turn")
 
-    async def _until_ended(
+    async def _wait_until_ended(
         self, paths: RunPaths, start: int, tell: Callable[[], bool], patience: float, on_wait: Callable[[], None]
     ) -> bool:
         """Follow the log of a cancelled run to its end; whenever it is silent, look whether its process is gone."""
@@ -581,8 +585,8 @@ class RunService(RunReader):
 
         end = asyncio.create_task(read())
         try:
-            for second in range(1, int(patience / SILENT_SECONDS) + 1):
-                await asyncio.wait({end}, timeout=SILENT_SECONDS)
+            for second in range(1, int(patience / MAX_SILENT_SECONDS) + 1):
+                await asyncio.wait({end}, timeout=MAX_SILENT_SECONDS)
                 if end.done():
                     end.result()
                     return True
@@ -597,13 +601,13 @@ class RunService(RunReader):
             end.cancel()
             await asyncio.wait({end})
 
-    async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _run_shielded(self, work: Coroutine[Any, Any, T]) -> T:
         """Do it even if the caller is cancelled: a run that is half opened belongs to nobody."""
         task = asyncio.create_task(work)
-        self._keep(task)
+        self._track(task)
         return await asyncio.shield(task)
 
-    def _keep(self, task: "asyncio.Task[Any]") -> None:
+    def _track(self, task: "asyncio.Task[Any]") -> None:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

@@ -18,7 +18,7 @@ LOCK_SECONDS = 2.0
 """How long somebody who only looks may hold the lock."""
 
 
-class SettingsFence:
+class SettingsSandbox:
     """The fence that the settings ask for at the moment of each command, however long the server has been there."""
 
     def __init__(self, workspace_root: Path) -> None:
@@ -37,10 +37,10 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Serve the workspace named by the arguments until nobody needs it, then leave the process."""
     try:
         workspace_root, idle_seconds = Path(arguments[0]), float(arguments[1])
-        with Place.of(workspace_root, create=True) as place:
-            lock = _locked(place)
+        with Place.of(workspace_root, create=True) as runtime_place:
+            lock = _acquire_lock(runtime_place)
             try:
-                asyncio.run(_serve(place, idle_seconds))
+                asyncio.run(_serve(runtime_place, idle_seconds))
             finally:
                 os.close(lock)
     except SkillsRuntimeError as error:
@@ -50,22 +50,25 @@ def main(arguments: Sequence[str]) -> NoReturn:
     sys.exit(0)
 
 
-async def _serve(place: Place, idle_seconds: float) -> None:
+async def _serve(runtime_place: Place, idle_seconds: float) -> None:
     from skills_runtime.engine.served_children import RunChildren
 
     server = RuntimeServer(
-        place, SettingsFence(place.workspace_root), RunChildren(place.workspace_root), idle_seconds=idle_seconds
+        runtime_place,
+        SettingsSandbox(runtime_place.workspace_root),
+        RunChildren(runtime_place.workspace_root),
+        idle_seconds=idle_seconds,
     )
     await server.run(tell_ready)
 
 
-def _locked(place: Place) -> int:
+def _acquire_lock(runtime_place: Place) -> int:
     """The lock that only one server has."""
     deadline = time.monotonic() + LOCK_SECONDS
-    while (lock := place.lock()) is None:
+    while (lock := runtime_place.lock()) is None:
         if time.monotonic() > deadline:
             raise ValidationFailed(
-                f"another server serves `{place.workspace_root}`", hint="use that one: `RuntimeClient` finds it"
+                f"another server serves `{runtime_place.workspace_root}`", hint="use that one: `RuntimeClient` finds it"
             )
         time.sleep(0.02)
     return lock

@@ -42,25 +42,27 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 class Sessions:
     """The sessions of one workspace."""
 
-    def __init__(self, home: Workspace, index: RunIndex) -> None:
-        self._root = home.workspace_root
-        self._home = home
+    def __init__(self, workspace: Workspace, index: RunIndex) -> None:
+        self._root = workspace.workspace_root
+        self._workspace = workspace
         self._index = index
 
     @property
-    def generated(self) -> Path:
+    def default_skills_directory(self) -> Path:
         """Where skills go that are written in a session, unless it uses other directories."""
         return self._root / STATE_DIRECTORY / "skills"
 
     def create(self, title: str, sources: Sequence[str] | None) -> Session:
         """Open a session; without directories it uses the one for skills that are written here."""
         if sources is None:
-            make_directories(self.generated, mode=DIRECTORY_MODE)
+            make_directories(self.default_skills_directory, mode=DIRECTORY_MODE)
         session = Session(
             session_id=RandomIds().new("sess"),
             title=title,
             created_at=SystemClock().now(),
-            filesystem_sources=(str(self.generated),) if sources is None else self._checked(sources),
+            filesystem_sources=(str(self.default_skills_directory),)
+            if sources is None
+            else self._validate_sources(sources),
         )
         self._write(session)
         return session
@@ -71,14 +73,14 @@ class Sessions:
         if session is not None and not session.is_deleted:
             return session
         rows = self._index.list(session_id=session_id, limit=PAGE_LIMIT) if session is None else ()
-        mine = [row for row in rows if self._home.has(row)]
+        mine = [row for row in rows if self._workspace.has(row)]
         if not mine:
             raise NotFound("session not found", details={"session_id": session_id}, resource="session", name=session_id)
         return Session(session_id=session_id, title=mine[-1].title, created_at=mine[-1].created_at)
 
     def use(self, session_id: str, sources: Sequence[str]) -> Session:
         """Let a session use these directories of skills."""
-        session = msgspec.structs.replace(self.get(session_id), filesystem_sources=self._checked(sources))
+        session = msgspec.structs.replace(self.get(session_id), filesystem_sources=self._validate_sources(sources))
         self._write(session)
         return session
 
@@ -89,20 +91,20 @@ class Sessions:
     def all(self) -> list[tuple[Session, SessionRow | None]]:
         """All sessions, the one that changed last first."""
         rows = {row.session_id: row for row in self._index.sessions(limit=PAGE_LIMIT) if self._is_mine(row)}
-        stored = {one.session_id: one for one in self._stored()}
-        found = [
+        stored = {session.session_id: session for session in self._read_all()}
+        sessions = [
             (stored.get(name) or Session(session_id=name, title=rows[name].title), rows.get(name))
             for name in {**rows, **stored}
         ]
-        shown = [(session, row) for session, row in found if not session.is_deleted]
-        return sorted(shown, key=lambda one: one[1].updated_at if one[1] else one[0].created_at, reverse=True)
+        visible = [(session, row) for session, row in sessions if not session.is_deleted]
+        return sorted(visible, key=lambda pair: pair[1].updated_at if pair[1] else pair[0].created_at, reverse=True)
 
     def _is_mine(self, row: SessionRow) -> bool:
-        return any(map(self._home.has, self._index.list(session_id=row.session_id, limit=1)))
+        return any(map(self._workspace.has, self._index.list(session_id=row.session_id, limit=1)))
 
-    def _stored(self) -> list[Session]:
-        place = self._root / STATE_DIRECTORY / "sessions"
-        names = sorted(path.parent.name for path in place.glob(f"*/{FILE}")) if place.is_dir() else []
+    def _read_all(self) -> list[Session]:
+        directory = self._root / STATE_DIRECTORY / "sessions"
+        names = sorted(path.parent.name for path in directory.glob(f"*/{FILE}")) if directory.is_dir() else []
         return [session for name in names if (session := self._read(name)) is not None]
 
     def _path(self, session_id: str) -> Path:
@@ -122,13 +124,13 @@ class Sessions:
         except OSError as error:
             raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 
-    def _checked(self, sources: Sequence[str]) -> tuple[str, ...]:
+    def _validate_sources(self, sources: Sequence[str]) -> tuple[str, ...]:
         """Directories inside the workspace, each once; a service shows nothing from elsewhere on the machine."""
         if len(sources) > MAX_SOURCES:
             raise ValidationFailed(f"a session may use at most {MAX_SOURCES} directories")
-        return tuple(dict.fromkeys(self._inside(text.strip()) for text in sources if text.strip()))
+        return tuple(dict.fromkeys(self._resolve_inside(text.strip()) for text in sources if text.strip()))
 
-    def _inside(self, text: str) -> str:
+    def _resolve_inside(self, text: str) -> str:
         top = os.path.realpath(self._root)
         fits = text.isprintable() and all(len(os.fsencode(name)) <= MAX_NAME_BYTES for name in text.split("/"))
         real = os.path.realpath(os.path.join(top, text)) if fits else ""
@@ -151,7 +153,7 @@ class History(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-def with_session(
+def add_session_history(
     request: RunRequest, index: RunIndex, prompt: PromptSettings, ports: LogPorts
 ) -> tuple[RunRequest, tuple[str, ...]]:
     """The request with what its session did and said before, and notices; a fork goes on from what its parent knew."""
@@ -176,24 +178,24 @@ def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: 
     """As much of a session as the settings let into a prompt: the newest runs, each whole or not at all."""
     if prompt_choices(prompt).history == "none":
         return History()
-    room, chars = prompt.history.max_messages // _PAIR, prompt.history.max_chars
+    max_runs, chars = prompt.history.max_messages // _PAIR, prompt.history.max_chars
     states: list[RunState] = []
     notices: list[str] = []
     for row in index.list(session_id=session_id, status=RunStatus.COMPLETED, limit=PAGE_LIMIT):
-        if len(states) == room:
+        if len(states) == max_runs:
             break
         if is_gone(Path(row.path)):
             continue
         state = _read(row, ports)
         if state is None:
             notices.append(f"the run `{row.run_id}` of this session cannot be read and is left out of its history")
-        elif _speaks(state):
+        elif _belongs_to_history(state):
             chars -= len(state.task) + len(state.final_output)
             if chars < 0:
                 break
             states.append(state)
     oldest_first = states[::-1]
-    messages = tuple(message for state in oldest_first for message in _said(state))
+    messages = tuple(message for state in oldest_first for message in _messages_of(state))
     return History(messages, tuple(state.run_id for state in oldest_first), tuple(notices))
 
 
@@ -205,11 +207,11 @@ def _read(row: RunRow, ports: LogPorts) -> RunState | None:
         return None
 
 
-def _speaks(state: RunState) -> bool:
+def _belongs_to_history(state: RunState) -> bool:
     """Whether a run is part of the talk: done, and not a sub-agent of another run."""
     child = state.parent_run_id is not None and state.fork is None
     return state.status is RunStatus.COMPLETED and bool(state.task and state.final_output) and not child
 
 
-def _said(state: RunState) -> tuple[dict[str, str], dict[str, str]]:
+def _messages_of(state: RunState) -> tuple[dict[str, str], dict[str, str]]:
     return {"role": "user", "content": state.task}, {"role": "assistant", "content": state.final_output}

@@ -79,7 +79,7 @@ MAX_FILES = 500
 MAX_TEXT = 1 << 20
 _SKIPPED = (".git", "node_modules", "__pycache__")
 _MAX_READ = 16 << 20
-_WRITING = threading.Lock()
+_EDIT_LOCK = threading.Lock()
 Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 
@@ -107,15 +107,15 @@ class AgreedSkills(msgspec.Struct, frozen=True, kw_only=True):
 class PreparedSkills:
     """Skills that were fetched and looked at; nothing is changed before `install`."""
 
-    def __init__(self, paths: InstallPaths, skills: Sequence[Prepared], put: Callable[[bool], None]) -> None:
-        self.places = paths
+    def __init__(self, paths: InstallPaths, skills: Sequence[Prepared], install: Callable[[bool], None]) -> None:
+        self.paths = paths
         self.skills = list(skills)
-        self._put = put
+        self._install = install
 
     @property
-    def unknown(self) -> list[Prepared]:
+    def unapproved(self) -> list[Prepared]:
         """Those that change something the user has not agreed to before."""
-        agreed = read_consents(self.places.state)
+        agreed = read_consents(self.paths.state)
         return [skill for skill in self.skills if skill.becomes != "same" or skill.hashed.digest not in agreed]
 
     @property
@@ -130,7 +130,7 @@ class PreparedSkills:
 
     def install(self, *, accepted_risk: bool = False) -> list[Prepared]:
         """Put all of them in place, or none, once the user agreed; returns those that are new or changed."""
-        self._put(accepted_risk)
+        self._install(accepted_risk)
         return [skill for skill in self.skills if skill.becomes != "same"]
 
 
@@ -155,7 +155,7 @@ class SkillOperations:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def places(self, scope: Scope = "project") -> InstallPaths:
+    def install_paths(self, scope: Scope = "project") -> InstallPaths:
         """Return where installed skills, their lock file and their state are."""
         if scope == "user":
             return user_places()
@@ -175,7 +175,7 @@ class SkillOperations:
 
     def prepare_locked(self, options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
         """Prepare exactly what the lock file says."""
-        paths = self.places(options.scope)
+        paths = self.install_paths(options.scope)
         return self._prepare(options, lambda work: locked_skills(paths, work))
 
     def prepare_update(self, names: Sequence[str], options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
@@ -185,7 +185,7 @@ class SkillOperations:
     @contextmanager
     def prepare_rollback(self, name: str, scope: Scope = "project") -> Generator[PreparedSkills]:
         """Prepare the version of a skill that was there before."""
-        paths = self.places(scope)
+        paths = self.install_paths(scope)
         version, path = find_previous_version(paths, name)
         with open_work_directory(paths) as work:
             entry = version.entry or LockEntry(source="what was here before", source_type="local")
@@ -194,7 +194,7 @@ class SkillOperations:
 
     @contextmanager
     def _prepare(self, options: InstallOptions, prepare: Prepare) -> Generator[PreparedSkills]:
-        paths = self.places(options.scope)
+        paths = self.install_paths(options.scope)
         fetcher = build_fetcher(process_environ(), allowed_hosts=options.allowed_hosts)
         finish_interrupted(paths)
         with open_work_directory(paths) as work:
@@ -226,7 +226,7 @@ class SkillOperations:
             ]
             if not skills.digests:
                 return {"installed": False, "skills": shown}
-            if {one.name: one.hashed.digest for one in prepared.skills} != dict(skills.digests):
+            if {skill.name: skill.hashed.digest for skill in prepared.skills} != dict(skills.digests):
                 raise RequestConflict(
                     "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
                 )
@@ -241,15 +241,15 @@ class SkillOperations:
 
     def remove(self, names: Sequence[str], *, scope: Scope = "project", unlocked_too: bool = False) -> None:
         """Remove installed skills; `prepare_rollback` brings one back."""
-        remove_skills(self.places(scope), names, unlocked_too=unlocked_too)
+        remove_skills(self.install_paths(scope), names, unlocked_too=unlocked_too)
 
     def verify(self, scope: Scope = "project") -> tuple[Installed, ...]:
         """List installed and locked skills, each compared with the lock file."""
-        return verify_installed(self.places(scope))
+        return verify_installed(self.install_paths(scope))
 
     def lock(self, scope: Scope = "project") -> tuple[Installed, ...]:
         """Write the lock file from what is installed."""
-        return write_lock_from_installed(self.places(scope))
+        return write_lock_from_installed(self.install_paths(scope))
 
     def find(self, name: str) -> tuple[Library, Skill]:
         """Find a skill of the workspace by mention or name, also one that a project names which is not trusted."""
@@ -265,7 +265,7 @@ class SkillOperations:
         directory = skill.directory
         inspected = inspect_directory(directory, mode="lenient") if directory is not None else InspectedSkill()
         properties = inspected.skill
-        reason = why_not_editable(skill, self._workspace.workspace_root)
+        reason = explain_not_editable(skill, self._workspace.workspace_root)
         files = _files(directory) if directory is not None else []
         return {
             "name": skill.name,
@@ -275,7 +275,7 @@ class SkillOperations:
             "source": skill.source_id,
             "path": skill.locator,
             "directory": str(directory) if directory is not None else None,
-            "state": "offered" if skill.mention in {one.mention for one in library.list()} else "shadowed",
+            "state": "offered" if skill.mention in {offered.mention for offered in library.list()} else "shadowed",
             "editable": not reason,
             "editable_reason": reason,
             "content_hash": skill.content_hash,
@@ -296,22 +296,22 @@ class SkillOperations:
 
     def create(self, draft: SkillDraft, directory: str | Path | None = None) -> Path:
         """Write a new skill into a directory, as a rule that of the project's skills; returns its file."""
-        return write_skill(self.places().skills if directory is None else directory, draft)
+        return write_skill(self.install_paths().skills if directory is None else directory, draft)
 
-    def edit(self, skill: Skill, text: str, *, seen: str) -> None:
+    def edit(self, skill: Skill, text: str, *, expected_digest: str) -> None:
         """Replace the text of a skill of this workspace; `seen` is the digest of the text it replaces.
 
         The skill must stay a skill, and keep its name.
         """
-        if reason := why_not_editable(skill, self._workspace.workspace_root):
+        if reason := explain_not_editable(skill, self._workspace.workspace_root):
             raise AccessRefused(
                 f"`{skill.mention.text}` is not changed here: {reason}", hint="make a skill of your own"
             )
         assert skill.path is not None, "an editable skill has a file"
-        data = _checked_text(skill, text)
+        data = _validate_text(skill, text)
         path = Path(os.path.realpath(skill.path))
-        with _WRITING:  # of two clients who have seen the same text only one changes it
-            if _digest(path) != seen:
+        with _EDIT_LOCK:  # of two clients who have seen the same text only one changes it
+            if _digest(path) != expected_digest:
                 raise RequestConflict(f"`{skill.mention.text}` was changed meanwhile", hint="look at it again")
             try:
                 write_atomic(path, data, mode=path.stat().st_mode & 0o777)
@@ -330,14 +330,14 @@ class SkillOperations:
 
     def is_editable(self, skill: Skill) -> bool:
         """Whether the text of a skill may be changed here."""
-        return not why_not_editable(skill, self._workspace.workspace_root)
+        return not explain_not_editable(skill, self._workspace.workspace_root)
 
 
 def _refuse_outside(source: InstallSource, root: Path) -> None:
     """A client names nothing on this machine but what is in the workspace."""
     match source:
-        case LocalSource(path=place):
-            path = Path(place)
+        case LocalSource(path=local_path):
+            path = Path(local_path)
         case ArchiveSource(location=location) if "://" not in location:
             path = root / location
         case GitSource(url=url) if not url.startswith(("https://", "http://")):
@@ -359,9 +359,9 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
         raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
     parsed = parse_skill(data, mode="lenient", directory_name=draft.name)
     legal = draft.name.replace("-", "").replace("_", "").isalnum() and draft.name.isascii()
-    for wrong in parsed.diagnostics:
-        if wrong.severity == "error":
-            raise ValidationFailed(wrong.message, hint=wrong.hint, field="name")
+    for diagnostic in parsed.diagnostics:
+        if diagnostic.severity == "error":
+            raise ValidationFailed(diagnostic.message, hint=diagnostic.hint, field="name")
     if not legal or draft.name != draft.name.lower() or not draft.name[0].isalnum():
         raise ValidationFailed(
             f"{draft.name[:80]!a} cannot be the name of a skill",
@@ -383,7 +383,7 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
     return path / FILE
 
 
-def why_not_editable(skill: Skill, workspace: Path) -> str:
+def explain_not_editable(skill: Skill, workspace: Path) -> str:
     """Why the text of a skill is not changed here, or nothing where it may be."""
     path = skill.path
     if path is None:
@@ -398,15 +398,15 @@ def why_not_editable(skill: Skill, workspace: Path) -> str:
     return ""
 
 
-def _checked_text(skill: Skill, text: str) -> bytes:
+def _validate_text(skill: Skill, text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
         raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
     parsed = parse_skill(data, mode="lenient", directory_name=skill.directory.name if skill.directory else None)
-    wrong = [diagnostic for diagnostic in parsed.diagnostics if diagnostic.severity == "error"]
-    if wrong or parsed.skill is None:
-        message = wrong[0].message if wrong else "this is not the text of a skill"
+    errors = [diagnostic for diagnostic in parsed.diagnostics if diagnostic.severity == "error"]
+    if errors or parsed.skill is None:
+        message = errors[0].message if errors else "this is not the text of a skill"
         raise ValidationFailed(message, details={"diagnostics": msgspec.to_builtins(parsed.diagnostics)})
     if parsed.skill.name != skill.name:
         raise ValidationFailed(f"the skill must keep its name `{skill.name}`", hint="make a new skill instead")
@@ -447,7 +447,7 @@ def _files(directory: Path) -> list[dict[str, Any]]:
         entries = walk(top, enter=lambda entry: entry.name not in _SKIPPED, on_error=lambda _, __: None)
         return [
             {"path": os.fsencode(entry.path).decode(errors="backslashreplace"), "size": entry.status.st_size}
-            for entry in islice((one for one in entries if not one.is_directory), MAX_FILES + 1)
+            for entry in islice((item for item in entries if not item.is_directory), MAX_FILES + 1)
         ]
 
 

@@ -22,7 +22,7 @@ from skills_runtime.tools import Registry, builtin_tools
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
-BROKEN = frozenset({*MODEL_KINDS, "config_error", "missing_env_var", "sandbox_denied", "storage_error"})
+INFRASTRUCTURE_KINDS = frozenset({*MODEL_KINDS, "config_error", "missing_env_var", "sandbox_denied", "storage_error"})
 """Ends that say nothing about the skill: such a trial is not counted, and tried again the next time."""
 
 
@@ -45,7 +45,7 @@ class AgentTrials(msgspec.Struct, frozen=True):
             error = await dispatch_run(state.run_id, lambda: OpenedRun(agent.resume(root), agent))
             if error is not None and not isinstance(error, StorageFailed):  # of which the outcome tells
                 raise error
-        return ended(root)
+        return read_outcome(root)
 
     def events(self, path: Path) -> Sequence[Event]:
         """The events of the run at a place."""
@@ -53,13 +53,13 @@ class AgentTrials(msgspec.Struct, frozen=True):
 
     def _agent(self, outputs: Path, library: Library, run: Mapping[str, Any], *, tools: bool) -> Agent:
         settings = self.resolved.settings
-        changed = settings.model_copy(
+        updated = settings.model_copy(
             update={
                 "run": settings.run.model_copy(update=dict(run)),
                 "sandbox": settings.sandbox.model_copy(update={"workspace": "shared"}),
             }
         )
-        resolved = dataclasses.replace(self.resolved, settings=changed, workspace_root=outputs)
+        resolved = dataclasses.replace(self.resolved, settings=updated, workspace_root=outputs)
         registry = builtin_tools() if tools else Registry()
         return Agent.from_resolved(resolved, AgentOptions(tools=registry, backend=self.backend, library=library))
 
@@ -69,12 +69,12 @@ def read_state(root: Path) -> RunState:
     return read_view(RunPaths(root), log_ports()).state
 
 
-def ended(root: Path) -> TrialRun:
+def read_outcome(root: Path) -> TrialRun:
     """How a run ended; one that waits for somebody did not end well, for nobody is there."""
     state = read_state(root)
     kind = state.error_kind or state.waiting_kind or ""
-    why = state.failure_reason or state.waiting_message
-    broken = kind in BROKEN or (state.open and state.status is not RunStatus.RUNNING)
+    reason = state.failure_reason or state.waiting_message
+    broken = kind in INFRASTRUCTURE_KINDS or (state.open and state.status is not RunStatus.RUNNING)
     return TrialRun(
         run=str(root),
         status=state.status.value,
@@ -83,7 +83,7 @@ def ended(root: Path) -> TrialRun:
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
         cost_usd=state.cost_usd,
-        error=f"{kind or state.status.value}: {why}".strip(": ") if broken else "",
+        error=f"{kind or state.status.value}: {reason}".strip(": ") if broken else "",
     )
 
 

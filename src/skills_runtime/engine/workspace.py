@@ -96,9 +96,9 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, reference: str, index: RunIndex) -> RunPaths:
         """Find a run by its id; for the user also by its path, or by the beginning of its id."""
-        return self._named(reference, index) if self.for_user else self._with_id(reference, index)
+        return self._find_by_reference(reference, index) if self.for_user else self._find_by_id(reference, index)
 
-    def _with_id(self, run_id: str, index: RunIndex) -> RunPaths:
+    def _find_by_id(self, run_id: str, index: RunIndex) -> RunPaths:
         near = runs_root(self.workspace_root) / check_id(run_id, "run")
         if (near / LOG).is_file():
             return RunPaths(near.resolve())
@@ -111,7 +111,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound(f"there is no run `{run_id}`", hint=hint, resource="run", name=run_id)
         return RunPaths(Path(row.path))
 
-    def _named(self, text: str, index: RunIndex) -> RunPaths:
+    def _find_by_reference(self, text: str, index: RunIndex) -> RunPaths:
         path = Path(text)
         if path.name == LOG:
             path = path.parent
@@ -121,19 +121,19 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound(
                 f"`{path}` is not a run directory: it has no `{LOG}`", hint="name a run directory or a run id"
             )
-        here = runs_root(self.workspace_root)
-        if (here / check_id(text, "run") / LOG).is_file():
-            return RunPaths((here / text).resolve())
-        near = _beginning_with(text, here)
+        runs = runs_root(self.workspace_root)
+        if (runs / check_id(text, "run") / LOG).is_file():
+            return RunPaths((runs / text).resolve())
+        near = _find_by_prefix(text, runs)
         if len(near) > 1:
             raise ValidationFailed(
                 f"several runs begin with `{text}`: {', '.join(f'`{name}`' for name in near[:10])}",
                 hint="give more characters of the id",
             )
-        return RunPaths((here / near[0]).resolve() if near else Path(_row(text, index).path))
+        return RunPaths((runs / near[0]).resolve() if near else Path(_find_row(text, index).path))
 
 
-def _beginning_with(text: str, path: Path) -> list[str]:
+def _find_by_prefix(text: str, path: Path) -> list[str]:
     if len(text) < PREFIX_LENGTH or not path.is_dir():
         return []
     beginnings = (text, f"run_{text}") if _HEX.fullmatch(text) else (text,)
@@ -141,7 +141,7 @@ def _beginning_with(text: str, path: Path) -> list[str]:
     return sorted(name for name in names if (path / name / LOG).is_file())
 
 
-def _row(text: str, index: RunIndex) -> RunRow:
+def _find_row(text: str, index: RunIndex) -> RunRow:
     try:
         return index.find(text)
     except NotFound:

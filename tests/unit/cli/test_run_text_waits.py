@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.cli.run_text import CommandFor, Wait, waits_of
-from skills_runtime.engine.run_control import chosen_answer
+from skills_runtime.engine.run_control import resolve_choice
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalRequested,
@@ -138,4 +138,4 @@ def test_a_name_with_spaces_is_quoted() -> None:
     ],
 )
 def test_a_number_stands_for_a_choice_unless_it_is_one(text: str, choices: list[str], answer: str) -> None:
-    assert chosen_answer(text, choices) == answer
+    assert resolve_choice(text, choices) == answer

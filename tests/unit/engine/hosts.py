@@ -60,10 +60,10 @@ class AgentHost:
     def should_continue(self, run_id: str) -> bool:
         return should_continue(self.state(run_id), self._ledger.inbox.pending(run_id))
 
-    def started(self, run_id: str) -> None:
+    def on_started(self, run_id: str) -> None:
         self._active[run_id] = asyncio.Event()
 
-    def finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
+    def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
         if error is not None:
             self.errors[run_id] = error
         self._active.pop(run_id).set()

@@ -27,7 +27,7 @@ def knows(registry: SkillRegistry, name: str) -> bool:
 
 
 def names(root: Path) -> list[str]:
-    return [found.run.name for found in SkillRegistry(root, {}).listing().skills if found.run is not None]
+    return [found.run.name for found in SkillRegistry(root, {}).list_skills().skills if found.run is not None]
 
 
 def test_skills_stand_in_the_order_of_their_directories(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path
     (tmp_path / "prose").mkdir()
     (tmp_path / "prose" / "SKILL.md").write_text("no front matter")
     (tmp_path / "empty").mkdir()
-    listing = SkillRegistry(tmp_path, {}).listing()
+    listing = SkillRegistry(tmp_path, {}).list_skills()
     assert (listing.skills, listing.errors) == ((), ())
 
 
@@ -63,7 +63,7 @@ def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path
 )
 def test_a_broken_definition_is_an_error_with_the_name_of_its_directory(tmp_path: Path, fields: dict[str, Any]) -> None:
     skill(tmp_path, "broken", **fields)
-    listing = SkillRegistry(tmp_path, {}).listing()
+    listing = SkillRegistry(tmp_path, {}).list_skills()
     assert listing.skills == ()
     (error,) = listing.errors
     assert error.startswith("broken: ")
@@ -74,7 +74,7 @@ def test_a_skill_that_declares_an_artifact_elsewhere_is_told_of_and_can_run_with
     tmp_path: Path, path: str
 ) -> None:
     skill(tmp_path, "reaches-out", artifacts=["own.txt", path])
-    listing = SkillRegistry(tmp_path, {}).listing()
+    listing = SkillRegistry(tmp_path, {}).list_skills()
     assert [found.name for found in listing.skills] == ["reaches-out"]
     (error,) = listing.errors
     assert error.startswith("reaches-out: ")
@@ -90,8 +90,8 @@ def test_a_skill_without_its_program_is_an_error_and_not_offered(tmp_path: Path,
     elif instead == "link":
         program.symlink_to("/etc/passwd")
     registry = SkillRegistry(tmp_path, {})
-    assert registry.listing().skills == ()
-    (error,) = registry.listing().errors
+    assert registry.list_skills().skills == ()
+    (error,) = registry.list_skills().errors
     assert error.startswith("hollow: ")
     assert knows(registry, "hollow"), "whoever executes it is told what it lacks"
 
@@ -101,7 +101,7 @@ def test_of_two_skills_with_one_name_the_first_counts_and_the_other_is_an_error(
     skill(tmp_path, "b", name="same")
     registry = SkillRegistry(tmp_path, {})
     assert registry.find("same").directory == first
-    assert registry.listing().errors == ("b: the name `same` is that of another skill already",)
+    assert registry.list_skills().errors == ("b: the name `same` is that of another skill already",)
 
 
 def test_a_skill_is_found_by_its_name_and_by_its_mention_but_not_by_its_path(tmp_path: Path) -> None:
@@ -121,6 +121,6 @@ def test_what_changes_is_seen_by_a_registry_that_was_there_before(tmp_path: Path
 
 
 def test_a_directory_that_is_not_there_has_no_skills_and_says_so(tmp_path: Path) -> None:
-    listing = SkillRegistry(tmp_path / "nowhere", {}).listing()
+    listing = SkillRegistry(tmp_path / "nowhere", {}).list_skills()
     assert listing.skills == ()
     assert len(listing.errors) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from skills_runtime.engine.json_store import KEPT_SECONDS, IdempotencyKeys, JsonStore, KeyedRun
+from skills_runtime.engine.json_store import KEY_RETENTION_SECONDS, IdempotencyKeys, JsonStore, KeyedRun
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 
 
@@ -28,8 +28,8 @@ def test_a_note_is_added_once(tmp_path: Path) -> None:
     assert notes.get("a") == Remark("first")
     notes.put("a", Remark("third"))
     assert list(notes.all()) == [("a", Remark("third"))]
-    assert notes.drop("a")
-    assert not notes.drop("a")
+    assert notes.remove("a")
+    assert not notes.remove("a")
     assert list((tmp_path / "notes").iterdir()) == []
 
 
@@ -67,9 +67,9 @@ def test_a_key_that_is_none_is_refused(claims: IdempotencyKeys, key: str) -> Non
 def test_keys_of_long_ago_stand_for_nothing(claims: IdempotencyKeys, tmp_path: Path) -> None:
     claims.claim("ada", "old", KeyedRun("run_1", "order"))
     for file in (tmp_path / "state").rglob("*.json"):
-        age = file.stat().st_mtime - KEPT_SECONDS - 60
+        age = file.stat().st_mtime - KEY_RETENTION_SECONDS - 60
         os.utime(file, (age, age))
     claims.claim("ada", "new", KeyedRun("run_2", "order"))
-    claims.forget_old()
+    claims.remove_expired()
     assert claims.claim("ada", "new", KeyedRun("run_4", "order")).run_id == "run_2"
     assert claims.claim("ada", "old", KeyedRun("run_3", "order")).run_id == "run_3"

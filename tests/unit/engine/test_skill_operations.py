@@ -40,7 +40,7 @@ async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> No
 
     def change(number: int) -> bool:
         try:
-            skills.edit(skill, f"{NOTES}{number}\n", seen=skill.content_hash)
+            skills.edit(skill, f"{NOTES}{number}\n", expected_digest=skill.content_hash)
         except RequestConflict:
             return False
         return True
@@ -55,7 +55,7 @@ def test_a_pipe_in_the_place_of_a_skill_holds_nobody_up(tmp_path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(RequestConflict):
-        skills.edit(skill, NOTES, seen=skill.content_hash)
+        skills.edit(skill, NOTES, expected_digest=skill.content_hash)
 
 
 def test_a_prepared_skill_changes_nothing_before_it_is_installed(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_a_prepared_skill_changes_nothing_before_it_is_installed(tmp_path: Path)
     skills, options = operations(tmp_path), InstallOptions()
     source = parse_source("./mine", here=tmp_path)
     with skills.prepare_install(source, ["notes"], options) as prepared:
-        assert [one.name for one in prepared.unknown] == ["notes"]
+        assert [one.name for one in prepared.unapproved] == ["notes"]
     assert skills.verify() == ()
     with skills.prepare_install(source, ["notes"], options) as prepared:
         assert [one.name for one in prepared.install()] == ["notes"]
     assert [(one.name, one.status) for one in skills.verify()] == [("notes", "ok")]
     with skills.prepare_install(source, ["notes"], options) as prepared:
-        assert prepared.unknown == []
+        assert prepared.unapproved == []
         assert prepared.install() == [], "it is there already"
 
 
@@ -79,7 +79,7 @@ def test_what_was_changed_here_is_named_before_it_is_replaced_and_can_come_back(
     source = parse_source("./mine", here=tmp_path)
     with skills.prepare_install(source, ["notes"], options) as prepared:
         prepared.install()
-    installed = skills.places().skills / "notes" / "SKILL.md"
+    installed = skills.install_paths().skills / "notes" / "SKILL.md"
     installed.write_text(f"{NOTES}Mine.\n")
     with skills.prepare_locked(options) as prepared:
         assert [one.name for one in prepared.overwriting] == ["notes"]
@@ -96,5 +96,5 @@ def test_what_was_changed_here_is_named_before_it_is_replaced_and_can_come_back(
 def test_a_project_that_is_not_there_has_no_places(tmp_path: Path) -> None:
     skills = operations(tmp_path / "nowhere")
     with pytest.raises(ValidationFailed, match="there is no directory"):
-        skills.places()
-    assert skills.places("user").skills
+        skills.install_paths()
+    assert skills.install_paths("user").skills

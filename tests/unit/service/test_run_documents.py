@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.engine.recovery import GONE, why_orphaned
+from skills_runtime.engine.recovery import PROCESS_GONE, explain_orphaned
 from skills_runtime.events.states import RunStatus
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths
@@ -29,33 +29,33 @@ def gone() -> str:
 
 
 def test_a_run_whose_process_has_ended_is_left(tmp_path: Path, gone: str) -> None:
-    assert why_orphaned(_paths(tmp_path, gone), RUNNING) == GONE
+    assert explain_orphaned(_paths(tmp_path, gone), RUNNING) == PROCESS_GONE
 
 
 def test_a_run_whose_process_lives_is_not(tmp_path: Path) -> None:
-    assert why_orphaned(_paths(tmp_path, str(os.getpid())), RUNNING) is None
+    assert explain_orphaned(_paths(tmp_path, str(os.getpid())), RUNNING) is None
 
 
 def test_looking_takes_no_lock(tmp_path: Path, gone: str) -> None:
     paths = _paths(tmp_path, gone)
     before = paths.lock.read_bytes()
-    why_orphaned(paths, RUNNING)
+    explain_orphaned(paths, RUNNING)
     assert paths.lock.read_bytes() == before
 
 
 @pytest.mark.parametrize("status", ["waiting_for_user", "review_required", "completed", "failed", "cancelled"])
 def test_a_run_that_waits_or_has_ended_needs_no_process(tmp_path: Path, gone: str, status: str) -> None:
-    assert why_orphaned(_paths(tmp_path, gone), RunState(run_id="r", status=RunStatus(status))) is None
+    assert explain_orphaned(_paths(tmp_path, gone), RunState(run_id="r", status=RunStatus(status))) is None
 
 
 @pytest.mark.parametrize("holder", ["", "no number", "0", "-1"])
 def test_a_lock_that_names_nobody_says_nothing(tmp_path: Path, holder: str) -> None:
-    assert why_orphaned(_paths(tmp_path, holder), RUNNING) is None
+    assert explain_orphaned(_paths(tmp_path, holder), RUNNING) is None
 
 
 def test_a_number_that_no_process_can_have_is_nobody(tmp_path: Path) -> None:
-    assert why_orphaned(_paths(tmp_path, "9" * 19), RUNNING) == GONE
+    assert explain_orphaned(_paths(tmp_path, "9" * 19), RUNNING) == PROCESS_GONE
 
 
 def test_a_run_without_a_lock_says_nothing(tmp_path: Path) -> None:
-    assert why_orphaned(RunPaths(tmp_path), RUNNING) is None
+    assert explain_orphaned(RunPaths(tmp_path), RUNNING) is None

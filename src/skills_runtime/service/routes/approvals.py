@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine import LASTING, ApprovalAnswer, OpenApproval, RunService, card
+from skills_runtime.engine import PERSISTENT_SCOPES, ApprovalAnswer, OpenApproval, RunService, card
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
@@ -79,7 +79,7 @@ def list_run_approvals(request: Request, run_id: RunId) -> Response:
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
     """Decide on a request; a decision about something else than what is asked now is refused."""
     runs, caller = runs_of(request), caller_of(request)
-    if body.rule in LASTING and not caller.may("admin"):
+    if body.rule in PERSISTENT_SCOPES and not caller.may("admin"):
         raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
     answer = ApprovalAnswer(
         decision=body.decision,

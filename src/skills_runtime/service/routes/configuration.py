@@ -21,7 +21,7 @@ from skills_runtime.config import (
     origin_of,
     store_key,
 )
-from skills_runtime.engine import Storage, judged, measured, model_problem
+from skills_runtime.engine import Storage, describe_decision, measure_storage, model_problem
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import Fence, fence_for
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
@@ -102,7 +102,7 @@ async def sandbox_doctor(request: Request) -> Response:
 async def check_policy(request: Request, body: PlannedCommand) -> Response:
     """Whether a run may make a call, and which rule says so; nothing is executed."""
     settings = await asyncio.to_thread(runs_of(request).workspace.settings)
-    return as_json(await judged(settings, body.tool, body.line, body.argv, body.arguments))
+    return as_json(await describe_decision(settings, body.tool, body.line, body.argv, body.arguments))
 
 
 _MODEL_FIELDS = {
@@ -246,5 +246,5 @@ async def show_storage(request: Request) -> Response:
     if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
         settings = state_of(request).settings
         places = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
-        counting = state.counting = asyncio.create_task(asyncio.to_thread(measured, *places))
+        counting = state.counting = asyncio.create_task(asyncio.to_thread(measure_storage, *places))
     return as_json(await asyncio.shield(counting))

@@ -87,7 +87,7 @@ def stream_of(request: Request, run_id: str, first: int) -> Response:
 def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
     tail = LogTail(runs_of(request).find(run_id), from_seq=first)
     try:
-        page, ended = tail.read(PAGE_BYTES, most=limit), tail.ended
+        page, ended = tail.read(PAGE_BYTES, max_frames=limit), tail.ended
     finally:
         tail.close()
     following = page[-1].seq if page else first - 1

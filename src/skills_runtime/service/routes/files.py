@@ -212,7 +212,9 @@ async def import_archive(request: Request) -> Response:
         async for piece in request.stream():
             archive.write(piece)
         archive.flush()
-        found = await asyncio.to_thread(lambda: import_run(runs, FilePath(archive.name), who=who, render=_render))
+        found = await asyncio.to_thread(
+            lambda: import_run(runs, FilePath(archive.name), imported_by=who, render=_render)
+        )
     return as_json(found, 201)
 
 

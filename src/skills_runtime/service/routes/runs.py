@@ -15,11 +15,11 @@ from skills_runtime import engine
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import (
     RunRequest,
-    allowed_choices,
     check_demo_sandbox,
     demo_request,
+    explain_orphaned,
+    list_allowed_choices,
     model_problem,
-    why_orphaned,
 )
 from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.events import RunStatus
@@ -121,7 +121,7 @@ def start_options(request: Request) -> Response:
     """What a new run may be started with: what holds here, and what a client may choose."""
     resolved = runs_of(request).workspace.settings()
     settings = resolved.settings
-    choices = allowed_choices(settings)
+    choices = list_allowed_choices(settings)
     return as_json(
         {
             "models": settings.models.model_dump(),
@@ -146,7 +146,7 @@ def get_run(request: Request, run_id: RunId) -> Response:
     runs = runs_of(request)
     trouble, paths = runs.errors.get(run_id), runs.find(run_id)
     view, imported = runs.view(run_id), runs.is_imported(paths)
-    why = trouble.message if trouble else None if imported else why_orphaned(paths, view.state)
+    why = trouble.message if trouble else None if imported else explain_orphaned(paths, view.state)
     return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
 
 

@@ -47,7 +47,7 @@ async def health() -> Response:
 @router.get("/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure))
 async def skills(request: Request) -> Response:
     """List the skills that can be executed, and what is wrong with others."""
-    listing = await asyncio.to_thread(runs_of(request).executions.listing)
+    listing = await asyncio.to_thread(runs_of(request).executions.list_skills)
     runs = [skill.run for skill in listing.skills if skill.run is not None]
     listed = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
     return _json({"skills": listed, "errors": list(listing.errors)})

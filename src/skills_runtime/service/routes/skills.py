@@ -228,7 +228,7 @@ def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
     """Change the text of a skill of this workspace; needs the scope `admin`."""
     skills = runs_of(request).skills
     _, skill = skills.find(name)
-    skills.edit(skill, body.text, seen=body.content_hash)
+    skills.edit(skill, body.text, expected_digest=body.content_hash)
     return as_json(_document(request, skill.mention.text))
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from skills_runtime.engine import ApprovalAnswer, SkillDraft, source_settings
+from skills_runtime.engine import ApprovalAnswer, SkillDraft, build_source_settings
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
 from skills_runtime.service.access.peers import PEER, Peer
@@ -101,7 +101,7 @@ def list_session_skills(request: Request, session_id: SessionId) -> Response:
     """The skills in the directories that a session uses."""
     sources = sessions_of(request).get(session_id).filesystem_sources
     home = runs_of(request).workspace
-    resolved = home.settings(source_settings(sources, home.settings().settings.skills))
+    resolved = home.settings(build_source_settings(sources, home.settings().settings.skills))
     skills = [
         {
             "name": skill.name,

@@ -78,7 +78,7 @@ class Recent:
             room -= len(frame.text)
             if room <= 0:
                 break
-        return Batch(b"".join(texts), frame.seq + 1, frame.ends)
+        return Batch(b"".join(texts), frame.seq + 1, frame.is_last)
 
 
 class LogStream:
@@ -280,7 +280,7 @@ class Listener:
         frames = tail.read()
         if not frames:
             return None
-        return Batch(b"".join(frame.text for frame in frames), frames[-1].seq + 1, frames[-1].ends)
+        return Batch(b"".join(frame.text for frame in frames), frames[-1].seq + 1, frames[-1].is_last)
 
     def _taken(self, batch: Batch | None) -> bytes:
         if batch is None:

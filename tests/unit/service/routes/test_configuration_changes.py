@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.config import config_home, resolve
 from skills_runtime.config.files import KEYS, stored_keys
-from skills_runtime.engine.disk_usage import Budget, measured
+from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
 from tests.unit.service.parts import whole
 
 KEY = "sk-test-0123456789abcdef"
@@ -67,8 +67,8 @@ async def test_storage_counts_runs_executions_and_caches(tmp_path: Path) -> None
 def test_counting_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (tmp_path / f"{number}").write_text("x")
-    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: Budget(files=5))
-    shown = measured(tmp_path, tmp_path, tmp_path, tmp_path)
+    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: ScanBudget(max_files=5))
+    shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
     assert not all(part.complete for part in shown.parts)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.config import config_home, resolve
 from skills_runtime.config.files import store_key, stored_keys
-from skills_runtime.engine.disk_usage import Budget, measured
+from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.pages import studio_file
 from tests.unit.service.parts import client_of, whole
@@ -52,9 +52,9 @@ def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch
     for number in range(20):
         (runs / f"run_{number}").mkdir(parents=True)
     looked: list[Path] = []
-    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: Budget(files=5))
+    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: ScanBudget(max_files=5))
     monkeypatch.setattr("skills_runtime.engine.disk_usage._place", looked.append)
-    shown = measured(tmp_path, tmp_path, tmp_path, tmp_path)
+    shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
     assert len(looked) == 5
     assert shown.parts[0].complete is False
 
@@ -66,9 +66,9 @@ async def test_many_who_ask_how_much_room_there_is_share_one_count(
 
     def counting(*places: Path) -> object:
         counted.append(1)
-        return measured(*places)
+        return measure_storage(*places)
 
-    monkeypatch.setattr("skills_runtime.service.routes.configuration.measured", counting)
+    monkeypatch.setattr("skills_runtime.service.routes.configuration.measure_storage", counting)
     async with whole(tmp_path) as app:
         answers = await asyncio.gather(*(app.client.get("/api/v1/storage") for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
