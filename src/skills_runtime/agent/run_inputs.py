@@ -83,9 +83,9 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     attached = [ImagesAttached(images=shown)] if shown else []
     split = ForkedSkills(here=parts.injected)  # the skills that the run works on, and those that get a run of their own
-    if parts.named:
+    if parts.mentioned:
         possible = _can_fork_skills(resolved, options, request.prompt)
-        split = split_forked(parts.injected, parts.named, request.prompt, possible)
+        split = split_forked(parts.injected, parts.mentioned, request.prompt, possible)
     texts = [secrets.text(skill.text).encode() for skill in split.here]
     injected: list[Payload] = []
     for one, text in zip(split.here, texts, strict=True):

@@ -350,12 +350,14 @@ def _show_prepared(each: "Prepared") -> None:
 def _write_installed(prepared: "Sequence[Prepared]", places: "InstallPaths") -> None:
     """Say what was put in place, and what is missing until it is offered."""
     from skills_runtime.config import process_environ
-    from skills_runtime.skills import is_trusted, places_of
+    from skills_runtime.skills import is_trusted, resolve_discovery_paths
     from skills_runtime.skills.install import user_places
 
     for each in prepared:
         print(readable_line(shown_path(places.skills / each.name)))
-    if places.skills != user_places().skills and not is_trusted(places_of(places.root, process_environ())):
+    if places.skills != user_places().skills and not is_trusted(
+        resolve_discovery_paths(places.root, process_environ())
+    ):
         sys.stderr.write(
             "the project is not trusted, so its skills are not offered yet;"
             f" next: `skills trust {shlex.quote(shown_path(places.root))}`\n"

@@ -232,7 +232,7 @@ def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
     try:
-        library = library_of(resolved, looking=True)
+        library = library_of(resolved, include_untrusted=True)
         found, problems = library.list(), library.problems()
     except SkillsRuntimeError as error:
         failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)

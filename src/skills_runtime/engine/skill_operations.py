@@ -257,7 +257,7 @@ class SkillOperations:
             name.encode()
         except UnicodeEncodeError:
             raise ValidationFailed("this is not the name of a skill") from None
-        library = library_of(self._workspace.settings(), looking=True)
+        library = library_of(self._workspace.settings(), include_untrusted=True)
         return library, find_skill(library, name)
 
     def describe(self, library: Library, skill: Skill) -> dict[str, Any]:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         tokens_of,
     )
     from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills, library_from, library_of, preflight
-    from skills_runtime.skills.discovery import TrustStore, is_trusted, places_of, project_root
+    from skills_runtime.skills.discovery import TrustStore, is_trusted, project_root, resolve_discovery_paths
     from skills_runtime.skills.library import Library, Rules
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
@@ -125,7 +125,7 @@ __getattr__ = lazy_names(
         "archives": "ArchiveLimits unpack",
         "catalog": "MARK_CHARS catalog_of decode_marks delta_since entries_of is_same_file marks_of tokens_of",
         "configured": "BUNDLED_NAMESPACE bundled_skills library_from library_of preflight",
-        "discovery": "TrustStore is_trusted places_of project_root",
+        "discovery": "TrustStore is_trusted project_root resolve_discovery_paths",
         "library": "Library Rules",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
@@ -239,13 +239,13 @@ __all__ = [
     "parse_mention",
     "parse_skill",
     "people_may_call",
-    "places_of",
     "preflight",
     "project_root",
     "prompt_choices",
     "python_allows",
     "read_script",
     "read_skill_file",
+    "resolve_discovery_paths",
     "resolve_mentions",
     "route_skills",
     "search_index",

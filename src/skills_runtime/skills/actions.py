@@ -37,7 +37,7 @@ def find_entry_point(skill: Skill) -> EntryPoint:
     directory, run = skill.directory, skill.run
     assert directory is not None, "a skill with a `skill.yaml` is a directory"
     assert run is not None, "only a skill with a `skill.yaml` runs by itself"
-    why = "there is none"
+    reason = "there is none"
     for name in ENTRIES[run.runtime]:
         try:
             with open_directory(directory) as top:
@@ -45,15 +45,15 @@ def find_entry_point(skill: Skill) -> EntryPoint:
         except FileNotFoundError:
             continue
         except OSError as error:
-            why = error_reason(error)
+            reason = error_reason(error)
             continue
         if stat.S_ISREG(mode):
             return EntryPoint(name, PROGRAMS[Path(name).suffix])
-        why = "it is not a file"
+        reason = "it is not a file"
     names = " or ".join(f"`{name}`" for name in ENTRIES[run.runtime])
     raise failure(
         "SKILL_ACTION_ARGV_PATH_INVALID",
-        f"`{skill.mention.text}` has no {names} to begin with: {why}",
+        f"`{skill.mention.text}` has no {names} to begin with: {reason}",
         hint=f"a skill of the type `{run.runtime}` begins with {names}",
         mention=skill.mention.text,
     )
@@ -66,10 +66,10 @@ RUN_ACTION = "run"
 RESERVED_PREFIX = "SKILLS_RUNTIME_SDK_"
 """Variables that only the runtime sets."""
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
-MAX_WORDS = 1000
+MAX_ARGUMENTS = 1000
 
 _FIELDS = frozenset({"kind", "argv", "timeout_ms", "env"})
-_NOTHING = ("", "~", "null", "Null", "NULL", None)
+_NULL_VALUES = ("", "~", "null", "Null", "NULL", None)
 """How YAML writes that there is nothing."""
 
 
@@ -86,13 +86,13 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 def action_of(skill: Skill, action_id: str) -> Action:
     """The action of this name."""
-    offered = _offered(skill)
+    definitions = _action_definitions(skill)
     if action_id == RUN_ACTION and skill.run is not None:
-        if RUN_ACTION in offered:
-            raise _undefined(skill, RUN_ACTION, "its `skill.yaml` and its front matter both define it")
+        if RUN_ACTION in definitions:
+            raise _definition_error(skill, RUN_ACTION, "its `skill.yaml` and its front matter both define it")
         entry = find_entry_point(skill)
         return Action(id=RUN_ACTION, argv=(entry.program, entry.file), timeout_ms=skill.run.timeout_ms, entry=entry)
-    if action_id not in offered:
+    if action_id not in definitions:
         names = ", ".join(f"`{name}`" for name in action_names(skill))
         raise failure(
             "SKILL_ACTION_NOT_FOUND",
@@ -100,15 +100,15 @@ def action_of(skill: Skill, action_id: str) -> Action:
             hint=f"it has: {names}" if names else "it has no actions at all",
             mention=skill.mention.text,
         )
-    definition = offered[action_id]
+    definition = definitions[action_id]
     if not isinstance(definition, dict):
-        raise _undefined(skill, action_id, "it must be a mapping")
+        raise _definition_error(skill, action_id, "it must be a mapping")
     return _action(skill, action_id, cast("dict[str, Any]", definition))
 
 
 def action_names(skill: Skill) -> tuple[str, ...]:
     """The names of all actions of a skill."""
-    return tuple(sorted({*_offered(skill), *((RUN_ACTION,) if skill.run is not None else ())}))
+    return tuple(sorted({*_action_definitions(skill), *((RUN_ACTION,) if skill.run is not None else ())}))
 
 
 def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
@@ -126,29 +126,29 @@ def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
     if action.entry is not None:
         return (action.entry.program, str(directory / action.entry.file))
     return tuple(
-        str(_own_file(skill, directory, word, program=number == 0)) if "/" in word else word
-        for number, word in enumerate(action.argv)
+        str(_resolve_own_file(skill, directory, arg, program=number == 0)) if "/" in arg else arg
+        for number, arg in enumerate(action.argv)
     )
 
 
-def _offered(skill: Skill) -> dict[str, Any]:
+def _action_definitions(skill: Skill) -> dict[str, Any]:
     inner = skill.metadata.get("metadata")
     nested = cast("dict[str, Any]", inner).get(ACTIONS) if isinstance(inner, dict) else None
-    offered = skill.metadata.get(ACTIONS, nested)
-    return cast("dict[str, Any]", offered) if isinstance(offered, dict) else {}
+    definitions = skill.metadata.get(ACTIONS, nested)
+    return cast("dict[str, Any]", definitions) if isinstance(definitions, dict) else {}
 
 
 def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Action:
     unknown = sorted(definition.keys() - _FIELDS)
     if unknown:
-        raise _undefined(skill, action_id, f"it has no field {unknown[0][:80]!a}")
+        raise _definition_error(skill, action_id, f"it has no field {unknown[0][:80]!a}")
     if definition.get("kind") != "shell":
-        raise _undefined(skill, action_id, "its `kind` must be `shell`")
+        raise _definition_error(skill, action_id, "its `kind` must be `shell`")
     value: Any = definition.get("argv")
     argv: tuple[Any, ...] = tuple(cast("list[Any]", value)) if isinstance(value, list) else ()
-    texts = all(isinstance(word, str) and "\0" not in word for word in argv)
-    if not texts or not argv or not argv[0] or len(argv) > MAX_WORDS:
-        raise _undefined(skill, action_id, "its `argv` must be a list of texts, a program first")
+    texts = all(isinstance(arg, str) and "\0" not in arg for arg in argv)
+    if not texts or not argv or not argv[0] or len(argv) > MAX_ARGUMENTS:
+        raise _definition_error(skill, action_id, "its `argv` must be a list of texts, a program first")
     return Action(
         id=action_id,
         argv=argv,
@@ -158,65 +158,67 @@ def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Acti
 
 
 def _timeout(skill: Skill, action_id: str, value: Any) -> int | None:
-    if value in _NOTHING:
+    if value in _NULL_VALUES:
         return None
     text = str(value)
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMEOUT_MS)) else 0
     if not 1 <= number <= MAX_TIMEOUT_MS:
-        raise _undefined(skill, action_id, f"its `timeout_ms` must be a number from 1 to {MAX_TIMEOUT_MS}")
+        raise _definition_error(skill, action_id, f"its `timeout_ms` must be a number from 1 to {MAX_TIMEOUT_MS}")
     return number
 
 
 def _environment(skill: Skill, action_id: str, value: Any) -> dict[str, str]:
-    if value in _NOTHING:
+    if value in _NULL_VALUES:
         return {}
     pairs = cast("dict[Any, Any]", value) if isinstance(value, dict) else {"": ""}
     for name, text in pairs.items():
         if not isinstance(name, str) or not isinstance(text, str) or not is_variable(name) or "\0" in text:
-            raise _undefined(skill, action_id, "its `env` must map names of variables to texts")
+            raise _definition_error(skill, action_id, "its `env` must map names of variables to texts")
         if name.startswith(RESERVED_PREFIX):
-            raise _undefined(skill, action_id, f"only the runtime sets variables that begin with `{RESERVED_PREFIX}`")
+            raise _definition_error(
+                skill, action_id, f"only the runtime sets variables that begin with `{RESERVED_PREFIX}`"
+            )
     return dict(pairs)
 
 
-def _undefined(skill: Skill, action_id: str, why: str) -> SkillError:
+def _definition_error(skill: Skill, action_id: str, reason: str) -> SkillError:
     return failure(
         "SKILL_ACTION_DEFINITION_INVALID",
-        f"the action `{action_id}` of `{skill.mention.text}` is not defined well: {why}",
+        f"the action `{action_id}` of `{skill.mention.text}` is not defined well: {reason}",
         hint="write it as {kind: shell, argv: [...], timeout_ms?, env?}",
         mention=skill.mention.text,
     )
 
 
-def _own_file(skill: Skill, directory: Path, word: str, *, program: bool) -> Path:
-    parts = relative_parts(word.removeprefix("./"))
+def _resolve_own_file(skill: Skill, directory: Path, arg: str, *, program: bool) -> Path:
+    parts = relative_parts(arg.removeprefix("./"))
     if parts is None or parts[0] != ACTIONS or len(parts) == 1:
-        raise _escape(skill, word, f"leads out of `{ACTIONS}/`")
+        raise _path_escape_error(skill, arg, f"leads out of `{ACTIONS}/`")
     try:
         with open_directory(directory) as top:
             mode = mode_below(top, parts)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _escape(skill, word, "is a link, or there is one on the way to it") from error
-        raise _not_usable(skill, word, error_reason(error)) from error
+            raise _path_escape_error(skill, arg, "is a link, or there is one on the way to it") from error
+        raise _path_error(skill, arg, error_reason(error)) from error
     if not stat.S_ISREG(mode) and (program or not stat.S_ISDIR(mode)):
-        raise _not_usable(skill, word, "it is not a file")
+        raise _path_error(skill, arg, "it is not a file")
     return Path(os.path.join(directory, *parts))
 
 
-def _escape(skill: Skill, word: str, why: str) -> SkillError:
+def _path_escape_error(skill: Skill, arg: str, reason: str) -> SkillError:
     return failure(
         "SKILL_ACTION_ARGV_PATH_ESCAPE",
-        f"{word[:200]!a} of `{skill.mention.text}` {why}",
+        f"{arg[:200]!a} of `{skill.mention.text}` {reason}",
         hint=f"paths in `argv` must be files below the skill's own `{ACTIONS}/`; give programs by name",
         mention=skill.mention.text,
     )
 
 
-def _not_usable(skill: Skill, word: str, why: str) -> SkillError:
+def _path_error(skill: Skill, arg: str, reason: str) -> SkillError:
     return failure(
         "SKILL_ACTION_ARGV_PATH_INVALID",
-        f"{word[:200]!a} of `{skill.mention.text}` cannot be used: {why}",
+        f"{arg[:200]!a} of `{skill.mention.text}` cannot be used: {reason}",
         hint=f"check the files below `{ACTIONS}/`",
         mention=skill.mention.text,
     )
@@ -228,7 +230,7 @@ MAX_SKILL_BYTES = 256 << 20
 
 def directory_digest(directory: Path) -> str:
     """One digest of every name, kind, mode and content below a directory; links count as what they say."""
-    whole, size = hashlib.sha256(), 0
+    digest, size = hashlib.sha256(), 0
     with open_directory(directory) as top:
         for number, entry in enumerate(walk(top, limit=MAX_SKILL_FILES + 1), start=1):
             content = b""
@@ -244,8 +246,8 @@ def directory_digest(directory: Path) -> str:
                     hint="keep what a skill runs small, and its data elsewhere",
                 )
             line = f"{entry.status.st_mode:o} {hashlib.sha256(content).hexdigest()} {entry.path}\n"
-            whole.update(line.encode(errors="surrogateescape"))
-    return whole.hexdigest()
+            digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 MAX_SCRIPT_BYTES = 1 << 20
@@ -283,7 +285,7 @@ def inline_metadata(data: bytes) -> InlineMetadata | None:
         text = data[:MAX_SCRIPT_BYTES].decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UnusableMetadata("it is not UTF-8 text") from None
-    blocks = _blocks(text.splitlines())
+    blocks = _find_script_blocks(text.splitlines())
     if not blocks:
         return None
     if len(blocks) > 1:
@@ -302,9 +304,9 @@ def inline_metadata(data: bytes) -> InlineMetadata | None:
     )
 
 
-def _blocks(lines: list[str]) -> list[str]:
+def _find_script_blocks(lines: list[str]) -> list[str]:
     """The content of every block of the type `script`; one that is never closed is no block."""
-    found: list[str] = []
+    blocks: list[str] = []
     number = 0
     while number < len(lines):
         opening = _OPENING.fullmatch(lines[number])
@@ -317,20 +319,20 @@ def _blocks(lines: list[str]) -> list[str]:
         closings = [at for at in range(number, end) if lines[at] == _CLOSING]
         if closings:  # the last one closes: between two blocks there is a line that is no comment
             if opening[1] == "script":
-                found.append("\n".join(line[2:] for line in lines[number : closings[-1]]))
+                blocks.append("\n".join(line[2:] for line in lines[number : closings[-1]]))
             number = closings[-1] + 1
-    return found
+    return blocks
 
 
 def _dependencies(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(cast("list[Any]", value)) > MAX_DEPENDENCIES:
         raise UnusableMetadata(f"its `dependencies` are not a list of {MAX_DEPENDENCIES} texts at most")
-    wanted: list[str] = []
-    for one in cast("list[Any]", value):
-        if not isinstance(one, str) or not _DEPENDENCY.fullmatch(one.strip()):
-            raise UnusableMetadata(f"the dependency {str(one)[:80]!a} is not a package with versions")
-        wanted.append(one.strip())
-    return tuple(wanted)
+    dependencies: list[str] = []
+    for item in cast("list[Any]", value):
+        if not isinstance(item, str) or not _DEPENDENCY.fullmatch(item.strip()):
+            raise UnusableMetadata(f"the dependency {str(item)[:80]!a} is not a package with versions")
+        dependencies.append(item.strip())
+    return tuple(dependencies)
 
 
 def _exclude_newer(tool: Any) -> str:
@@ -369,17 +371,17 @@ def _fits(clause: str, version: Version) -> bool | None:
     match = _VERSION_CLAUSE.fullmatch(clause)
     if match is None:
         return None
-    operator, wanted, series = match[1], tuple(int(part) for part in match[2].split(".")), match[3] is not None
+    operator, required, series = match[1], tuple(int(part) for part in match[2].split(".")), match[3] is not None
     if operator in ("==", "===", "!="):
-        same = version[: len(wanted)] == wanted if series else _padded(version, wanted) == _padded(wanted, version)
+        same = version[: len(required)] == required if series else _pad(version, required) == _pad(required, version)
         return same is (operator != "!=")
     if series:
         return None
-    ours, theirs = _padded(version, wanted), _padded(wanted, version)
+    ours, theirs = _pad(version, required), _pad(required, version)
     if operator == "~=":
-        return len(wanted) > 1 and ours >= theirs and version[: len(wanted) - 1] == wanted[:-1]
+        return len(required) > 1 and ours >= theirs and version[: len(required) - 1] == required[:-1]
     return {"<=": ours <= theirs, ">=": ours >= theirs, "<": ours < theirs, ">": ours > theirs}[operator]
 
 
-def _padded(version: Version, other: Version) -> Version:
+def _pad(version: Version, other: Version) -> Version:
     return version + (0,) * (len(other) - len(version))

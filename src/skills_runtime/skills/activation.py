@@ -50,24 +50,24 @@ def fill_arguments(body: str, arguments: str, names: Sequence[str] = ()) -> str:
         words = shlex.split(arguments)
     except ValueError:
         words = arguments.split()  # an open quote is an ordinary character
-    known = dict(zip(names, words, strict=False))
-    asked = False
+    named_values = dict(zip(names, words, strict=False))
+    has_placeholder = False
 
     def value(match: re.Match[str]) -> str:
-        nonlocal asked
+        nonlocal has_placeholder
         if match["name"] is not None:
             if match["name"] not in names:
                 return match[0]
-            asked = True
-            return known.get(match["name"], "")
-        asked = asked or not match["number"] or int(match["number"]) <= len(words)
+            has_placeholder = True
+            return named_values.get(match["name"], "")
+        has_placeholder = has_placeholder or not match["number"] or int(match["number"]) <= len(words)
         if match["all"]:
             return arguments
-        place = int(match["number"]) - 1 if match["number"] else int(match["place"])
-        return words[place] if place < len(words) else match[0] if match["number"] else ""
+        index = int(match["number"]) - 1 if match["number"] else int(match["place"])
+        return words[index] if index < len(words) else match[0] if match["number"] else ""
 
     text = _PLACEHOLDER.sub(value, body) if "$" in body else body
-    return text if asked or not arguments else f"{text.rstrip()}\n\nArguments: {arguments}\n"
+    return text if has_placeholder or not arguments else f"{text.rstrip()}\n\nArguments: {arguments}\n"
 
 
 def argument_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -77,9 +77,9 @@ def argument_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(value.replace(",", " ").split())
     if not isinstance(value, list):
         return ()
-    given = cast("list[Any]", value)
-    named: list[Any] = [cast("dict[str, Any]", one).get("name") if isinstance(one, dict) else one for one in given]
-    return tuple(name for name in named if isinstance(name, str) and name)
+    items = cast("list[Any]", value)
+    names: list[Any] = [cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item for item in items]
+    return tuple(name for name in names if isinstance(name, str) and name)
 
 
 MAX_SHOWN = 20
@@ -94,30 +94,30 @@ class FileListing(msgspec.Struct, frozen=True):
     more: int = 0
 
 
-def files_of(skill: Skill) -> FileListing:
+def list_skill_files(skill: Skill) -> FileListing:
     """What lies in the directory of a skill besides its own text; what cannot be looked at is left out."""
     if skill.directory is None:
         return FileListing()
-    found: list[str] = []
-    seen = 0
+    paths: list[str] = []
+    visited = 0
     try:
         with open_directory(skill.directory) as top:
             # A directory that is closed hides only what is in it.
-            for entry in walk(top, enter=lambda one: not one.name.startswith("."), on_error=lambda _, __: None):
+            for entry in walk(top, enter=lambda child: not child.name.startswith("."), on_error=lambda _, __: None):
                 if entry.is_link or entry.name.startswith("."):
                     continue
-                seen += 1
-                if seen > MAX_SEEN:
+                visited += 1
+                if visited > MAX_SEEN:
                     break
                 if not entry.is_directory and entry.path not in _OF_THE_SKILL:
-                    found.append(entry.path)
+                    paths.append(entry.path)
     except OSError:
         return FileListing()
-    found.sort()
-    return FileListing(tuple(found[:MAX_SHOWN]), max(0, len(found) - MAX_SHOWN))
+    paths.sort()
+    return FileListing(tuple(paths[:MAX_SHOWN]), max(0, len(paths) - MAX_SHOWN))
 
 
-def identity_of(skill: Skill, body: str) -> str:
+def skill_digest(skill: Skill, body: str) -> str:
     """The digest of what a skill says: its name, its description and its text."""
     return hashlib.sha256(f"{skill.mention.text}\n{skill.description}\n{body}".encode(errors="replace")).hexdigest()
 
@@ -132,14 +132,14 @@ class ActivatableSkills(msgspec.Struct, frozen=True):
     skills: Mapping[str, Skill] = {}
 
     @property
-    def listed(self) -> list[str]:
+    def listed_names(self) -> list[str]:
         """The names to offer, if they are few enough."""
         return sorted(self.skills) if len(self.skills) <= MAX_LISTED else []
 
     def find(self, name: str) -> Skill | None:
         """The skill that is called this, by its name or its mention."""
         skill = self.skills.get(name)
-        return skill or next((one for one in self.skills.values() if one.mention.text == name), None)
+        return skill or next((candidate for candidate in self.skills.values() if candidate.mention.text == name), None)
 
 
 class CurrentSkills:
@@ -147,22 +147,24 @@ class CurrentSkills:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._listed = library.list()
-        self._named = named_skills(self._listed)
+        self._skills = library.list()
+        self._activatable = select_activatable(self._skills)
 
     def __call__(self) -> ActivatableSkills:
         """The skills a model may activate by now."""
         skills = self._library.list()
-        if skills is not self._listed:
-            self._listed, self._named = skills, named_skills(skills)
-        return self._named
+        if skills is not self._skills:
+            self._skills, self._activatable = skills, select_activatable(skills)
+        return self._activatable
 
 
-def named_skills(skills: Iterable[Skill]) -> ActivatableSkills:
+def select_activatable(skills: Iterable[Skill]) -> ActivatableSkills:
     """Those of the skills that a model may call by itself."""
-    offered = [skill for skill in skills if model_may_call(skill)]
-    named = Counter(skill.name for skill in offered)
-    return ActivatableSkills({skill.name if named[skill.name] == 1 else skill.mention.text: skill for skill in offered})
+    invocable = [skill for skill in skills if model_may_call(skill)]
+    name_counts = Counter(skill.name for skill in invocable)
+    return ActivatableSkills(
+        {skill.name if name_counts[skill.name] == 1 else skill.mention.text: skill for skill in invocable}
+    )
 
 
 def render_skill(
@@ -174,7 +176,7 @@ def render_skill(
     """
     if render == "none":
         return ""
-    content = (method_of(body) if render == "method_only" else None) or body
+    content = (extract_method_section(body) if render == "method_only" else None) or body
     if render == "summary":
         content = f"{skill.mention.text}: {escape_attribute(skill.description)}\n({escape_attribute(skill.locator)})"
     if max_bytes is not None and len(content.encode()) > max_bytes:
@@ -209,22 +211,22 @@ def wrap_skill(skill: Skill, content: str, files: FileListing | None = None) -> 
     )
 
 
-def method_of(body: str) -> str | None:
+def extract_method_section(body: str) -> str | None:
     """The first section about how it is done, with what is below it, or nothing when there is no such heading."""
     lines = body.split("\n")
     start = level = 0
-    found = False
+    in_section = False
     for number, depth, title in _headings(lines):
-        if found and depth <= level:
+        if in_section and depth <= level:
             return "\n".join(lines[start:number])
-        if not found and _METHOD.search(title):
-            found, start, level = True, number, depth
-    return "\n".join(lines[start:]) if found else None
+        if not in_section and _METHOD.search(title):
+            in_section, start, level = True, number, depth
+    return "\n".join(lines[start:]) if in_section else None
 
 
 def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
     """Line, level and title of every heading that is not inside a block of code."""
-    found: list[tuple[int, int, str]] = []
+    headings: list[tuple[int, int, str]] = []
     fence = ""
     for number, line in enumerate(lines):
         opening = _FENCE.match(line)
@@ -234,8 +236,8 @@ def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
         elif opening is not None:
             fence = opening["ticks"]
         elif heading := _HEADING.fullmatch(line):
-            found.append((number, len(heading["level"]), heading["title"] or ""))
-    return found
+            headings.append((number, len(heading["level"]), heading["title"] or ""))
+    return headings
 
 
 class Injected(msgspec.Struct, frozen=True):
@@ -261,8 +263,8 @@ def inject_skills(
     skills: Iterable[Skill], library: Library, render: Render, arguments: Mapping[Mention, str] | None = None
 ) -> list[InjectionOutcome]:
     """What becomes of each skill, in the order they are mentioned in, with what was written behind its name."""
-    given = arguments or {}
-    return [inject_skill(skill, library, render, given.get(skill.mention, "")) for skill in skills]
+    by_mention = arguments or {}
+    return [inject_skill(skill, library, render, by_mention.get(skill.mention, "")) for skill in skills]
 
 
 def inject_skill(
@@ -287,7 +289,7 @@ def inject_skill(
         )
     body = library.body(skill) if render != "summary" else ""
     content = fill_arguments(body, arguments, argument_names(skill.metadata))
-    text = render_skill(skill, content, render, max_bytes=library.rules.max_body_bytes, files=files_of(skill))
+    text = render_skill(skill, content, render, max_bytes=library.rules.max_body_bytes, files=list_skill_files(skill))
     return Injected(
         text,
         SkillInjected(
@@ -301,7 +303,7 @@ def inject_skill(
             source_id=skill.source_id,
             render=render,
             size=len(text),
-            digest=identity_of(skill, body),
+            digest=skill_digest(skill, body),
             arguments=arguments,
         ),
         skill,
@@ -347,27 +349,33 @@ class ForkedSkills(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_forked(
-    injected: Sequence[Injected], written: Mapping[str, str], task: str, support: ForkSupport
+    injected: Sequence[Injected], mention_texts: Mapping[str, str], task: str, support: ForkSupport
 ) -> ForkedSkills:
     """Which skills are worked on elsewhere; `written` says how the task writes those that it names, by mention.
 
     Each shall be about what stands behind its name, or else the whole task. In it the skills that have runs of their
     own are names and no mentions, or each run would work on all of them.
     """
-    wanting = [one for one in injected if wants_own_run(one.skill) and one.event.mention_text in written]
-    names = {written[one.event.mention_text]: one.skill.name for one in wanting}
+    fork_requests = [
+        injection
+        for injection in injected
+        if wants_own_run(injection.skill) and injection.event.mention_text in mention_texts
+    ]
+    names = {mention_texts[injection.event.mention_text]: injection.skill.name for injection in fork_requests}
     here, called, skipped = list(injected), list[SkillInjected](), list[SkillInjectionSkipped]()
-    for one in wanting:
-        about = one.event.arguments or (task.strip() if task.strip() != written[one.event.mention_text] else "")
+    for injection in fork_requests:
+        about = injection.event.arguments or (
+            task.strip() if task.strip() != mention_texts[injection.event.mention_text] else ""
+        )
         for mention, name in names.items():
             about = re.sub(f"{re.escape(mention)}(?![\\w-])", name, about)
         reason = support.reason or (TOO_LONG if support.possible and len(about) > MAX_ARGUMENT_CHARS else "")
         if reason:
-            why = f"`{one.skill.mention.text}` is worked on in this run and not by one of its own: {reason}"
-            skipped.append(SkillInjectionSkipped(skill_name=one.skill.name, reason=why))
+            message = f"`{injection.skill.mention.text}` is worked on in this run and not by one of its own: {reason}"
+            skipped.append(SkillInjectionSkipped(skill_name=injection.skill.name, reason=message))
         elif support.possible:
-            here.remove(one)
-            called.append(msgspec.structs.replace(one.event, render="fork", size=0, arguments=about))
+            here.remove(injection)
+            called.append(msgspec.structs.replace(injection.event, render="fork", size=0, arguments=about))
     return ForkedSkills(here=tuple(here), called=tuple(called), skipped=tuple(skipped))
 
 
@@ -390,26 +398,26 @@ def read_skill_file(skill: Skill, path: str, *, limit: int, folders: Collection[
         raise _file_error("SKILL_REF_PATH_ESCAPE", skill, path, "leads out of the skill")
     parts = relative_parts(path.removeprefix("./"))
     if parts is None or (folders and (len(parts) == 1 or parts[0] not in folders)):
-        below = " or ".join(f"`{name}/`" for name in folders) or "its directory"
-        raise _file_error("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below {below}")
+        allowed = " or ".join(f"`{name}/`" for name in folders) or "its directory"
+        raise _file_error("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below {allowed}")
     if any(part.startswith(SECRETS) for part in parts):
         raise _file_error("SKILL_REF_PATH_ESCAPE", skill, path, "holds values that are not shown")
     try:
         with open_directory(directory) as top:
             return read_below(top, parts, limit=limit)
     except OSError as error:
-        code, why = {
+        code, reason = {
             errno.ELOOP: ("SKILL_REF_PATH_ESCAPE", "is a link, or there is one on the way to it"),
             errno.ENOENT: ("SKILL_REF_NOT_FOUND", "does not exist"),
             errno.ENOTDIR: ("SKILL_REF_NOT_FOUND", "does not exist"),
         }.get(error.errno or 0, ("SKILL_REF_PATH_INVALID", f"cannot be read: {error_reason(error)}"))
-        raise _file_error(code, skill, path, why) from error
+        raise _file_error(code, skill, path, reason) from error
 
 
-def _file_error(code: str, skill: Skill, path: str, why: str) -> SkillError:
+def _file_error(code: str, skill: Skill, path: str, reason: str) -> SkillError:
     return failure(
         code,
-        f"{path[:200]!a} of `{skill.mention.text}` {why}",
+        f"{path[:200]!a} of `{skill.mention.text}` {reason}",
         hint=f"write the path from the skill's own directory, such as `{REFERENCES}/guide.md`",
         mention=skill.mention.text,
     )

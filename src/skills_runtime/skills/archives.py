@@ -46,7 +46,7 @@ def safe_parts(path: str) -> tuple[str, ...]:
     if len(parts) > MAX_PATH_DEPTH:
         raise unsafe_path(path, f"it is nested more than {MAX_PATH_DEPTH} deep")
     for part in parts:
-        if problem := _problem(part):
+        if problem := _find_name_problem(part):
             raise unsafe_path(path, problem)
     if len(text.encode(errors="surrogatepass")) > MAX_PATH_BYTES:
         raise unsafe_path(path, f"it is longer than {MAX_PATH_BYTES} bytes")
@@ -55,48 +55,48 @@ def safe_parts(path: str) -> tuple[str, ...]:
 
 def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple[str, ...]] = ()) -> None:
     """Refuse paths that are one path on some system: twice the same, or apart only by case or by accents."""
-    seen: dict[tuple[str, ...], tuple[tuple[str, ...], bool]] = {}
+    first_paths: dict[tuple[str, ...], tuple[tuple[str, ...], bool]] = {}
     for path, is_file in [*((path, True) for path in files), *((path, False) for path in directories)]:
         for length in range(1, len(path) + 1):
-            here = path[:length]
+            prefix = path[:length]
             final = is_file and length == len(path)
-            before = seen.setdefault(tuple(map(_folded, here)), (here, final))
-            if before[0] != here:
+            previous = first_paths.setdefault(tuple(map(_fold, prefix)), (prefix, final))
+            if previous[0] != prefix:
                 raise unsafe_path(
-                    "/".join(here), f"it is the same as `{'/'.join(before[0])}` where case does not count"
+                    "/".join(prefix), f"it is the same as `{'/'.join(previous[0])}` where case does not count"
                 )
-            if (final or before[1]) and before != (here, final):
-                raise unsafe_path("/".join(here), "it is both a file and a directory")
-    whole: set[tuple[str, ...]] = set()
+            if (final or previous[1]) and previous != (prefix, final):
+                raise unsafe_path("/".join(prefix), "it is both a file and a directory")
+    seen_files: set[tuple[str, ...]] = set()
     for path in files:
-        if path in whole:
+        if path in seen_files:
             raise unsafe_path("/".join(path), "it is there twice")
-        whole.add(path)
+        seen_files.add(path)
 
 
-def unsafe_path(path: str, why: str) -> ValidationFailed:
+def unsafe_path(path: str, reason: str) -> ValidationFailed:
     """The error for a path that cannot be in a skill."""
     return ValidationFailed(
-        f"`{one_line(path, limit=_SHOWN_CHARS)}` cannot be part of a skill: {why}",
+        f"`{one_line(path, limit=_SHOWN_CHARS)}` cannot be part of a skill: {reason}",
         hint="nothing was installed; ask whoever made the skill for one without it",
         details={"code": "SKILL_INSTALL_UNSAFE_PATH"},
     )
 
 
-def _problem(part: str) -> str | None:
+def _find_name_problem(part: str) -> str | None:
     checks = (
         (part in ("", ".", ".."), "it leads out of the skill, or nowhere"),
-        (any(unicodedata.category(each) in _HIDDEN_KINDS for each in part), "it holds characters nobody can see"),
+        (any(unicodedata.category(char) in _HIDDEN_KINDS for char in part), "it holds characters nobody can see"),
         (bool(_UNUSABLE.intersection(part)), "it holds a character that some systems read otherwise"),
         (part.endswith((".", " ")) or part.startswith(" "), "some systems drop its last or first character"),
         (_RESERVED.match(part) is not None, "some systems take it for a device"),
         (len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES, f"a name has more than {MAX_NAME_BYTES} bytes"),
         (part.casefold() == ".git" or part.casefold().startswith("git~"), "it would be taken for a git repository"),
     )
-    return next((why for is_bad, why in checks if is_bad), None)
+    return next((reason for is_bad, reason in checks if is_bad), None)
 
 
-def _folded(part: str) -> str:
+def _fold(part: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", part).casefold())
 
 
@@ -167,9 +167,9 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
     reading = open_zip if archive_kind(archive) == "zip" else open_tar
     with reading(archive, allowed) as contents:
         members = contents.members()
-        places = check_members(members, allowed)
+        targets = check_members(members, allowed)
         try:
-            _write(contents, members, places, into, allowed)
+            _write(contents, members, targets, into, allowed)
         except BaseException:
             remove_tree(into)
             raise
@@ -190,31 +190,31 @@ def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> li
     """Where each member goes, or nothing for litter; refuses an archive with anything that is not plain."""
     if len(members) > limits.members:
         raise bad_archive(f"it has {len(members)} entries, and {limits.members} are the most")
-    places: list[tuple[str, ...] | None] = []
+    targets: list[tuple[str, ...] | None] = []
     for member in members:
         parts = safe_parts(member.name)
-        _refuse_odd(member, limits)
-        places.append(None if parts and (parts[0] in _LITTER or parts[-1] in _LITTER) else parts)
+        _refuse_unsupported(member, limits)
+        targets.append(None if parts and (parts[0] in _LITTER or parts[-1] in _LITTER) else parts)
     if sum(member.size for member in members) > limits.total_bytes:
         raise bad_archive(f"it would unpack to more than {limits.total_bytes >> 20} MiB")
-    kept = list(zip(members, places, strict=True))
+    pairs = list(zip(members, targets, strict=True))
     refuse_clashes(
-        [parts for member, parts in kept if parts is not None and member.kind == "file"],
-        [parts for member, parts in kept if parts is not None and member.kind == "directory"],
+        [parts for member, parts in pairs if parts is not None and member.kind == "file"],
+        [parts for member, parts in pairs if parts is not None and member.kind == "directory"],
     )
-    return places
+    return targets
 
 
-def bad_archive(why: str) -> ValidationFailed:
+def bad_archive(reason: str) -> ValidationFailed:
     """The error for an archive that is not unpacked."""
     return ValidationFailed(
-        f"the archive was refused: {why}",
+        f"the archive was refused: {reason}",
         hint="nothing was unpacked; a skill is a small archive of plain files",
         details={"code": "SKILL_INSTALL_BAD_ARCHIVE"},
     )
 
 
-def _refuse_odd(member: ArchiveMember, limits: ArchiveLimits) -> None:
+def _refuse_unsupported(member: ArchiveMember, limits: ArchiveLimits) -> None:
     if member.kind == "link":
         raise unsafe_path(member.name, "it is a link")
     if member.kind == "special":
@@ -237,13 +237,13 @@ def is_archive_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
 def _write(
     archive: Archive,
     members: Sequence[ArchiveMember],
-    places: Sequence[tuple[str, ...] | None],
+    targets: Sequence[tuple[str, ...] | None],
     into: Path,
     limits: ArchiveLimits,
 ) -> None:
     into.mkdir(mode=0o700)
-    room = limits.total_bytes
-    for index, (member, parts) in enumerate(zip(members, places, strict=True)):
+    remaining = limits.total_bytes
+    for index, (member, parts) in enumerate(zip(members, targets, strict=True)):
         if not parts:
             continue
         target = into.joinpath(*parts)
@@ -254,21 +254,21 @@ def _write(
         # Only whether it can be run is kept of its mode: nothing that is installed changes who somebody is.
         fd = open_new(target, mode=0o755 if member.executable else 0o644)
         with open(fd, "wb") as file, closing(archive.open(index)) as content:
-            for piece in _exactly(content, member):
+            for piece in _read_exactly(content, member):
                 file.write(piece)
-                room -= len(piece)
-                if room < 0:
+                remaining -= len(piece)
+                if remaining < 0:
                     raise bad_archive("it holds more than it says")
 
 
-def _exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
-    left = member.size
-    while piece := content.read(min(_PIECE, left + 1)):
-        left -= len(piece)
-        if left < 0:
+def _read_exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
+    remaining = member.size
+    while piece := content.read(min(_PIECE, remaining + 1)):
+        remaining -= len(piece)
+        if remaining < 0:
             raise bad_archive(f"`{member.name[:100]}` is longer than the archive says")
         yield piece
-    if left:
+    if remaining:
         raise bad_archive(f"`{member.name[:100]}` is shorter than the archive says")
 
 
@@ -361,7 +361,7 @@ class ZipContents:
     def members(self) -> Sequence[ArchiveMember]:
         """Everything in it; entries that share bytes with each other are refused."""
         end = 0
-        for info in sorted(self._infos, key=lambda one: one.header_offset):
+        for info in sorted(self._infos, key=lambda item: item.header_offset):
             if info.header_offset < end:
                 raise bad_archive("its entries share bytes, as those of a bomb do")
             end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
@@ -394,7 +394,7 @@ class _Entry:
 def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
     """A zip whose list of contents is of a bounded size."""
     with path.open("rb") as file:
-        _check_end(file, limits)
+        _check_end_record(file, limits)
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
@@ -406,21 +406,21 @@ def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
                 raise bad_archive(f"it contradicts itself: {error}") from error
 
 
-def _check_end(file: IO[bytes], limits: ArchiveLimits) -> None:
+def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
     """Look at the last record alone, before a library makes an object of every entry."""
     file.seek(0, 2)
     size = file.tell()
     file.seek(max(0, size - _END.size - (1 << 16)))
     tail = file.read()
-    place = tail.rfind(_END_MARK)
-    if place < 0 or len(tail) - place < _END.size:
+    end_offset = tail.rfind(_END_MARK)
+    if end_offset < 0 or len(tail) - end_offset < _END.size:
         raise bad_archive("it is a zip without an end")
-    _, disk, first_disk, here, whole, directory_bytes, _, _ = _END.unpack_from(tail, place)
-    if disk or first_disk or here != whole:
+    _, disk, first_disk, disk_entries, total_entries, directory_bytes, _, _ = _END.unpack_from(tail, end_offset)
+    if disk or first_disk or disk_entries != total_entries:
         raise bad_archive("it is a part of a divided zip")
-    if _LARGE_MARK in tail[max(0, place - 20) : place] or 0xFFFF in (here, whole):
+    if _LARGE_MARK in tail[max(0, end_offset - 20) : end_offset] or 0xFFFF in (disk_entries, total_entries):
         raise bad_archive("it is a zip64, which no skill is large enough to need")
-    if directory_bytes > limits.directory_bytes or whole > limits.members:
+    if directory_bytes > limits.directory_bytes or total_entries > limits.members:
         raise bad_archive(f"it lists more than {limits.members} entries")
     file.seek(0)
 

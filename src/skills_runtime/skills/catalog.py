@@ -93,13 +93,13 @@ def cut(text: str, limit: int) -> str:
     """The beginning of a text: whole sentences if they nearly fill the room, else whole words and a mark."""
     if len(text) <= limit:
         return text
-    room = text[: limit - 1]
+    head = text[: limit - 1]
     ends = [match.end() for match in _SENTENCE_END.finditer(text[:limit])]
     if ends and ends[-1] >= limit * _SENTENCE_SHARE:
         return text[: ends[-1]]
-    space = room.rfind(" ")
+    space = head.rfind(" ")
     broken = text[limit - 1] != " " and space >= limit * _WORD_SHARE
-    return (room[:space] if broken else room).rstrip(" ,;:-") + "…"
+    return (head[:space] if broken else head).rstrip(" ,;:-") + "…"
 
 
 class CatalogReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,16 +151,16 @@ def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, sea
     limit = _description_limit(entries, budget)
     lines = [entry.line(limit) for entry in entries]
     if not limit:
-        room = budget - tokens_of(_HEADING) - _NOTE_TOKENS
+        remaining = budget - tokens_of(_HEADING) - _NOTE_TOKENS
         for number, line in enumerate(lines):
-            room -= tokens_of(line) + 1
-            if room < 0:
+            remaining -= tokens_of(line) + 1
+            if remaining < 0:
                 lines = lines[:number]
                 break
     omitted = len(entries) - len(lines)
     shortened = sum(entry.is_shortened(limit) for entry in entries[: len(lines)])
     level: Level = "search" if omitted else "full" if not shortened else "shortened" if limit else "names"
-    found_by = (
+    omitted_note = (
         f"are not listed; find them with the tool `{search_tool}`" if search_tool else "do not fit into this list"
     )
     note, reason = {
@@ -168,7 +168,7 @@ def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, sea
         "shortened": (f"Descriptions are cut to {limit} characters.", f"descriptions were cut to {limit} characters"),
         "names": ("Descriptions are left out for space.", "descriptions were left out"),
         "search": (
-            f"{omitted} more skills {found_by}.",
+            f"{omitted} more skills {omitted_note}.",
             f"descriptions were left out, and {omitted} skills are not in the list",
         ),
     }[level]
@@ -186,7 +186,7 @@ def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, sea
     return Catalog(text, report, tuple(entries))
 
 
-def catalog_offered(catalog: Catalog) -> SkillCatalogOffered:
+def catalog_event(catalog: Catalog) -> SkillCatalogOffered:
     """The event that tells what a model was told."""
     return SkillCatalogOffered(digest=catalog.digest, **msgspec.structs.asdict(catalog.report))
 
@@ -195,12 +195,12 @@ def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
     """The longest descriptions that fit, the same for all; 0 when only names may."""
 
     def fits(limit: int) -> bool:
-        room = budget - tokens_of(_HEADING)
+        remaining = budget - tokens_of(_HEADING)
         complete = True
         for entry in entries:
-            room -= tokens_of(entry.line(limit)) + 1
+            remaining -= tokens_of(entry.line(limit)) + 1
             complete = complete and not entry.is_shortened(limit)
-            if room < (0 if complete else _NOTE_TOKENS):
+            if remaining < (0 if complete else _NOTE_TOKENS):
                 return False
         return True
 
@@ -240,13 +240,13 @@ MARK_CHARS = 16
 MAX_DELTA_TOKENS = 1000
 
 _SHOWN_CHARS = 400
-_CHANGED = "The available skills have changed:"
+_CHANGED_HEADING = "The available skills have changed:"
 _MARKS = msgspec.json.Decoder(dict[str, str])
 _dictionary: WeakKeyDictionary[ListsSkills, SkillMarks] = WeakKeyDictionary()
 """The marks of each library, asked for in every turn; those of ten thousand skills take a while."""
 
 
-def mark_of(entry: CatalogEntry) -> str:
+def compute_mark(entry: CatalogEntry) -> str:
     """What changes whenever a skill says something else of itself."""
     text = f"{entry.text}\0{entry.short}".encode(errors="replace")
     return hashlib.blake2b(text, digest_size=MARK_CHARS // 2).hexdigest()
@@ -255,13 +255,13 @@ def mark_of(entry: CatalogEntry) -> str:
 def marks_of(library: ListsSkills, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
     """The marks of a library as it is now; a caller that has the entries of its list spares us to make them."""
     skills = library.list()
-    kept = _dictionary.get(library)
-    if kept is not None and kept.skills is skills:
-        return kept
+    cached = _dictionary.get(library)
+    if cached is not None and cached.skills is skills:
+        return cached
     # A library lists its skills in the order of their entries.
     pairs = zip(filter(model_may_call, skills), entries_of(skills) if entries is None else entries, strict=True)
     data = msgspec.json.encode(
-        {entry.mention: mark_of(entry) + skill.content_hash[:MARK_CHARS] for skill, entry in pairs}
+        {entry.mention: compute_mark(entry) + skill.content_hash[:MARK_CHARS] for skill, entry in pairs}
     )
     _dictionary[library] = marks = SkillMarks(skills, data, hashlib.sha256(data).hexdigest())
     return marks
@@ -280,34 +280,36 @@ def decode_marks(data: bytes) -> Mapping[str, str]:
 class CatalogDelta(msgspec.Struct, frozen=True):
     """The skills that came, say something else of themselves, or went."""
 
-    came: tuple[CatalogEntry, ...] = ()
+    added: tuple[CatalogEntry, ...] = ()
     changed: tuple[CatalogEntry, ...] = ()
-    gone: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.came or self.changed or self.gone)
+        return bool(self.added or self.changed or self.removed)
 
     def text(self, *, max_tokens: int = MAX_DELTA_TOKENS) -> str:
         """A line for each of them, shorter where there are many, and at last only their numbers."""
         for limit in (_SHOWN_CHARS, 80, 0):
             lines = [
-                *(f"{entry.line(limit)} (new)" for entry in self.came),
+                *(f"{entry.line(limit)} (new)" for entry in self.added),
                 *(f"{entry.line(limit)} (changed)" for entry in self.changed),
-                *(f"- {mention} (no longer available)" for mention in self.gone),
+                *(f"- {mention} (no longer available)" for mention in self.removed),
             ]
-            if sum(tokens_of(line) + 1 for line in lines) + tokens_of(_CHANGED) <= max_tokens:
-                return "\n".join([_CHANGED, *lines])
-        counts = f"{len(self.came)} are new, {len(self.changed)} say something else, {len(self.gone)} are gone"
-        return f"{_CHANGED} {counts}. A mention of one that is gone is an error."
+            if sum(tokens_of(line) + 1 for line in lines) + tokens_of(_CHANGED_HEADING) <= max_tokens:
+                return "\n".join([_CHANGED_HEADING, *lines])
+        counts = f"{len(self.added)} are new, {len(self.changed)} say something else, {len(self.removed)} are gone"
+        return f"{_CHANGED_HEADING} {counts}. A mention of one that is gone is an error."
 
 
-def delta_since(known: Mapping[str, str], entries: Sequence[CatalogEntry]) -> CatalogDelta:
+def delta_since(previous: Mapping[str, str], entries: Sequence[CatalogEntry]) -> CatalogDelta:
     """What is new to whoever knows the marks of an earlier list; a description that is cut elsewhere is the same."""
     now = {entry.mention for entry in entries}
     return CatalogDelta(
-        came=tuple(entry for entry in entries if entry.mention not in known),
+        added=tuple(entry for entry in entries if entry.mention not in previous),
         changed=tuple(
-            entry for entry in entries if entry.mention in known and known[entry.mention][:MARK_CHARS] != mark_of(entry)
+            entry
+            for entry in entries
+            if entry.mention in previous and previous[entry.mention][:MARK_CHARS] != compute_mark(entry)
         ),
-        gone=tuple(mention for mention in known if mention not in now),
+        removed=tuple(mention for mention in previous if mention not in now),
     )

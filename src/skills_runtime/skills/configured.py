@@ -13,22 +13,28 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from skills_runtime.skills.catalog import budget_for
-from skills_runtime.skills.discovery import discover, discovered_sources, is_trusted, places_of, untrusted_spaces
+from skills_runtime.skills.discovery import (
+    build_sources,
+    discover,
+    is_trusted,
+    resolve_discovery_paths,
+    untrusted_spaces_problem,
+)
 from skills_runtime.skills.library import Library, Rules
-from skills_runtime.skills.problems import Problem, failure, misconfigured
+from skills_runtime.skills.problems import Problem, config_error, failure
 from skills_runtime.skills.prompt import PROFILES
 from skills_runtime.skills.skill import Skill, is_namespace
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.memory import MemorySource, Row
-from skills_runtime.skills.sources.refresh import Scans, refreshing
+from skills_runtime.skills.sources.refresh import Scans, apply_refresh_policy
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, Source
-from skills_runtime.skills.sources.stored import Connect, Dsn, handed_over
+from skills_runtime.skills.sources.stored import Connect, Dsn, adapt_client
 from skills_runtime.skills.standard.skill_yaml import is_variable
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved, SkillSource, SkillSpace, SkillsSettings
-    from skills_runtime.skills.discovery import Places
+    from skills_runtime.skills.discovery import DiscoveryPaths
     from skills_runtime.skills.sources.bundles import Bundles
 
 OPTIONS: Mapping[str, Mapping[str, bool]] = {
@@ -39,7 +45,7 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
     "pgsql": {"dsn_env": True, "schema": True, "table": True},
 }
 """The options of each kind of source, and whether it must have them."""
-_MEANINGS: Mapping[str, str] = {
+_OPTION_DESCRIPTIONS: Mapping[str, str] = {
     "root": "the directory to search",
     "dsn_env": "the variable that holds the address of the server",
     "key_prefix": "what every key begins with",
@@ -52,7 +58,7 @@ _IDENTIFIER_BYTES = 63
 
 def preflight(settings: "SkillsSettings", *, injected: Collection[str] = ()) -> tuple[Problem, ...]:
     """Everything in the settings that cannot work, or does nothing; sources with an injected client need no address."""
-    known = {source.id for source in settings.sources}
+    source_ids = {source.id for source in settings.sources}
     unused = _problem(
         "VERSIONING_IGNORED",
         "`skills.versioning` does nothing here",
@@ -61,10 +67,10 @@ def preflight(settings: "SkillsSettings", *, injected: Collection[str] = ()) -> 
         severity="warning",
     )
     return (
-        *_twice((space.id for space in settings.spaces), "space", "SKILL_CONFIG_DUPLICATE_SPACE_ID"),
-        *_twice((source.id for source in settings.sources), "source", "SKILL_CONFIG_DUPLICATE_SOURCE_ID"),
+        *_duplicate_ids((space.id for space in settings.spaces), "space", "SKILL_CONFIG_DUPLICATE_SPACE_ID"),
+        *_duplicate_ids((source.id for source in settings.sources), "source", "SKILL_CONFIG_DUPLICATE_SOURCE_ID"),
         *(problem for source in settings.sources for problem in _source(source, source.id in injected)),
-        *(problem for space in settings.spaces for problem in _space(space, known)),
+        *(problem for space in settings.spaces for problem in _space(space, source_ids)),
         *((unused,) if settings.versioning.enabled or settings.versioning.strategy else ()),
     )
 
@@ -73,15 +79,15 @@ def _problem(code: str, message: str, hint: str, *, path: str, severity: Any = "
     return Problem(code=f"SKILL_CONFIG_{code}", message=message, hint=hint, severity=severity, details={"path": path})
 
 
-def _twice(ids: Iterable[str], what: str, code: str) -> Iterator[Problem]:
+def _duplicate_ids(ids: Iterable[str], kind: str, code: str) -> Iterator[Problem]:
     for name, number in Counter(ids).items():
         if number > 1:
-            message = f"{number} {what}s have the id `{one_line(name)}`"
-            details = {"path": f"skills.{what}s", "id": name}
+            message = f"{number} {kind}s have the id `{one_line(name)}`"
+            details = {"path": f"skills.{kind}s", "id": name}
             yield Problem(code=code, message=message, hint="give each an id of its own", details=details)
 
 
-def _space(space: "SkillSpace", known: set[str]) -> Iterator[Problem]:
+def _space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]:
     path = f"skills.spaces[{space.id}]"
     if not is_namespace(space.namespace):
         yield _problem(
@@ -91,7 +97,7 @@ def _space(space: "SkillSpace", known: set[str]) -> Iterator[Problem]:
             path=f"{path}.namespace",
         )
     for name in space.sources:
-        if name not in known:
+        if name not in source_ids:
             yield _problem(
                 "SPACE_SOURCE_NOT_FOUND",
                 f"the space `{space.id}` names the source `{name}`, which does not exist",
@@ -125,10 +131,10 @@ def _source(source: "SkillSource", injected: bool) -> Iterator[Problem]:  # noqa
                 yield _problem(
                     "MISSING_REQUIRED_OPTION",
                     f"the source `{source.id}` has no `{name}`",
-                    f"name {_MEANINGS[name]} in its `options`",
+                    f"name {_OPTION_DESCRIPTIONS[name]} in its `options`",
                     path=f"{path}.options.{name}",
                 )
-        elif wrong := _RULES[name](value):
+        elif wrong := _VALIDATORS[name](value):
             code = "INVALID_ENV_VAR_NAME" if name == "dsn_env" and isinstance(value, str) else "INVALID_OPTION"
             message = f"the `{name}` of the source `{source.id}` {wrong}"
             yield _problem(code, message, "correct it", path=f"{path}.options.{name}")
@@ -162,7 +168,7 @@ def _names(value: Any) -> str:
     return "" if usable else "must be a list of packages, by the names they are imported under"
 
 
-_RULES: Mapping[str, Callable[[Any], str]] = {
+_VALIDATORS: Mapping[str, Callable[[Any], str]] = {
     "root": _path,
     "namespace": _text,
     "packages": _names,
@@ -177,7 +183,7 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 Lookup = Callable[[str], str | None]
 
 
-class Supplies(msgspec.Struct, frozen=True, kw_only=True):
+class SourceDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What sources are made with besides their own settings."""
 
     workspace_root: Path
@@ -194,7 +200,7 @@ class Supplies(msgspec.Struct, frozen=True, kw_only=True):
     """Where what is found in files is remembered; nothing means nowhere."""
 
 
-class Unconnected:
+class UnavailableSource:
     """A source in the place of one that has no address; it tells so and has no skills."""
 
     def __init__(self, origin: Origin, problem: Problem) -> None:
@@ -207,30 +213,36 @@ class Unconnected:
 
     def body(self, skill: Skill) -> str:
         """No skill can be read here."""
-        why = f"the text of `{skill.mention.text}` cannot be read: {self._problem.message}"
-        raise failure("SKILL_BODY_READ_FAILED", why, hint=self._problem.hint)
+        message = f"the text of `{skill.mention.text}` cannot be read: {self._problem.message}"
+        raise failure("SKILL_BODY_READ_FAILED", message, hint=self._problem.hint)
 
 
-def source_for(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+def build_source(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+) -> Source:
     """The source that settings describe, searched as often as they say."""
     if source.type == "in-memory":
         return MemorySource(origin, supplies.rows.get(source.id, ()))
-    made = _MAKERS[source.type](source, origin, settings, supplies)
-    if isinstance(made, Unconnected):
-        return made
+    built = _BUILDERS[source.type](source, origin, settings, supplies)
+    if isinstance(built, UnavailableSource):
+        return built
     key = (source.type, repr(sorted(source.options.items())), origin, str(supplies.workspace_root), supplies.scan)
-    told = supplies.clients.get(source.id)
-    address = hash(supplies.variable(str(source.options.get("dsn_env", "")))) if told is None else id(told)
-    return refreshing(made, (key, address), settings.scan.refresh_policy, settings.scan.ttl_sec, supplies.scans)
+    client = supplies.clients.get(source.id)
+    address = hash(supplies.variable(str(source.options.get("dsn_env", "")))) if client is None else id(client)
+    return apply_refresh_policy(
+        built, (key, address), settings.scan.refresh_policy, settings.scan.ttl_sec, supplies.scans
+    )
 
 
-def _filesystem(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+def _filesystem(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+) -> Source:
     del settings
     root = Path(str(source.options["root"]))
     try:
         files = FilesystemSource(origin, supplies.workspace_root / root.expanduser(), supplies.scan)
     except (RuntimeError, ValueError) as error:
-        raise misconfigured(
+        raise config_error(
             "SKILL_CONFIG_INVALID_OPTION",
             f"the root of the source `{source.id}` is not a usable path: {error}",
             hint="name a directory",
@@ -242,21 +254,23 @@ def _filesystem(source: "SkillSource", origin: Origin, settings: "SkillsSettings
     return IndexedSource(files, supplies.index)
 
 
-def _packages(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+def _packages(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+) -> Source:
     from skills_runtime.skills.sources.packages import PackagesSource
 
     del settings
-    named = [str(one) for one in source.options.get("packages") or ()]
-    return PackagesSource(origin, named, supplies.scan, workspace_root=supplies.workspace_root)
+    packages = [str(name) for name in source.options.get("packages") or ()]
+    return PackagesSource(origin, packages, supplies.scan, workspace_root=supplies.workspace_root)
 
 
-def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies) -> Source:
     from skills_runtime.skills.sources.redis import RedisSource, connection_to
 
-    found = _connection(source, supplies, connection_to, "pipeline")
-    if isinstance(found, Problem):
-        return Unconnected(origin, found)
-    connect, dsn = found
+    connection = _connection(source, supplies, connection_to, "pipeline")
+    if isinstance(connection, Problem):
+        return UnavailableSource(origin, connection)
+    connect, dsn = connection
     return RedisSource(
         origin,
         connect,
@@ -267,28 +281,28 @@ def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", su
     )
 
 
-def _pgsql(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: Supplies) -> Source:
+def _pgsql(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies) -> Source:
     from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
 
     del settings
-    found = _connection(source, supplies, connection_to, "cursor")
-    if isinstance(found, Problem):
-        return Unconnected(origin, found)
-    connect, dsn = found
+    connection = _connection(source, supplies, connection_to, "cursor")
+    if isinstance(connection, Problem):
+        return UnavailableSource(origin, connection)
+    connect, dsn = connection
     table = (str(source.options["schema"]), str(source.options["table"]))
     return PgsqlSource(origin, connect, table=table, dsn=dsn, max_field_bytes=supplies.scan.max_frontmatter_bytes)
 
 
 def _connection(
-    source: "SkillSource", supplies: Supplies, connection_to: Callable[[Dsn], Connect], marks: str
+    source: "SkillSource", supplies: SourceDependencies, connection_to: Callable[[Dsn], Connect], marks: str
 ) -> tuple[Connect, Dsn | None] | Problem:
     """What a program injected for this source, or a connection to the address in its variable."""
-    given = supplies.clients.get(source.id)
-    if given is not None:
+    client = supplies.clients.get(source.id)
+    if client is not None:
         try:
-            return handed_over(given, marks), None
+            return adapt_client(client, marks), None
         except TypeError as error:
-            raise misconfigured(
+            raise config_error(
                 "SKILL_CONFIG_INVALID_OPTION",
                 f"what was injected for the source `{source.id}` cannot be used: {error}",
                 hint="inject one of these",
@@ -324,7 +338,7 @@ def _bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles":
     )
 
 
-_MAKERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", Supplies], Source]] = {
+_BUILDERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", SourceDependencies], Source]] = {
     "filesystem": _filesystem,
     "packages": _packages,
     "redis": _redis,
@@ -332,7 +346,7 @@ _MAKERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", Supplie
 }
 
 
-class Supplied(msgspec.Struct, frozen=True, kw_only=True):
+class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
     """What a program hands over for sources outside this machine."""
 
     clients: Mapping[str, Any] = {}
@@ -345,23 +359,25 @@ class Supplied(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told with the skills."""
 
 
-def library_of(resolved: "Resolved", variables: Mapping[str, str] | None = None, *, looking: bool = False) -> Library:
+def library_of(
+    resolved: "Resolved", variables: Mapping[str, str] | None = None, *, include_untrusted: bool = False
+) -> Library:
     """The skills that the settings name or allow to be found; `variables` are what somebody told us besides.
 
     Whoever is only `looking` also sees what a project names that nobody trusts.
     """
     process, settings = resolved.environment.process, resolved.settings
-    places = places_of(resolved.workspace_root, process)
+    paths = resolve_discovery_paths(resolved.workspace_root, process)
     skills, notes = settings.skills, ()
-    named = {"skills.spaces", "skills.sources"} & resolved.by_project
-    if named and not looking and not is_trusted(places):
-        skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces(places),)
+    project_keys = {"skills.spaces", "skills.sources"} & resolved.by_project
+    if project_keys and not include_untrusted and not is_trusted(paths):
+        skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces_problem(paths),)
     library = library_from(
         skills,
         resolved.workspace_root,
         environment={**process, **(variables or {})},
-        sources_with=Supplied(variable=resolved.environment.get, notes=notes),
-        places=places,
+        sources_with=InjectedClients(variable=resolved.environment.get, notes=notes),
+        paths=paths,
     )
     catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
     tokens = budget_for(window, share=catalog.share, max_tokens=catalog.max_tokens)
@@ -376,17 +392,17 @@ def library_from(
     *,
     registered: Mapping[str, Sequence[Row]] | None = None,
     environment: Mapping[str, str] | None = None,
-    sources_with: Supplied | None = None,
-    places: "Places | None" = None,
+    sources_with: InjectedClients | None = None,
+    paths: "DiscoveryPaths | None" = None,
 ) -> Library:
     """The library that settings describe; `registered` has the rows of `in-memory` sources by their ids.
 
     With `places`, skills are also discovered there, and what is found in files is remembered in an index.
     """
-    supplied = sources_with or Supplied()
+    supplied = sources_with or InjectedClients()
     for problem in preflight(settings, injected=supplied.clients.keys()):
         if problem.severity == "error":
-            raise misconfigured(problem.code, problem.message, hint=problem.hint)
+            raise config_error(problem.code, problem.message, hint=problem.hint)
     scan = ScanOptions(
         ignore_dot_entries=settings.scan.ignore_dot_entries,
         max_depth=settings.scan.max_depth,
@@ -394,25 +410,25 @@ def library_from(
         max_frontmatter_bytes=settings.scan.max_frontmatter_bytes,
     )
     sources = {source.id: source for source in settings.sources}
-    supplies = Supplies(
+    supplies = SourceDependencies(
         workspace_root=workspace_root,
         scan=scan,
         rows=registered or {},
         clients=supplied.clients,
         variable=supplied.variable or (environment or {}).get,
         scans=supplied.scans,
-        index=places.index if places else None,
+        index=paths.index if paths else None,
     )
-    discovery = discover(places, settings) if places and settings.discovery.enabled else None
+    discovery = discover(paths, settings) if paths and settings.discovery.enabled else None
     return Library(
         [
             *(
-                source_for(sources[name], Origin(space.id, space.namespace, name), settings, supplies)
+                build_source(sources[name], Origin(space.id, space.namespace, name), settings, supplies)
                 for space in settings.spaces
                 if space.enabled
                 for name in dict.fromkeys(space.sources)
             ),
-            *(discovered_sources(discovery.roots, settings, supplies.index) if discovery else ()),
+            *(build_sources(discovery.roots, settings, supplies.index) if discovery else ()),
         ],
         rules=Rules(
             env_var_missing_policy=settings.env_var_missing_policy, max_body_bytes=settings.injection.max_bytes

@@ -18,7 +18,7 @@ import msgspec
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Mention, Skill, mentions_in
 from skills_runtime.skills.sources import Report, Source
-from skills_runtime.skills.sources.source import Noticing, Watched
+from skills_runtime.skills.sources.source import ChangeDetecting, Watchable
 
 DISCOVERED = "discovered"
 """The space of every skill that nobody named in the settings."""
@@ -27,14 +27,14 @@ PLUGIN_LEVEL = 1_000_000
 
 
 _SUGGESTIONS = 3
-_COMPARED = 100
+_MAX_COMPARED = 100
 """How many names are compared letter by letter."""
 
 
 class Namesakes(msgspec.Struct, frozen=True):
     """What becomes of the skills that share a name."""
 
-    meant: Sequence[Skill]
+    nearest: Sequence[Skill]
     """The one that the name means; several are equally near, and then it means none of them."""
     hidden: Sequence[Skill] = ()
     """Those that are there but not offered."""
@@ -42,28 +42,28 @@ class Namesakes(msgspec.Struct, frozen=True):
 
 def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
     """What becomes of skills with one name, each with its level."""
-    ranked = sorted(skills, key=lambda each: each[0])
-    nearest = ranked[0][0]
-    meant = [skill for level, skill in ranked if level == nearest]
-    hidden = [skill for level, skill in ranked if nearest < level < PLUGIN_LEVEL]
-    if nearest > 0 and len({skill.content_hash for skill in meant}) == 1 and meant[0].content_hash:
-        meant, copies = meant[:1], meant[1:]
-        hidden = [*(copy for copy in copies if nearest < PLUGIN_LEVEL), *hidden]
-    return Namesakes(meant, hidden)
+    ranked = sorted(skills, key=lambda pair: pair[0])
+    nearest_level = ranked[0][0]
+    nearest = [skill for level, skill in ranked if level == nearest_level]
+    hidden = [skill for level, skill in ranked if nearest_level < level < PLUGIN_LEVEL]
+    if nearest_level > 0 and len({skill.content_hash for skill in nearest}) == 1 and nearest[0].content_hash:
+        nearest, copies = nearest[:1], nearest[1:]
+        hidden = [*(copy for copy in copies if nearest_level < PLUGIN_LEVEL), *hidden]
+    return Namesakes(nearest, hidden)
 
 
 def namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
     """What somebody should know about shared names."""
-    for name, one in sorted(namesakes.items()):
-        if len(one.meant) > 1 and any(skill.space_id == DISCOVERED for skill in one.meant):
-            yield ambiguous_name(name, one.meant)
-        for skill in one.hidden:
-            first = one.meant[0]
+    for name, group in sorted(namesakes.items()):
+        if len(group.nearest) > 1 and any(skill.space_id == DISCOVERED for skill in group.nearest):
+            yield ambiguous_name(name, group.nearest)
+        for skill in group.hidden:
+            first = group.nearest[0]
             same = skill.content_hash != "" and skill.content_hash == first.content_hash
-            why = "is a copy of" if same else "is hidden by"
+            relation = "is a copy of" if same else "is hidden by"
             yield Problem(
                 code="SKILL_SHADOWED",
-                message=f"`{skill.mention.text}` {why} `{first.mention.text}` ({first.locator})",
+                message=f"`{skill.mention.text}` {relation} `{first.mention.text}` ({first.locator})",
                 hint=f"`{skill.mention.text}` still calls it",
                 severity="notice",
                 locator=skill.locator,
@@ -88,12 +88,12 @@ def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
 
 def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -> SkillError:
     """The error for a name that no usable skill has."""
-    known = list(problems)
-    broken = next((problem for problem in known if problem.severity == "error" and problem.name == name), None)
+    known_problems = list(problems)
+    broken = next((problem for problem in known_problems if problem.severity == "error" and problem.name == name), None)
     if broken is not None:
         message = f"`{name}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
-    untrusted = next((each for each in known if each.code == "SKILL_FOLDER_UNTRUSTED"), None)
+    untrusted = next((problem for problem in known_problems if problem.code == "SKILL_FOLDER_UNTRUSTED"), None)
     hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill there is")
     return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
 
@@ -105,11 +105,11 @@ def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iter
     if broken is not None:
         message = f"`{mention.text}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
-    unseen = next((each for each in errors if each.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
-    why = f"; {unseen.message} ({unseen.locator})" if unseen is not None else ""
+    unseen = next((problem for problem in errors if problem.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
+    detail = f"; {unseen.message} ({unseen.locator})" if unseen is not None else ""
     return failure(
         "SKILL_UNKNOWN",
-        f"there is no skill `{mention.text}`{why}",
+        f"there is no skill `{mention.text}`{detail}",
         hint=suggest(mention.text, [name.text for name in sorted(names)]) or "check the name of the skill",
         mention=mention.text,
     )
@@ -128,27 +128,27 @@ def unknown_namespace(mention: Mention, namespaces: Iterable[str]) -> SkillError
 def duplicate_name(skills: Collection[Skill]) -> Problem:
     """The problem with skills of the same name."""
     first, *_ = skills
-    places = [skill.locator for skill in skills]
+    locators = [skill.locator for skill in skills]
     return Problem(
         code="SKILL_DUPLICATE_NAME",
-        message=f"`{first.mention.text}` is the name of {len(places)} skills: {', '.join(places)}",
+        message=f"`{first.mention.text}` is the name of {len(locators)} skills: {', '.join(locators)}",
         hint="rename all but one of them, or put them into spaces of their own",
         namespace=first.namespace,
         name=first.name,
-        details={"locators": places},
+        details={"locators": locators},
     )
 
 
-def suggest(wrong: str, known: list[str]) -> str:
+def suggest(wrong: str, names: list[str]) -> str:
     """A question whether one of the known names was meant, or nothing where none is like it."""
-    if len(known) > _COMPARED:  # comparing letter by letter is too slow for thousands
-        pieces = {wrong[place : place + 3] for place in range(len(wrong) - 2)}
-        known = heapq.nlargest(_COMPARED, known, key=lambda one: sum(piece in one for piece in pieces))
-    close = difflib.get_close_matches(wrong, known, n=_SUGGESTIONS)
-    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else ""
+    if len(names) > _MAX_COMPARED:  # comparing letter by letter is too slow for thousands
+        pieces = {wrong[start : start + 3] for start in range(len(wrong) - 2)}
+        names = heapq.nlargest(_MAX_COMPARED, names, key=lambda name: sum(piece in name for piece in pieces))
+    close = difflib.get_close_matches(wrong, names, n=_SUGGESTIONS)
+    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else ""
 
 
-def without_too_large(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
+def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
     """The report without the skills whose text is too long; only files that may be are read."""
     fit: list[Skill] = []
     problems: list[Problem] = []
@@ -248,13 +248,13 @@ class Library:
 
     def list(self) -> tuple[Skill, ...]:
         """Every skill that is offered, by namespace and name; one that a nearer one hides is not."""
-        return self._listed
+        return self._offered
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with skills that were found, and with places that were searched."""
-        twice = (duplicate_name(skills) for _, skills in sorted(self._found.twice.items()))
+        twice = (duplicate_name(skills) for _, skills in sorted(self._by_name.twice.items()))
         of_reports = (problem for report in self._reports for problem in report.problems)
-        return (*self._notes, *of_reports, *twice, *namesake_problems(self._found.shared))
+        return (*self._notes, *of_reports, *twice, *namesake_problems(self._by_name.shared))
 
     def all(self) -> tuple[Skill, ...]:
         """Every skill that was found: those that are hidden, and those that share their names, too."""
@@ -262,16 +262,16 @@ class Library:
 
     def find(self, mention: Mention) -> Skill:
         """The skill that is mentioned; a mention that names nothing, or two things, is an error."""
-        twice = self._found.twice
+        twice = self._by_name.twice
         if twice and mention in twice:
             raise SkillError(duplicate_name(twice[mention]))
-        skill = self._found.names.get(mention.namespace, {}).get(mention.name)
+        skill = self._by_name.names.get(mention.namespace, {}).get(mention.name)
         if skill is not None:
             return skill
         namespaces = {source.origin.namespace for source in self._sources}
         if mention.namespace not in namespaces:
             raise unknown_namespace(mention, namespaces)
-        raise unknown_mention(mention, [each.mention for each in self.all()], self.problems())
+        raise unknown_mention(mention, [other.mention for other in self.all()], self.problems())
 
     def find_by_name(self, name: str) -> Skill:
         """The skill that a bare name means: the nearest of that name; `plugin:name` and `namespace:name` say which.
@@ -279,15 +279,15 @@ class Library:
         A name that nothing has, or that equally near skills share, is an error.
         """
         namespace, _, own = name.rpartition(":")
-        for known in (namespace, f"plugin:{namespace}"):
-            if namespace and known in self._found.names:
-                return self.find(Mention(known, own))
-        shared = self._found.shared.get(name)
-        if shared is not None and len(shared.meant) > 1:
-            raise SkillError(ambiguous_name(name, shared.meant))
-        skill = self._found.bare.get(name) if shared is None else shared.meant[0]
+        for candidate in (namespace, f"plugin:{namespace}"):
+            if namespace and candidate in self._by_name.names:
+                return self.find(Mention(candidate, own))
+        shared = self._by_name.shared.get(name)
+        if shared is not None and len(shared.nearest) > 1:
+            raise SkillError(ambiguous_name(name, shared.nearest))
+        skill = self._by_name.bare.get(name) if shared is None else shared.nearest[0]
         if skill is None:
-            raise unknown_name(name, self._found.bare, self.problems())
+            raise unknown_name(name, self._by_name.bare, self.problems())
         return self.find(skill.mention)
 
     def look_again(self) -> bool:
@@ -297,25 +297,25 @@ class Library:
         """
         if "_reports" not in self.__dict__:
             return False
-        stale = [isinstance(source, Noticing) and source.has_changed() for source in self._sources]
+        stale = [isinstance(source, ChangeDetecting) and source.has_changed() for source in self._sources]
         if not any(stale):
             return False
         pairs = zip(self._sources, self._reports, stale, strict=True)
-        reports = tuple(self._searched(source) if is_stale else report for source, report, is_stale in pairs)
+        reports = tuple(self._search(source) if is_stale else report for source, report, is_stale in pairs)
         if reports == self._reports:
             return False
         fresh = self.without(())
         fresh.__dict__["_reports"] = reports
         # All at once: whoever looks something up meanwhile sees one search or the other.
-        self.__dict__.update(_reports=reports, _found=fresh._found, _listed=fresh._listed)
+        self.__dict__.update(_reports=reports, _by_name=fresh._by_name, _offered=fresh._offered)
         return True
 
-    def places(self) -> tuple[Path, ...]:
+    def watched_directories(self) -> tuple[Path, ...]:
         """The directories whose changes may change what is found here."""
         return tuple(
             path
             for source in self._sources
-            if isinstance(source, Watched)
+            if isinstance(source, Watchable)
             for path in (source.root, *source.directories())
         )
 
@@ -344,16 +344,16 @@ class Library:
 
     @cached_property
     def _reports(self) -> tuple[Report, ...]:
-        return tuple(self._searched(source) for source in self._sources)
+        return tuple(self._search(source) for source in self._sources)
 
-    def _searched(self, source: Source) -> Report:
+    def _search(self, source: Source) -> Report:
         report, limit = source.skills(), self.rules.max_body_bytes
         if self._left_out or self._only is not None:
             report = Report(
                 tuple(skill for skill in report.skills if self._keeps(skill)),
                 tuple(problem for problem in report.problems if not self._leaves_out(Path(problem.locator))),
             )
-        return report if limit is None or not self.rules.whole_texts else without_too_large(report, self.body, limit)
+        return report if limit is None or not self.rules.whole_texts else drop_oversized(report, self.body, limit)
 
     def _keeps(self, skill: Skill) -> bool:
         if self._only is not None and skill.name not in self._only and skill.mention.text not in self._only:
@@ -361,10 +361,10 @@ class Library:
         return skill.path is None or not self._leaves_out(skill.path)
 
     def _leaves_out(self, path: Path) -> bool:
-        return any(path.is_relative_to(one) for one in self._left_out)
+        return any(path.is_relative_to(excluded) for excluded in self._left_out)
 
     @cached_property
-    def _found(self) -> NamedSkills:
+    def _by_name(self) -> NamedSkills:
         names: dict[str, dict[str, Skill]] = {}
         twice: dict[Mention, tuple[Skill, ...]] = {}
         for report in self._reports:
@@ -375,9 +375,9 @@ class Library:
         bare: dict[str, Skill] = {}
         for namespace in reversed(names.values()):
             bare |= namespace
-        return NamedSkills(names, twice, self._shared(names), bare)
+        return NamedSkills(names, twice, self._rank_shared_names(names), bare)
 
-    def _shared(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Namesakes]:
+    def _rank_shared_names(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Namesakes]:
         if len(names) < 2:
             return {}
         levels = {(source.origin.space_id, source.origin.source_id): source.origin.level for source in self._sources}
@@ -393,10 +393,10 @@ class Library:
         }
 
     @cached_property
-    def _listed(self) -> tuple[Skill, ...]:
-        left_out = {mention.text for mention in self._found.twice}
-        left_out |= {skill.mention.text for namesakes in self._found.shared.values() for skill in namesakes.hidden}
-        skills = (namespace[name] for _, namespace in sorted(self._found.names.items()) for name in sorted(namespace))
+    def _offered(self) -> tuple[Skill, ...]:
+        left_out = {mention.text for mention in self._by_name.twice}
+        left_out |= {skill.mention.text for namesakes in self._by_name.shared.values() for skill in namesakes.hidden}
+        skills = (namespace[name] for _, namespace in sorted(self._by_name.names.items()) for name in sorted(namespace))
         if not left_out:
             return tuple(skills)
         return tuple(skill for skill in skills if skill.mention.text not in left_out)

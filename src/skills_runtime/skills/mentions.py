@@ -42,19 +42,19 @@ _QUALIFIED = f"{NAME}(?::{NAME}){{0,7}}"
 _ANY_QUALIFIED = f"(?>{_ANY_NAME}(?::{_ANY_NAME}){{0,7}})"
 _BEFORE = r"(?<![A-Za-z0-9_$\\/{\[=.@#&%+^|~-])\$"
 _AFTER = r"(?![A-Za-z0-9_\[({=+\\]|-[A-Za-z0-9>-]|[/.:][A-Za-z0-9_/$*~])"
-_PLACE = r"\]\((?:<(?P<inner>[^<>\n]{1,1024})>|(?P<path>[^()\s<>]{1,1024}))\)"
+_TARGET = r"\]\((?:<(?P<inner>[^<>\n]{1,1024})>|(?P<path>[^()\s<>]{1,1024}))\)"
 _DOLLAR = re.compile(rf"{_BEFORE}(?P<name>(?=[0-9_:-]*[a-z]){_QUALIFIED}){_AFTER}")
-_LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_QUALIFIED}){_PLACE}")
+_LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_QUALIFIED}){_TARGET}")
 _SLASH = re.compile(rf"\s*/(?P<name>{_QUALIFIED})(?=\s|\Z)")
 _ANY_DOLLAR = re.compile(rf"{_BEFORE}(?P<name>{_ANY_QUALIFIED}){_AFTER}")
-_ANY_LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_ANY_QUALIFIED}){_PLACE}")
+_ANY_LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_ANY_QUALIFIED}){_TARGET}")
 _ANY_SLASH = re.compile(rf"\s*/(?P<name>{_ANY_QUALIFIED})(?=\s|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile("`+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenMention(msgspec.Struct, frozen=True, kw_only=True):
     """One mention as it stands in a text."""
 
     form: Form
@@ -71,33 +71,35 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """What follows a `/name`."""
 
 
-def written_in(text: str, also: Collection[str] = ()) -> list[Written]:
+def scan_mentions(text: str, also: Collection[str] = ()) -> list[WrittenMention]:
     """Every mention in a text, in the order they stand in; `also` are names of skills that no exact mention can say."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return []
-    found = [
-        Written(form="exact", name=match["name"], namespace=match["namespace"], text=match[0], start=match.start())
+    mentions = [
+        WrittenMention(
+            form="exact", name=match["name"], namespace=match["namespace"], text=match[0], start=match.start()
+        )
         for match in EXACT_MENTION.finditer(text)
     ]
-    found += _slash(text, _SLASH, str)
-    outside = prose(text) if "$" in text else ""
-    found += [*_links(outside, _LINK, str), *_dollars(outside, _DOLLAR, str)]
+    mentions += _slash(text, _SLASH, str)
+    outside = mask_code(text) if "$" in text else ""
+    mentions += [*_links(outside, _LINK, str), *_dollars(outside, _DOLLAR, str)]
     if also:
-        others = _others(text, outside, also)
-        instead = {one.start for one in others}
-        found = [*others, *(one for one in found if one.start not in instead)]
-    return sorted(found, key=lambda one: one.start)
+        extra = _scan_other_names(text, outside, also)
+        instead = {mention.start for mention in extra}
+        mentions = [*extra, *(mention for mention in mentions if mention.start not in instead)]
+    return sorted(mentions, key=lambda mention: mention.start)
 
 
-def _others(text: str, outside: str, also: Collection[str]) -> list[Written]:
+def _scan_other_names(text: str, outside: str, also: Collection[str]) -> list[WrittenMention]:
     """The mentions by names that the exact form cannot say; behind a slash and in a link a slip counts as well."""
 
-    def whole(name: str) -> str:
+    def match_whole(name: str) -> str:
         own = _own(name)
         is_other = own in also or (len(own) > 1 and own == own.lower() and not is_name(own))
         return unicodedata.normalize("NFKC", name) if is_other else ""
 
-    def beginning(name: str) -> str:
+    def match_prefix(name: str) -> str:
         """The longest name a run of letters begins with; where words have no spaces between them it may go on."""
         run = unicodedata.normalize("NFKC", name)
         for end in range(len(run), 0, -1):
@@ -107,9 +109,9 @@ def _others(text: str, outside: str, also: Collection[str]) -> list[Written]:
         return ""
 
     return [
-        *_slash(text, _ANY_SLASH, whole),
-        *_links(outside, _ANY_LINK, whole),
-        *_dollars(outside, _ANY_DOLLAR, beginning),
+        *_slash(text, _ANY_SLASH, match_whole),
+        *_links(outside, _ANY_LINK, match_whole),
+        *_dollars(outside, _ANY_DOLLAR, match_prefix),
     ]
 
 
@@ -117,7 +119,7 @@ def _own(name: str) -> str:
     return unicodedata.normalize("NFKC", name.rpartition(":")[2])
 
 
-def prose(text: str) -> str:
+def mask_code(text: str) -> str:
     """The text with every character of code made a blank: fenced blocks, and what stands between backticks."""
     if "`" not in text and "~~~" not in text:
         return text
@@ -135,62 +137,62 @@ def prose(text: str) -> str:
         else:
             lines.append(line)
     pieces: list[str] = []
-    whole, start = "\n".join(lines), 0
-    for blank in _BLANK_LINE.finditer(whole):  # a span of code never goes past a blank line
-        pieces.append(_without_spans(whole[start : blank.end()]))
+    masked, start = "\n".join(lines), 0
+    for blank in _BLANK_LINE.finditer(masked):  # a span of code never goes past a blank line
+        pieces.append(_mask_code_spans(masked[start : blank.end()]))
         start = blank.end()
-    return "".join([*pieces, _without_spans(whole[start:])])
+    return "".join([*pieces, _mask_code_spans(masked[start:])])
 
 
-def _slash(text: str, pattern: re.Pattern[str], named: Callable[[str], str]) -> Iterator[Written]:
+def _slash(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     match = pattern.match(text)
-    if match is not None and (name := named(match["name"])):
-        rest = text[match.end() :].strip()
-        yield Written(form="slash", name=name, text=f"/{match['name']}", start=0, arguments=rest)
+    if match is not None and (name := resolve_name(match["name"])):
+        arguments = text[match.end() :].strip()
+        yield WrittenMention(form="slash", name=name, text=f"/{match['name']}", start=0, arguments=arguments)
 
 
-def _links(text: str, pattern: re.Pattern[str], named: Callable[[str], str]) -> Iterator[Written]:
+def _links(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     for match in pattern.finditer(text):
         path = match["path"] or match["inner"]
-        if name := named(match["name"]):
-            yield Written(form="link", name=name, text=match[0], start=match.start(), path=path)
+        if name := resolve_name(match["name"]):
+            yield WrittenMention(form="link", name=name, text=match[0], start=match.start(), path=path)
 
 
-def _dollars(text: str, pattern: re.Pattern[str], named: Callable[[str], str]) -> Iterator[Written]:
+def _dollars(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     for match in pattern.finditer(text):
-        if name := named(match["name"]):
-            yield Written(form="dollar", name=name, text=f"${name}", start=match.start())
+        if name := resolve_name(match["name"]):
+            yield WrittenMention(form="dollar", name=name, text=f"${name}", start=match.start())
 
 
-def _without_spans(text: str) -> str:
+def _mask_code_spans(text: str) -> str:
     if "`" not in text:
         return text
     runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
-    last_of = {end - start: place for place, (start, end) in enumerate(runs)}
+    last_of = {end - start: index for index, (start, end) in enumerate(runs)}
     pieces: list[str] = []
-    done = place = 0
-    while place < len(runs):
-        start, end = runs[place]
-        closing = place + 1
-        if last_of[end - start] > place:
+    copied = index = 0
+    while index < len(runs):
+        start, end = runs[index]
+        closing = index + 1
+        if last_of[end - start] > index:
             while runs[closing][1] - runs[closing][0] != end - start:
                 closing += 1
-            pieces += [text[done:start], re.sub(r"[^\n]", " ", text[start : runs[closing][1]])]
-            done = runs[closing][1]
+            pieces += [text[copied:start], re.sub(r"[^\n]", " ", text[start : runs[closing][1]])]
+            copied = runs[closing][1]
             closing += 1
-        place = closing
-    return "".join([*pieces, text[done:]])
+        index = closing
+    return "".join([*pieces, text[copied:]])
 
 
-def is_one_slip_from(wrong: str, known: Collection[str]) -> bool:
+def is_typo_of(wrong: str, names: Collection[str]) -> bool:
     """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
     if len(wrong) < _SHORTEST:
         return False
-    for place in range(len(wrong) + 1):
-        before, after = wrong[:place], wrong[place:]
-        if before + after[1:] in known or before + after[1:2] + after[:1] + after[2:] in known:
+    for index in range(len(wrong) + 1):
+        head, tail = wrong[:index], wrong[index:]
+        if head + tail[1:] in names or head + tail[1:2] + tail[:1] + tail[2:] in names:
             return True
-        if any(before + letter + after in known or before + letter + after[1:] in known for letter in _LETTERS):
+        if any(head + letter + tail in names or head + letter + tail[1:] in names for letter in _LETTERS):
             return True
     return False
 
@@ -198,7 +200,7 @@ def is_one_slip_from(wrong: str, known: Collection[str]) -> bool:
 _PLUGIN = "plugin:"
 
 
-class Listed:
+class SkillListing:
     """Skills of a list, by name; what a nearer skill hides is on no list, so only plugins are farther than the rest."""
 
     def __init__(self, skills: tuple[Skill, ...]) -> None:
@@ -233,7 +235,7 @@ class Listed:
             raise unknown_name(name, (), ())
         is_plugin = [one.space_id == DISCOVERED and one.namespace.startswith(_PLUGIN) for one in skills]
         levels = (PLUGIN_LEVEL if each else 0 for each in is_plugin)
-        meant = rank_namesakes(zip(levels, skills, strict=True)).meant
+        meant = rank_namesakes(zip(levels, skills, strict=True)).nearest
         if len(meant) > 1:
             raise SkillError(ambiguous_name(name, meant))
         return meant[0]
@@ -264,7 +266,7 @@ class ResolvedMentions(msgspec.Struct, frozen=True, kw_only=True):
     """Mentions that lead nowhere, for the user; the text is as it was."""
 
 
-def resolve_mentions(text: str, library: Library | Listed) -> ResolvedMentions:
+def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMentions:
     """The skills that free text mentions in any form; only an exact mention that names nothing raises."""
     arguments: dict[Mention, str] = {}
     skills: dict[Mention, Skill] = {}
@@ -305,7 +307,7 @@ def resolve_mentions(text: str, library: Library | Listed) -> ResolvedMentions:
 def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
     """The same for whoever has no library but its list: what leads nowhere is passed over."""
     found: dict[Mention, tuple[Skill, str]] = {}
-    for one, meant in _read(text, Listed(tuple(skills))):
+    for one, meant in _read(text, SkillListing(tuple(skills))):
         if not isinstance(meant, SkillError):
             found.setdefault(meant.mention, (meant, one.text))
     return ResolvedMentions(
@@ -314,13 +316,13 @@ def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMenti
     )
 
 
-def _read(text: str, library: Library | Listed) -> Iterator[tuple[Written, Skill | SkillError]]:
+def _read(text: str, library: Library | SkillListing) -> Iterator[tuple[WrittenMention, Skill | SkillError]]:
     """Each mention with what it means, or why it means nothing."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return
     broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
     known = frozenset((*(skill.name for skill in library.list()), *broken))
-    for one in written_in(text, frozenset(name for name in known if not is_name(name))):
+    for one in scan_mentions(text, frozenset(name for name in known if not is_name(name))):
         if _is_mention(one, known):
             try:
                 yield one, _meant(one, library)
@@ -328,17 +330,17 @@ def _read(text: str, library: Library | Listed) -> Iterator[tuple[Written, Skill
                 yield one, error
 
 
-def _is_mention(one: Written, known: frozenset[str]) -> bool:
+def _is_mention(mention: WrittenMention, known: frozenset[str]) -> bool:
     """Whether somebody meant a skill; asked before a skill is looked for, since most words with a `$` are none."""
-    if one.form == "slash":
-        return one.name not in _DIRECTORIES or one.name in known
-    if one.form != "dollar":
+    if mention.form == "slash":
+        return mention.name not in _DIRECTORIES or mention.name in known
+    if mention.form != "dollar":
         return True
-    name = one.name.rpartition(":")[2]
-    return name in known or (one.name[0].isalpha() and "-" in one.name) or is_one_slip_from(name, known)
+    name = mention.name.rpartition(":")[2]
+    return name in known or (mention.name[0].isalpha() and "-" in mention.name) or is_typo_of(name, known)
 
 
-def _meant(one: Written, library: Library | Listed) -> Skill:
+def _meant(one: WrittenMention, library: Library | SkillListing) -> Skill:
     if one.form == "exact":
         return library.find(Mention(one.namespace, one.name))
     skill = _linked(one, library) if one.form == "link" else library.find_by_name(one.name)
@@ -352,7 +354,7 @@ def _meant(one: Written, library: Library | Listed) -> Skill:
     return skill
 
 
-def _linked(one: Written, library: Library | Listed) -> Skill:
+def _linked(one: WrittenMention, library: Library | SkillListing) -> Skill:
     """The skill that a link names and leads to; the path decides between skills of one name."""
     name = one.name.rpartition(":")[2]
     skills = [skill for skill in library.list() if skill.name == name]

@@ -95,6 +95,6 @@ def failure(code: str, message: str, *, hint: str = "", **details: Any) -> Skill
     return SkillError(Problem(code=code, message=message, hint=hint, details=details))
 
 
-def misconfigured(code: str, message: str, *, hint: str) -> ConfigError:
+def config_error(code: str, message: str, *, hint: str) -> ConfigError:
     """The error for settings that name skills in a way that cannot work."""
     return ConfigError(message, hint=hint, details={"code": code})

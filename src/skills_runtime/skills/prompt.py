@@ -18,7 +18,7 @@ import msgspec
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Payload, SkillInjectionSkipped
 from skills_runtime.skills.activation import Injected, MissingVariable, Render, inject_skills
-from skills_runtime.skills.catalog import catalog_of, catalog_offered, entries_of, marks_of
+from skills_runtime.skills.catalog import catalog_event, catalog_of, entries_of, marks_of
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import ResolvedMentions, resolve_mentions
 from skills_runtime.skills.skill import Mention, Skill
@@ -87,9 +87,9 @@ def apply_template(settings: "PromptSettings", templates: Mapping[str, str]) -> 
     text = templates.get(settings.template)
     if text is None:
         return settings
-    written = settings.system_text is not None or settings.system_path is not None
-    changed = {"template": DEFAULT_TEMPLATE} if written else {"template": DEFAULT_TEMPLATE, "system_text": text}
-    return settings.model_copy(update=changed)
+    has_own_text = settings.system_text is not None or settings.system_path is not None
+    updates = {"template": DEFAULT_TEMPLATE} if has_own_text else {"template": DEFAULT_TEMPLATE, "system_text": text}
+    return settings.model_copy(update=updates)
 
 
 def prompt_choices(settings: "PromptSettings") -> PromptChoices:
@@ -121,18 +121,18 @@ def fill_template(text: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: values[match[1]], text)
 
 
-def uses(text: str, variable: str) -> bool:
+def uses_variable(text: str, variable: str) -> bool:
     """Whether the text has a place for a variable."""
     return variable in _VARIABLE.findall(text)
 
 
 MAX_ENTRIES = 200
 MAX_DEPTH = 3
-MAX_LOOKED_AT = 10_000
+MAX_VISITED = 10_000
 """How many entries are looked at before a tree counts as too large."""
 
 
-def overview(root: Path) -> str:
+def render_tree(root: Path) -> str:
     """The visible entries below a directory, one path per line, and a last line when there are more."""
     entries: list[tuple[tuple[str, ...], str]] = []
     partial = False
@@ -150,9 +150,9 @@ def overview(root: Path) -> str:
 
     try:
         with open_directory(Path(os.path.realpath(root))) as top:
-            for number, entry in enumerate(walk(top, limit=MAX_LOOKED_AT + 1, enter=enter, on_error=leave_out)):
+            for number, entry in enumerate(walk(top, limit=MAX_VISITED + 1, enter=enter, on_error=leave_out)):
                 visible = not entry.name.startswith(".")
-                if number >= MAX_LOOKED_AT or (visible and len(entries) >= MAX_ENTRIES):
+                if number >= MAX_VISITED or (visible and len(entries) >= MAX_ENTRIES):
                     partial = True
                     break
                 if visible:
@@ -182,7 +182,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether that list is shown even where no template has a place for it."""
 
 
-def system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
+def render_system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
     """The whole text; a list or a constraint appears once, where a template wants it or else at the end."""
     values = {
         "task": texts.task,
@@ -192,14 +192,14 @@ def system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
         "constraints": texts.constraints,
     }
     sections = [fill_template(texts.system, values)]
-    if texts.constraints and not _has_place(texts, "constraints"):
+    if texts.constraints and not _has_variable(texts, "constraints"):
         sections.append(f"{CONSTRAINTS}\n{texts.constraints}")
     if texts.developer:
         sections.append(f"{DEVELOPER}\n{fill_template(texts.developer, values)}")
-    if texts.list_skills and not _has_place(texts, "skills"):
+    if texts.list_skills and not _has_variable(texts, "skills"):
         sections.append(texts.skills)
     if show_tree:
-        tree = overview(cwd) or "(it is empty)"
+        tree = render_tree(cwd) or "(it is empty)"
         sections.append(f"The working directory `{values['cwd']}`, links marked with `@`:\n{tree}")
     filled_in = [section for section in sections if section.strip()]
     if len(filled_in) == 1:
@@ -207,8 +207,8 @@ def system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
     return "\n".join(f"{section.strip()}\n" for section in filled_in)
 
 
-def _has_place(texts: Texts, variable: str) -> bool:
-    return uses(texts.system, variable) or uses(texts.developer, variable)
+def _has_variable(texts: Texts, variable: str) -> bool:
+    return uses_variable(texts.system, variable) or uses_variable(texts.developer, variable)
 
 
 SEARCH_TOOL = "search_skills"
@@ -223,32 +223,34 @@ class SkillSelection(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[Skill, ...] = ()
     """Those whose texts go into the prompt."""
     arguments: Mapping[Mention, str] = {}
-    named: Mapping[Mention, str] = {}
+    mentioned: Mapping[Mention, str] = {}
     """Those of them that the task itself names, as it writes them."""
     listing: str = ""
     """What the model is told of all the others."""
-    unmet: tuple[SkillInjectionSkipped, ...] = ()
+    unresolved: tuple[SkillInjectionSkipped, ...] = ()
     """Mentions that lead nowhere."""
     events: tuple[Payload, ...] = ()
 
 
-def select_skills(task: str, sought: Sequence[str], library: Library, *, routes: bool, lists: bool) -> SkillSelection:
+def select_skills(task: str, texts: Sequence[str], library: Library, *, routes: bool, lists: bool) -> SkillSelection:
     """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
-    by_text = {text: resolve_mentions(text, library) for text in sought}
+    by_text = {text: resolve_mentions(text, library) for text in texts}
     of_task, resolved = by_text.get(task, ResolvedMentions()), by_text.values()
     chosen = {skill.mention: skill for mentions in resolved for skill in mentions.skills}
-    arguments = {mention: text for one in resolved for mention, text in one.arguments.items()}
+    arguments = {mention: text for result in resolved for mention, text in result.arguments.items()}
     unmet = tuple(
         SkillInjectionSkipped(
             skill_name=notice.name or notice.details.get("mention", ""),
             reason=f"{notice.message}; {notice.hint}" if notice.hint else notice.message,
         )
-        for one in resolved
-        for notice in one.notices
+        for result in resolved
+        for notice in result.notices
     )
     skills = library.list() if routes or lists else ()
     if not skills:
-        return SkillSelection(skills=tuple(chosen.values()), arguments=arguments, named=of_task.written, unmet=unmet)
+        return SkillSelection(
+            skills=tuple(chosen.values()), arguments=arguments, mentioned=of_task.written, unresolved=unmet
+        )
     from skills_runtime.skills.routing import index_skills, route_skills, routing_event
 
     ranks = None if len(skills) <= MAX_RANKED else index_skills(())
@@ -258,7 +260,7 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
     listing = ""
     if lists:
         catalog = catalog_of(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
-        events.append(catalog_offered(catalog))
+        events.append(catalog_event(catalog))
         marks_of(library, catalog.entries)  # whoever keeps what was told will ask for them
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
@@ -269,9 +271,9 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
     return SkillSelection(
         skills=tuple(chosen.values()),
         arguments=arguments,
-        named=of_task.written,
+        mentioned=of_task.written,
         listing=listing,
-        unmet=unmet,
+        unresolved=unmet,
         events=tuple(events),
     )
 
@@ -279,33 +281,35 @@ def select_skills(task: str, sought: Sequence[str], library: Library, *, routes:
 MAX_TEXT_BYTES = 1 << 20
 
 
-def _text_of(text: str | None, path: Path | None, setting: str) -> str | None:
+def _load_text(text: str | None, path: Path | None, setting: str) -> str | None:
     """The text, else what is in the file, else nothing."""
     if text is not None or path is None:
         return text
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             data = file.read(MAX_TEXT_BYTES + 1) if is_regular else b""
     except OSError as error:
-        raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
+        raise _file_error(path, setting, (error.strerror or "it cannot be read").lower()) from error
     if not is_regular:
-        raise _unusable(path, setting, "it is not a regular file")
+        raise _file_error(path, setting, "it is not a regular file")
     if len(data) > MAX_TEXT_BYTES:
-        raise _unusable(path, setting, f"it is larger than {MAX_TEXT_BYTES} bytes")
+        raise _file_error(path, setting, f"it is larger than {MAX_TEXT_BYTES} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _unusable(path, setting, f"byte {error.start} is not UTF-8") from error
+        raise _file_error(path, setting, f"byte {error.start} is not UTF-8") from error
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     # A named pipe in the place of a file must not hold us up before we can see what it is.
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _unusable(path: Path, setting: str, why: str) -> ConfigError:
-    return ConfigError(f"the file of `{setting}` cannot be used: {one_line(str(path))}: {why}", hint="check the path")
+def _file_error(path: Path, setting: str, reason: str) -> ConfigError:
+    return ConfigError(
+        f"the file of `{setting}` cannot be used: {one_line(str(path))}: {reason}", hint="check the path"
+    )
 
 
 class HistoryRule(msgspec.Struct, frozen=True):
@@ -327,7 +331,7 @@ class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[SkillInjectionSkipped, ...] = ()
     events: tuple[Payload, ...] = ()
     """Which skills the model is told of, and which of them the task calls for."""
-    named: Mapping[str, str] = {}
+    mentioned: Mapping[str, str] = {}
     """The skills that the task itself names, by mention, as it writes them."""
     missing_env: tuple[MissingVariable, ...] = ()
     """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
@@ -347,13 +351,15 @@ def assemble(
     Skills are looked for in the task, and under the injection mode `all` also in what the user wrote for the system.
     """
     choices = prompt_choices(prompt_settings)
-    given = _text_of(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
-    developer = _text_of(prompt_settings.developer_text, prompt_settings.developer_path, "prompt.developer_path")
-    system = choices.system if given is None else given
-    sought = {"all": (f"{system}\n{developer or ''}", task), "explicit_only": (task,), "none": ()}[choices.injection]
+    custom_system = _load_text(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
+    developer = _load_text(prompt_settings.developer_text, prompt_settings.developer_path, "prompt.developer_path")
+    system = choices.system if custom_system is None else custom_system
+    mention_texts = {"all": (f"{system}\n{developer or ''}", task), "explicit_only": (task,), "none": ()}[
+        choices.injection
+    ]
     tools = exposed_tools(prompt_settings, task, tool_names)
-    wants_list = choices.skills_list or uses(system, "skills") or uses(developer or "", "skills")
-    chosen = select_skills(task, sought, library, routes=choices.injection == "all", lists=wants_list)
+    wants_list = choices.skills_list or uses_variable(system, "skills") or uses_variable(developer or "", "skills")
+    chosen = select_skills(task, mention_texts, library, routes=choices.injection == "all", lists=wants_list)
     outcomes = inject_skills(chosen.skills, library, choices.render, chosen.arguments)
     texts = Texts(
         system=system,
@@ -366,12 +372,12 @@ def assemble(
     )
     history = prompt_settings.history
     return PromptParts(
-        system=system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
+        system=render_system_text(texts, cwd, show_tree=prompt_settings.include_cwd_tree),
         injected=tuple(outcome for outcome in outcomes if isinstance(outcome, Injected)),
-        named={mention.text: written for mention, written in chosen.named.items()},
-        skipped=(*chosen.unmet, *(each for each in outcomes if isinstance(each, SkillInjectionSkipped))),
+        mentioned={mention.text: text for mention, text in chosen.mentioned.items()},
+        skipped=(*chosen.unresolved, *(outcome for outcome in outcomes if isinstance(outcome, SkillInjectionSkipped))),
         events=chosen.events,
-        missing_env=tuple(name for each in outcomes if isinstance(each, tuple) for name in each),
+        missing_env=tuple(name for outcome in outcomes if isinstance(outcome, tuple) for name in outcome),
         tools=tools,
         history=HistoryRule(choices.history, history.max_messages, history.max_chars),
     )

@@ -11,12 +11,12 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.catalog import CatalogReport, budget_for, catalog_of
 from skills_runtime.skills.configured import library_of
-from skills_runtime.skills.discovery import discover, discovered_sources, places_of
+from skills_runtime.skills.discovery import build_sources, discover, resolve_discovery_paths
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import Problem
-from skills_runtime.skills.skill import Skill, is_name, parse_mention, without_mention
+from skills_runtime.skills.skill import Skill, describe_unmentionable, is_name, parse_mention
 from skills_runtime.skills.sources.filesystem import FilesystemSource, skill_directories
 from skills_runtime.skills.sources.source import Origin
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode
@@ -69,10 +69,10 @@ class SkillList(msgspec.Struct, frozen=True, kw_only=True):
 def list_skills(resolved: "Resolved") -> SkillList:
     """Search everything; what is broken or not trusted is on the list as well."""
     settings, process = resolved.settings.skills, resolved.environment.process
-    places = places_of(resolved.workspace_root, process)
-    discovery = discover(places, settings)
+    paths = resolve_discovery_paths(resolved.workspace_root, process)
+    discovery = discover(paths, settings)
     library = library_of(resolved)
-    untrusted = Library(discovered_sources(discovery.untrusted, settings, places.index))
+    untrusted = Library(build_sources(discovery.untrusted, settings, paths.index))
     problems = library.problems()
     changed, unknown = changed_skills(user_places(process))
     try:
@@ -82,28 +82,32 @@ def list_skills(resolved: "Resolved") -> SkillList:
     else:
         changed, unknown = changed | ours, (*unknown, *unknown_too)
     skills = [
-        *(_marked(one, changed) for one in _of_library(library, problems)),
-        *(_unnamed(problem, "broken") for problem in _breaking(problems)),
-        *(_marked(_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
-        *(_unnamed(one, "untrusted") for one in _breaking(untrusted.problems())),
+        *(_mark_changed(skill, changed) for skill in _of_library(library, problems)),
+        *(_build_unreadable(problem, "broken") for problem in _find_breaking(problems)),
+        *(_mark_changed(_build_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
+        *(_build_unreadable(problem, "untrusted") for problem in _find_breaking(untrusted.problems())),
     ]
     has_skills = discovery.untrusted or any(root.scope == "project" for root in discovery.roots)
     return SkillList(
         project=str(discovery.project),
         trusted=discovery.is_trusted if has_skills else None,
-        skills=tuple(sorted(skills, key=lambda one: (one.name, one.state, one.namespace, one.path))),
+        skills=tuple(sorted(skills, key=lambda skill: (skill.name, skill.state, skill.namespace, skill.path))),
         problems=(
-            *(one for one in problems if not (_breaks(one) or one.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))),
+            *(
+                problem
+                for problem in problems
+                if not (_is_breaking(problem) or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))
+            ),
             *unknown,
         ),
     )
 
 
-def _marked(skill: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
-    why = changed.get(Path(skill.path).parent) if changed else None
-    if why is None:
+def _mark_changed(skill: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
+    change = changed.get(Path(skill.path).parent) if changed else None
+    if change is None:
         return skill
-    reason = "; ".join(filter(None, (skill.reason, why)))
+    reason = "; ".join(filter(None, (skill.reason, change)))
     return msgspec.structs.replace(skill, state="changed" if skill.state == "offered" else skill.state, reason=reason)
 
 
@@ -112,31 +116,35 @@ def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[Liste
     hidden = {
         (problem.namespace, problem.name): problem.message for problem in problems if problem.code == "SKILL_SHADOWED"
     }
-    twice = {(one.namespace, one.name): one.message for one in problems if one.code == "SKILL_DUPLICATE_NAME"}
+    twice = {
+        (problem.namespace, problem.name): problem.message
+        for problem in problems
+        if problem.code == "SKILL_DUPLICATE_NAME"
+    }
     for skill in library.all():
         key = (skill.namespace, skill.name)
         if skill.mention in mentions:
-            yield _listed(skill, "offered")
+            yield _build_listed(skill, "offered")
         elif key in twice:
-            yield _listed(skill, "broken", twice[key])
+            yield _build_listed(skill, "broken", twice[key])
         else:
-            yield _listed(skill, "shadowed", hidden.get(key, ""))
+            yield _build_listed(skill, "shadowed", hidden.get(key, ""))
 
 
-def _breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
+def _find_breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
     """What keeps one skill from being used."""
     seen: set[str] = set()
     for problem in problems:
-        if _breaks(problem) and problem.locator not in seen:
+        if _is_breaking(problem) and problem.locator not in seen:
             seen.add(problem.locator)
             yield problem
 
 
-def _breaks(problem: Problem) -> bool:
+def _is_breaking(problem: Problem) -> bool:
     return problem.severity == "error" and problem.code in _BREAKING
 
 
-def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
+def _build_listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
     sayable = is_name(skill.name)
     return ListedSkill(
         name=skill.name,
@@ -147,11 +155,11 @@ def _listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
         source=skill.source_id,
         path=skill.locator,
         content_hash=skill.content_hash,
-        reason=reason or ("" if sayable else without_mention(skill.name)),
+        reason=reason or ("" if sayable else describe_unmentionable(skill.name)),
     )
 
 
-def _unnamed(problem: Problem, state: State) -> ListedSkill:
+def _build_unreadable(problem: Problem, state: State) -> ListedSkill:
     return ListedSkill(
         name=problem.name or Path(problem.locator).name,
         state=state,
@@ -180,30 +188,32 @@ class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
 def changes_in(changes: Changes) -> Iterator[SkillChange]:
     """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
     broken = {problem.locator: problem for problem in reversed(changes.problems) if problem.severity == "error"}
-    yield from (_of_skill("added", skill) for skill in changes.added)
-    yield from (_of_skill("changed", skill) for skill in changes.changed)
+    yield from (_skill_change("added", skill) for skill in changes.added)
+    yield from (_skill_change("changed", skill) for skill in changes.changed)
     yield from (
-        _of_skill("removed", skill)
+        _skill_change("removed", skill)
         for skill in changes.removed
         if {skill.locator, str(skill.directory)}.isdisjoint(broken)
     )
-    yield from (_of_problem("broken", one) for one in reversed(broken.values()))
-    yield from (_of_problem("warning", one) for one in changes.problems if one.severity != "error")
+    yield from (_problem_change("broken", problem) for problem in reversed(broken.values()))
+    yield from (_problem_change("warning", problem) for problem in changes.problems if problem.severity != "error")
 
 
-def _of_problem(kind: Kind, problem: Problem) -> SkillChange:
+def _problem_change(kind: Kind, problem: Problem) -> SkillChange:
     return SkillChange(change=kind, name=problem.name, path=problem.locator, reason=problem.message)
 
 
-def _of_skill(kind: Kind, skill: Skill) -> SkillChange:
-    said = skill.description if kind != "removed" else ""
-    return SkillChange(change=kind, name=skill.name, mention=skill.mention.text, description=said, path=skill.locator)
+def _skill_change(kind: Kind, skill: Skill) -> SkillChange:
+    description = skill.description if kind != "removed" else ""
+    return SkillChange(
+        change=kind, name=skill.name, mention=skill.mention.text, description=description, path=skill.locator
+    )
 
 
 # One of them
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedSkill(msgspec.Struct, frozen=True):
     """A skill and everything found in it."""
 
     path: str
@@ -220,14 +230,14 @@ class FoundSkill(msgspec.Struct, frozen=True):
     mention: str | None = None
 
 
-def check_skills(paths: Iterable[Path], mode: Mode) -> list[Checked]:
+def check_skills(paths: Iterable[Path], mode: Mode) -> list[CheckedSkill]:
     """Check each skill that the paths stand for."""
-    checked: list[Checked] = []
+    checked: list[CheckedSkill] = []
     for directory in (directory for path in paths for directory in skill_directories(path)):
         inspected = inspect_directory(directory, mode=mode)
         valid = all(diagnostic.severity != "error" for diagnostic in inspected.diagnostics)
         name = inspected.skill.name if inspected.skill else None
-        checked.append(Checked(_text(str(directory)), name, valid, inspected.diagnostics))
+        checked.append(CheckedSkill(_text(str(directory)), name, valid, inspected.diagnostics))
     return checked
 
 
@@ -248,33 +258,33 @@ def find_at_path(text: str) -> FoundSkill | None:
 
 def find_by_name(text: str, resolved: "Resolved") -> FoundSkill:
     """The skill of the library that a mention or a name means."""
-    library = library_of(resolved, looking=True)
+    library = library_of(resolved, include_untrusted=True)
     skill = library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)
     if skill.directory is None:
         raise NotFound(f"`{skill.mention.text}` has no files to show", hint="only skills from files are shown")
     inspected = inspect_directory(skill.directory, mode="lenient")
     if is_name(skill.name):
         return FoundSkill(skill.directory, inspected, skill.mention.text)
-    note = Diagnostic(code="name_without_mention", severity="info", message=without_mention(skill.name))
+    note = Diagnostic(code="name_without_mention", severity="info", message=describe_unmentionable(skill.name))
     noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
     return FoundSkill(skill.directory, noted)
 
 
-def describe(found: FoundSkill) -> dict[str, Any]:
+def describe(target: FoundSkill) -> dict[str, Any]:
     """Everything that is known of a skill."""
-    inspected, skill = found.inspected, found.inspected.skill
+    inspected, skill = target.inspected, target.inspected.skill
     return {
         "name": skill.name if skill else inspected.run.name if inspected.run else None,
         "description": skill.description if skill else inspected.run.description if inspected.run else None,
-        "mention": found.mention,
-        "directory": _text(str(found.directory)),
+        "mention": target.mention,
+        "directory": _text(str(target.directory)),
         "license": skill.license if skill else None,
         "compatibility": skill.compatibility if skill else None,
         "allowed_tools": list(skill.allowed_tools) if skill else [],
         "fields": dict(skill.other) if skill else {},
         "run": inspected.run,
         "body": {"lines": inspected.body.count("\n"), "characters": len(inspected.body)},
-        "files": _files(found.directory),
+        "files": _files(target.directory),
         "diagnostics": list(inspected.diagnostics),
     }
 
@@ -284,7 +294,7 @@ def _files(directory: Path) -> list[str]:
     skipped = (".git", "node_modules", "__pycache__")
     with open_directory(directory.resolve()) as top:
         entries = walk(top, enter=lambda entry: entry.name not in skipped, on_error=lambda _, __: None)
-        return [_text(entry.path) for entry in islice((one for one in entries if not one.is_directory), MAX_FILES)]
+        return [_text(entry.path) for entry in islice((item for item in entries if not item.is_directory), MAX_FILES)]
 
 
 def _text(path: str) -> str:
@@ -326,8 +336,10 @@ def library_at(directories: Sequence[str]) -> Library:
         if not Path(directory).is_dir():
             raise NotFound(f"there is no directory `{directory}`", hint="name a directory that has skills in it")
     sources = [
-        FilesystemSource(Origin("given", "given" if len(directories) == 1 else f"given:{place:02}", "given"), Path(one))
-        for place, one in enumerate(directories, 1)
+        FilesystemSource(
+            Origin("given", "given" if len(directories) == 1 else f"given:{number:02}", "given"), Path(path)
+        )
+        for number, path in enumerate(directories, 1)
     ]
     return Library(sources)
 
@@ -347,8 +359,8 @@ def explain_routing(
     routing = route_skills(task, skills, paths=paths, limit=limit, index=index_library(library), mentions=mentions)
     catalog = catalog_of(skills, budget_tokens=budget_tokens)
     # The lines of the list, by the mention each begins with.
-    listed = catalog.text.splitlines()[1 : 1 + catalog.report.offered]
-    lines = {line[2:].partition(": ")[0]: line for line in listed}
+    entry_lines = catalog.text.splitlines()[1 : 1 + catalog.report.offered]
+    lines = {line[2:].partition(": ")[0]: line for line in entry_lines}
     choices = [
         ExplainedChoice(
             mention=choice.skill.mention.text if is_name(choice.skill.name) else f"${choice.skill.name}",

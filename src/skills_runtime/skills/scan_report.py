@@ -67,21 +67,21 @@ def build_scan_report(
     scan_id: str, skills: Iterable[Skill], issues: Iterable[Issue], *, spaces: int, sources: int
 ) -> ScanReport:
     """One search, its errors apart from its warnings."""
-    found = tuple(map(_scanned, skills))
-    told = tuple(issues)
+    scanned = tuple(map(_build_scanned, skills))
+    all_issues = tuple(issues)
     return ScanReport(
         scan_id=scan_id,
-        skills=found,
-        errors=tuple(issue for issue in told if issue.severity == "error"),
-        warnings=tuple(one for one in told if one.severity != "error"),
-        stats=ScanStats(spaces_total=spaces, sources_total=sources, skills_total=len(found)),
+        skills=scanned,
+        errors=tuple(issue for issue in all_issues if issue.severity == "error"),
+        warnings=tuple(issue for issue in all_issues if issue.severity != "error"),
+        stats=ScanStats(spaces_total=spaces, sources_total=sources, skills_total=len(scanned)),
     )
 
 
 def issue_of(problem: Problem) -> Issue:
     """A problem with where it is among its details."""
-    place = {"locator": problem.locator, "namespace": problem.namespace, "skill_name": problem.name}
-    details = {**{name: value for name, value in place.items() if value}, **problem.details}
+    location = {"locator": problem.locator, "namespace": problem.namespace, "skill_name": problem.name}
+    details = {**{name: value for name, value in location.items() if value}, **problem.details}
     return Issue(
         code=problem.code,
         severity=problem.severity,
@@ -106,7 +106,7 @@ def jsonable(value: Any, depth: int = _MAX_DEPTH) -> Any:
     return well_formed(value if isinstance(value, str) else str(value))
 
 
-def _scanned(skill: Skill) -> ScannedSkill:
+def _build_scanned(skill: Skill) -> ScannedSkill:
     stored = skill if isinstance(skill, StoredSkill) else None
     return ScannedSkill(
         space_id=skill.space_id,

@@ -43,7 +43,7 @@ def is_name(text: str) -> bool:
     return _WHOLE_NAME.fullmatch(text) is not None
 
 
-def without_mention(name: str) -> str:
+def describe_unmentionable(name: str) -> str:
     """What to say of a skill whose name no exact mention can have."""
     return f"no exact mention can say its name; write `${name}` or `/{name}`"
 

@@ -39,15 +39,15 @@ def changes_between(before: Library, after: Library) -> Changes:
     A skill is the same as long as its name and its place are.
     """
     old, new = (
-        {(skill.namespace, skill.name, skill.locator): skill for skill in one.list()} for one in (before, after)
+        {(skill.namespace, skill.name, skill.locator): skill for skill in library.list()} for library in (before, after)
     )
-    known = {repr(problem) for problem in before.problems()}
+    old_problems = {repr(problem) for problem in before.problems()}
     return Changes(
         library=after,
-        added=tuple(skill for place, skill in new.items() if place not in old),
-        changed=tuple(skill for place, skill in new.items() if place in old and old[place] != skill),
-        removed=tuple(skill for place, skill in old.items() if place not in new),
-        problems=tuple(problem for problem in after.problems() if repr(problem) not in known),
+        added=tuple(skill for key, skill in new.items() if key not in old),
+        changed=tuple(skill for key, skill in new.items() if key in old and old[key] != skill),
+        removed=tuple(skill for key, skill in old.items() if key not in new),
+        problems=tuple(problem for problem in after.problems() if repr(problem) not in old_problems),
     )
 
 
@@ -74,28 +74,30 @@ async def watch_skills(
     `make` gives a new library that has not been searched yet; it is called in another thread.
     """
     event = stop or asyncio.Event()
-    before, seconds = await asyncio.to_thread(_searched, make if since is None else lambda: since)
+    before, seconds = await asyncio.to_thread(_search, make if since is None else lambda: since)
     while not event.is_set():
-        paths = before.places()
-        async with aclosing(_signs(paths, seconds, event, polling=polling)) as signs:
+        paths = before.watched_directories()
+        async with aclosing(_change_signals(paths, seconds, event, polling=polling)) as signs:
             async for _ in signs:
-                after, seconds = await asyncio.to_thread(_searched, make)
+                after, seconds = await asyncio.to_thread(_search, make)
                 changes = changes_between(before, after)
                 before = after
                 if changes:
                     yield changes
-                if after.places() != paths:
+                if after.watched_directories() != paths:
                     break  # other directories are to be watched now
 
 
-def _searched(make: Callable[[], Library]) -> tuple[Library, float]:
+def _search(make: Callable[[], Library]) -> tuple[Library, float]:
     start = time.monotonic()
     library = make()
     library.list()
     return library, time.monotonic() - start
 
 
-async def _signs(paths: Sequence[Path], seconds: float, event: asyncio.Event, *, polling: bool) -> AsyncGenerator[None]:
+async def _change_signals(
+    paths: Sequence[Path], seconds: float, event: asyncio.Event, *, polling: bool
+) -> AsyncGenerator[None]:
     """One sign as soon as the directories are watched, for what changed until then, and one for each change."""
     watching = None if polling else _watching(paths, seconds)
     stopped: asyncio.Future[Any] = asyncio.ensure_future(event.wait())

@@ -10,7 +10,7 @@ from skills_runtime.config.models import SandboxSettings, SkillsSettings
 from skills_runtime.sandbox import fence_for
 from skills_runtime.skills import Library, SkillError, library_from
 from skills_runtime.skills.activation import read_skill_file
-from skills_runtime.skills.configured import Supplied
+from skills_runtime.skills.configured import InjectedClients
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from skills_runtime.tools.builtin.skill_ref_read import SkillRefRead
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf
@@ -45,7 +45,7 @@ def publish(shelf: RedisShelf, data: bytes, **fields: str) -> None:
 def library_for(shelf: RedisShelf, root: Path) -> Library:
     bundles = SETTINGS.bundles.model_copy(update={"cache_dir": root.parent / "bundles"})
     settings = SETTINGS.model_copy(update={"bundles": bundles})
-    return library_from(settings, root, sources_with=Supplied(clients={"shared": shelf.client}))
+    return library_from(settings, root, sources_with=InjectedClients(clients={"shared": shelf.client}))
 
 
 async def test_an_action_of_a_bundle_runs_behind_the_fence(redis_shelf: RedisShelf, workshop: Workshop) -> None:

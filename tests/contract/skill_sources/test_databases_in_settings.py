@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.skills import library_from
-from skills_runtime.skills.configured import Supplied
+from skills_runtime.skills.configured import InjectedClients
 from skills_runtime.skills.sources.refresh import Scans
 from tests.contract.skill_sources.shelves import PREFIX, PgsqlShelf, Published, RedisShelf
 from tests.e2e.cli.programs import invoke
@@ -50,7 +50,7 @@ def test_a_server_that_is_down_hides_no_other(broken: str, a_redis: Server, a_po
     library = library_from(
         SkillsSettings.model_validate(SETTINGS),
         tmp_path,
-        sources_with=Supplied(variable={**addresses, broken: down[broken]}.get),
+        sources_with=InjectedClients(variable={**addresses, broken: down[broken]}.get),
     )
     assert len([skill for skill in library.list() if skill.space_id in ("one", "two")]) == 1
     (problem,) = [one for one in library.problems() if one.severity == "error"]
@@ -66,7 +66,7 @@ def test_a_server_that_goes_down_leaves_the_skills_of_the_last_search(
     given = {"kv": shelves[0].client, "sql": shelves[1].connection}
 
     def library() -> Any:
-        return library_from(settings, tmp_path, sources_with=Supplied(clients=given, scans=scans))
+        return library_from(settings, tmp_path, sources_with=InjectedClients(clients=given, scans=scans))
 
     before = [skill.name for skill in library().list()]
     shelves[1].connection.close()
@@ -78,7 +78,7 @@ def test_a_server_that_goes_down_leaves_the_skills_of_the_last_search(
 
 def test_what_cannot_be_a_client_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        library_from(SkillsSettings.model_validate(SETTINGS), tmp_path, sources_with=Supplied(clients={"kv": 7}))
+        library_from(SkillsSettings.model_validate(SETTINGS), tmp_path, sources_with=InjectedClients(clients={"kv": 7}))
     assert "kv" in caught.value.message
 
 

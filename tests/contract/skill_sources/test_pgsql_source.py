@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.skills import SkillError
 from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
-from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, Dsn, handed_over
+from skills_runtime.skills.sources.stored import MAX_BODY_BYTES, Dsn, adapt_client
 from tests.contract.skill_sources.shelves import TABLE, PgsqlShelf, Published, origin
 from tests.support.servers import Server, counted, free_port
 
@@ -136,7 +136,7 @@ def test_a_program_may_inject_what_it_has(way: str, pgsql_shelf: PgsqlShelf, a_p
         "pool": Pool(),
         "factory": lambda: psycopg.connect(a_postgres.dsn()),
     }[way]
-    source = PgsqlSource(origin("web"), handed_over(given, "cursor"), table=TABLE)
+    source = PgsqlSource(origin("web"), adapt_client(given, "cursor"), table=TABLE)
     (skill,) = source.skills().skills
     assert source.body(skill) == "Do.\n"
     assert len(lent) == (2 if way == "pool" else 0)
@@ -145,4 +145,4 @@ def test_a_program_may_inject_what_it_has(way: str, pgsql_shelf: PgsqlShelf, a_p
 
 def test_what_is_neither_a_client_nor_a_pool_nor_a_factory_is_refused() -> None:
     with pytest.raises(TypeError):
-        handed_over(7, "cursor")
+        adapt_client(7, "cursor")

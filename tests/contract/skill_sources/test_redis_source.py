@@ -10,7 +10,7 @@ import redis
 from skills_runtime.skills import SkillError
 from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.redis import BATCH, RedisSource, connection_to
-from skills_runtime.skills.sources.stored import Dsn, handed_over
+from skills_runtime.skills.sources.stored import Dsn, adapt_client
 from tests.contract.skill_sources.shelves import PREFIX, Published, RedisShelf, origin
 from tests.support.servers import Server, counted, free_port
 
@@ -157,7 +157,7 @@ def test_a_program_may_inject_a_client(way: str, redis_shelf: RedisShelf, a_redi
 
     text_client = redis.Redis.from_url(a_redis.dsn(), decode_responses=True)  # pyright: ignore[reportUnknownMemberType]
     given: Any = {"client": redis_shelf.client, "factory": factory, "text client": text_client}[way]
-    source = RedisSource(origin("web"), handed_over(given, "pipeline"), key_prefix=PREFIX, bundles=Bundles(tmp_path))
+    source = RedisSource(origin("web"), adapt_client(given, "pipeline"), key_prefix=PREFIX, bundles=Bundles(tmp_path))
     (skill,) = source.skills().skills
     assert source.body(skill) == "Äh.\n"
     assert len(made) == (2 if way == "factory" else 0)

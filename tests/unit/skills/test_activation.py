@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.skills import SkillError
 from skills_runtime.skills import activation as render
-from skills_runtime.skills.activation import Render, method_of, render_skill, wrap_skill
+from skills_runtime.skills.activation import Render, extract_method_section, render_skill, wrap_skill
 from tests.unit.skills.samples import a_skill
 
 OPENING = re.compile(r"^<(skill-[0-9a-f]{32}) ", re.MULTILINE)
@@ -126,7 +126,7 @@ def test_the_method_is_the_first_section_about_it_with_what_is_below() -> None:
     ],
 )
 def test_which_heading_begins_the_method(body: str, method: str | None) -> None:
-    assert method_of(body) == method
+    assert extract_method_section(body) == method
 
 
 def test_a_skill_without_a_method_is_shown_whole() -> None:
@@ -159,5 +159,5 @@ def test_only_what_is_shown_counts_against_the_limit() -> None:
 
 @given(st.text(alphabet="# `~Usage\nx\r", max_size=80))
 def test_a_method_is_a_part_of_the_body(body: str) -> None:
-    method = method_of(body)
+    method = extract_method_section(body)
     assert method is None or method in body

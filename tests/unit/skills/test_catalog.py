@@ -14,11 +14,11 @@ from skills_runtime.skills.catalog import (
     Catalog,
     CatalogDelta,
     budget_for,
+    catalog_event,
     catalog_of,
-    catalog_offered,
+    compute_mark,
     cut,
     delta_since,
-    mark_of,
     tokens_of,
 )
 from skills_runtime.skills.skill import people_may_call
@@ -172,14 +172,14 @@ def test_chinese_counts_more_tokens_than_as_many_english_letters() -> None:
 
 def test_the_event_tells_what_the_report_does() -> None:
     catalog = catalog_of(many(150))
-    event = catalog_offered(catalog)
+    event = catalog_event(catalog)
     assert (event.level, event.offered, event.shortened, event.reason) == ("names", 150, 150, catalog.report.reason)
     assert event.digest == catalog.digest
 
 
 def delta(before: Catalog, after: Catalog) -> CatalogDelta:
     """What changed between two lists."""
-    return delta_since({entry.mention: mark_of(entry) for entry in before.entries}, after.entries)
+    return delta_since({entry.mention: compute_mark(entry) for entry in before.entries}, after.entries)
 
 
 def test_what_came_changed_and_went_is_told_without_the_rest() -> None:

@@ -9,7 +9,7 @@ from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
 from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources import FilesystemSource, IndexedSource
-from skills_runtime.skills.sources.refresh import Policy, Scans, refreshing
+from skills_runtime.skills.sources.refresh import Policy, Scans, apply_refresh_policy
 from tests.unit.skills.samples import ORIGIN, make_skill, row, skill_text
 
 
@@ -120,7 +120,7 @@ def test_what_somebody_told_a_library_is_kept(tmp_path: Path) -> None:
 def test_kept_searches_are_good_for_as_long_as_their_policy_says(policy: Policy, seconds: float, found: bool) -> None:
     now = [0.0]
     source, scans = MemorySource(ORIGIN, [row("writer")]), Scans(lambda: now[0])
-    library = Library([refreshing(source, "key", policy, 300, scans)])
+    library = Library([apply_refresh_policy(source, "key", policy, 300, scans)])
     assert names_of(library) == ["writer"]
     source.replace([row("editor")])
     now[0] = seconds
@@ -130,7 +130,7 @@ def test_kept_searches_are_good_for_as_long_as_their_policy_says(policy: Policy,
 
 def test_a_refresh_that_somebody_asks_for_is_noticed() -> None:
     source, scans = MemorySource(ORIGIN, [row("writer")]), Scans()
-    first, second = (Library([refreshing(source, "key", "manual", 300, scans)]) for _ in range(2))
+    first, second = (Library([apply_refresh_policy(source, "key", "manual", 300, scans)]) for _ in range(2))
     assert names_of(first) == names_of(second) == ["writer"]
     source.replace([row("editor")])
     scans.refresh()
@@ -150,6 +150,6 @@ def test_marks_tell_what_came_changed_and_went(tmp_path: Path) -> None:
     os.utime(tmp_path)
     assert library.look_again()
     delta = delta_since(known, entries_of(library.list()))
-    assert [entry.mention for entry in delta.came] == ["$[web:mvp].four"]
+    assert [entry.mention for entry in delta.added] == ["$[web:mvp].four"]
     assert [entry.mention for entry in delta.changed] == ["$[web:mvp].two"]
-    assert delta.gone == ("$[web:mvp].three",)
+    assert delta.removed == ("$[web:mvp].three",)

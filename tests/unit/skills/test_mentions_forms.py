@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.mentions import Written, prose, written_in
+from skills_runtime.skills.mentions import WrittenMention, mask_code, scan_mentions
 from skills_runtime.skills.skill import is_name, mentions_in
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,20}[a-z0-9]", fullmatch=True)
 
 
 def forms(text: str) -> list[tuple[str, str]]:
-    return [(one.form, one.name) for one in written_in(text)]
+    return [(one.form, one.name) for one in scan_mentions(text)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_qualified_name_is_one_name() -> None:
     ],
 )
 def test_a_slash_and_a_name_at_the_beginning_takes_the_rest_as_its_words(text: str, arguments: str) -> None:
-    (one,) = written_in(text)
+    (one,) = scan_mentions(text)
     assert (one.form, one.name, one.arguments) == ("slash", "deploy", arguments)
 
 
@@ -85,7 +85,7 @@ def test_a_path_or_a_slash_elsewhere_is_text(text: str) -> None:
     ],
 )
 def test_a_link_names_a_skill_and_where_it_is(text: str, path: str) -> None:
-    (one,) = written_in(text)
+    (one,) = scan_mentions(text)
     assert (one.form, one.name, one.path) == ("link", "writer", path)
 
 
@@ -109,7 +109,7 @@ def test_an_exact_mention_counts_in_code_too_as_it_always_did() -> None:
 
 @given(st.text(alphabet="$[]():/`~\\ab-_.Z09 \n写", max_size=80))
 def test_whatever_is_found_is_a_legal_name_that_stands_in_the_text(text: str) -> None:
-    found = written_in(text)
+    found = scan_mentions(text)
     assert [(one.namespace, one.name) for one in found if one.form == "exact"][:1] == [
         (one.namespace, one.name) for one in mentions_in(text)
     ][:1]
@@ -121,10 +121,10 @@ def test_whatever_is_found_is_a_legal_name_that_stands_in_the_text(text: str) ->
 
 @given(st.text(alphabet="`~\n ab$", max_size=60))
 def test_making_code_blank_moves_nothing(text: str) -> None:
-    blanked = prose(text)
+    blanked = mask_code(text)
     assert len(blanked) == len(text)
     assert all(new in (old, " ") for old, new in zip(text, blanked, strict=True))
-    assert prose(blanked.replace("`", " ").replace("~", " ")).count("$") == blanked.count("$")
+    assert mask_code(blanked.replace("`", " ").replace("~", " ")).count("$") == blanked.count("$")
 
 
 @given(names, names)
@@ -134,8 +134,8 @@ def test_two_names_are_two_mentions(first: str, second: str) -> None:
 
 @pytest.mark.parametrize("piece", ["$a", "$ab-", "`", "``a`", "[$ab](", "$ab:", "/ab ", "~~~\n", "$[", "\n\n`"])
 def test_a_megabyte_of_beginnings_is_read_at_once(piece: str) -> None:
-    assert isinstance(written_in("x $" + piece * (1_000_000 // len(piece))), list)
+    assert isinstance(scan_mentions("x $" + piece * (1_000_000 // len(piece))), list)
 
 
 def test_a_mention_is_a_value() -> None:
-    assert written_in("$writer") == [Written(form="dollar", name="writer", text="$writer", start=0)]
+    assert scan_mentions("$writer") == [WrittenMention(form="dollar", name="writer", text="$writer", start=0)]

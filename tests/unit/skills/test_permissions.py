@@ -11,7 +11,7 @@ from skills_runtime.events.payloads import SkillInjected
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import FileTouch
 from skills_runtime.projections import Conversation
-from skills_runtime.skills.activation import files_of, fill_arguments
+from skills_runtime.skills.activation import fill_arguments, list_skill_files
 from skills_runtime.skills.skill import Skill
 from skills_runtime.testing import FakeModel, says
 from tests.e2e.cli.programs import Answer, invoke, say, write_config
@@ -225,7 +225,7 @@ def test_one_closed_directory_does_not_hide_the_other_files(unprivileged: Unpriv
         (directory / "scripts/a.py").write_text("x")
         (directory / "closed").mkdir(mode=0)
         file = str(directory / "SKILL.md")
-        return files_of(
+        return list_skill_files(
             Skill(namespace="aa", name="bb", description="d", locator="x", space_id="s", source_id="s", file=file)
         ).names
 

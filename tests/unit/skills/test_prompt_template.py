@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.prompt import VARIABLES, fill_template, uses
+from skills_runtime.skills.prompt import VARIABLES, fill_template, uses_variable
 
 pieces = st.one_of(
     st.sampled_from([f"{{{{{name}}}}}" for name in VARIABLES]), st.text(alphabet="{}taskcwd \\1", max_size=8)
@@ -33,5 +33,5 @@ def test_what_is_no_variable_stays(text: str) -> None:
 @given(texts)
 def test_a_text_without_variables_is_not_changed(text: str) -> None:
     assert (fill_template(text, dict.fromkeys(VARIABLES, "")) == text) == (
-        not any(uses(text, name) for name in VARIABLES)
+        not any(uses_variable(text, name) for name in VARIABLES)
     )

@@ -158,7 +158,7 @@ class InboxSkills:
             chosen = select_skills(text, (text,), library, routes=False, lists=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
             return [_left_out(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
-        events: list[Payload] = list(chosen.unmet)
+        events: list[Payload] = list(chosen.unresolved)
         for skill in chosen.skills:
             outcome = _outcome(skill, library, choices, chosen.arguments.get(skill.mention, ""))
             events += self._taught(outcome)
@@ -239,15 +239,15 @@ class SkillReloader(SkillChanges):
         delta = delta_since(known, entries_of(marks.skills))
         if not delta:
             return None
-        text = "\n".join((delta.text(), *((HOW,) if delta.came else ())))
+        text = "\n".join((delta.text(), *((HOW,) if delta.added else ())))
         return SkillCatalogOffered(
             level="full",
             offered=len(marks.skills),
             tokens=tokens_of(text),
             reason="skills changed while the run was at work",
-            added=[entry.mention for entry in delta.came[:MAX_NAMED]],
+            added=[entry.mention for entry in delta.added[:MAX_NAMED]],
             changed=[entry.mention for entry in delta.changed[:MAX_NAMED]],
-            removed=list(delta.gone[:MAX_NAMED]),
+            removed=list(delta.removed[:MAX_NAMED]),
             text=text,
             skills_blob=run.put_blob(marks.data),
         )

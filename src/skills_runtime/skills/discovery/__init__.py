@@ -2,23 +2,23 @@
 
 from skills_runtime.skills.discovery.discover import (
     Discovery,
+    build_sources,
     discover,
-    discovered_sources,
     is_trusted,
-    untrusted_spaces,
+    untrusted_spaces_problem,
 )
-from skills_runtime.skills.discovery.places import Places, Root, places_of, project_root
+from skills_runtime.skills.discovery.places import DiscoveryPaths, Root, project_root, resolve_discovery_paths
 from skills_runtime.skills.discovery.trust import TrustStore
 
 __all__ = [
     "Discovery",
-    "Places",
+    "DiscoveryPaths",
     "Root",
     "TrustStore",
+    "build_sources",
     "discover",
-    "discovered_sources",
     "is_trusted",
-    "places_of",
     "project_root",
-    "untrusted_spaces",
+    "resolve_discovery_paths",
+    "untrusted_spaces_problem",
 ]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skills_runtime.skills.discovery.places import (
-    Places,
+    DiscoveryPaths,
     Root,
     Scope,
+    find_repository,
     project_roots,
-    repository_of,
     system_roots,
     user_roots,
 )
-from skills_runtime.skills.discovery.plugins import named_twice, plugin_at, plugins_in
+from skills_runtime.skills.discovery.plugins import find_duplicate_names, find_plugins, read_plugin
 from skills_runtime.skills.discovery.trust import TrustStore
 from skills_runtime.skills.library import DISCOVERED
 from skills_runtime.skills.problems import Problem
@@ -42,28 +42,28 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
 
 
-def discover(places: Places, settings: "SkillsSettings") -> Discovery:
+def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
     """Every directory of skills that is there; none of them is searched yet."""
-    project = repository_of(str(places.workspace))
-    found = list(_found(places, project, settings.discovery)) if settings.discovery.enabled else []
-    if not found:
+    project = find_repository(str(paths.workspace))
+    candidates = list(_find_roots(paths, project, settings.discovery)) if settings.discovery.enabled else []
+    if not candidates:
         return Discovery(project=project, is_trusted=False)
-    problems = [one for one in found if isinstance(one, Problem)]
-    seen, roots = dict[str, Root](), [one for one in found if isinstance(one, Root)]
+    problems = [item for item in candidates if isinstance(item, Problem)]
+    by_path, roots = dict[str, Root](), [item for item in candidates if isinstance(item, Root)]
     # Who works in his home has the same directories as a project; there they are the user's own.
-    for root in sorted(roots, key=lambda one: one.scope == "project"):
-        there = _resolved(root, project)
-        if isinstance(there, Root):
-            seen.setdefault(there.path, there)
-        elif there is not None:
-            problems.append(there)
-    ordered = sorted(seen.values(), key=lambda one: one.level)
+    for root in sorted(roots, key=lambda item: item.scope == "project"):
+        resolved = _resolve_root(root, project)
+        if isinstance(resolved, Root):
+            by_path.setdefault(resolved.path, resolved)
+        elif resolved is not None:
+            problems.append(resolved)
+    ordered = sorted(by_path.values(), key=lambda item: item.level)
     own = [root for root in ordered if root.scope == "project"]
-    is_trusted = bool(own) and _is_trusted(project, places, problems)
+    is_trusted = bool(own) and _is_trusted(project, paths, problems)
     if own and not is_trusted:
-        problems.append(_untrusted(project, own))
+        problems.append(_untrusted_problem(project, own))
     counting = tuple(root for root in ordered if is_trusted or root.scope != "project")
-    problems += named_twice(counting)
+    problems += find_duplicate_names(counting)
     return Discovery(
         project=project,
         is_trusted=is_trusted,
@@ -73,7 +73,7 @@ def discover(places: Places, settings: "SkillsSettings") -> Discovery:
     )
 
 
-def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
+def build_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
     """The sources that search these directories."""
     from skills_runtime.skills.sources import FilesystemSource, IndexedSource, Origin, ScanOptions
 
@@ -94,22 +94,22 @@ def discovered_sources(roots: Iterable[Root], settings: "SkillsSettings", index:
     ]
 
 
-def _found(places: Places, project: Path, discovery: "SkillDiscovery") -> Iterator[Root | Problem]:
+def _find_roots(paths: DiscoveryPaths, project: Path, discovery: "SkillDiscovery") -> Iterator[Root | Problem]:
     """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
     frozen: Any = discovery  # it has a hash, which its type does not tell
-    candidates, plugins = candidates_of(places, project, frozen)
-    for above, roots in candidates:
-        if os.access(above, os.F_OK):
+    candidates, plugins = list_candidates(paths, project, frozen)
+    for parent, roots in candidates:
+        if os.access(parent, os.F_OK):
             yield from roots
     if discovery.plugins and discovery.project:
-        yield from plugin_at(str(project), "project")
+        yield from read_plugin(str(project), "project")
     for directory, scope in plugins:
         if os.access(directory, os.F_OK):
-            yield from plugins_in(directory, scope)
+            yield from find_plugins(directory, scope)
     if discovery.packages:
-        from skills_runtime.skills.discovery.plugins import roots_of_packages
+        from skills_runtime.skills.discovery.plugins import find_package_roots
 
-        yield from roots_of_packages(places.workspace)
+        yield from find_package_roots(paths.workspace)
 
 
 _Candidates = tuple[tuple[str, tuple[Root, ...]], ...]
@@ -117,32 +117,34 @@ _Plugins = tuple[tuple[str, Scope], ...]
 
 
 @lru_cache(maxsize=64)
-def candidates_of(places: Places, project: Path, discovery: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
+def list_candidates(paths: DiscoveryPaths, project: Path, discovery: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
     """Every directory that may be there, by the directory above it, and those that plugins may be in."""
     roots = [
-        *(project_roots(places, project, discovery) if discovery.project else ()),
-        *(user_roots(places, project, discovery) if discovery.user else ()),
+        *(project_roots(paths, project, discovery) if discovery.project else ()),
+        *(user_roots(paths, project, discovery) if discovery.user else ()),
         *(system_roots(discovery) if discovery.system else ()),
     ]
-    found: dict[str, tuple[Root, ...]] = {}
+    by_parent: dict[str, tuple[Root, ...]] = {}
     for root in roots:
-        above = root.path.rpartition("/")[0] or "/"
-        found[above] = (*found.get(above, ()), root)
-    return tuple(found.items()), _plugin_directories(places, project, discovery)
+        parent = root.path.rpartition("/")[0] or "/"
+        by_parent[parent] = (*by_parent.get(parent, ()), root)
+    return tuple(by_parent.items()), _plugin_directories(paths, project, discovery)
 
 
-def _plugin_directories(places: Places, project: Path, discovery: "SkillDiscovery") -> _Plugins:
+def _plugin_directories(paths: DiscoveryPaths, project: Path, discovery: "SkillDiscovery") -> _Plugins:
     if not discovery.plugins:
         return ()
-    own: _Plugins = tuple((f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk"))
-    mine: _Plugins = (
-        (f"{places.home}/.agents/plugins", "user"),
-        (f"{places.own}/plugins", "user"),
+    project_plugins: _Plugins = tuple(
+        (f"{project}/{name}/plugins", "project") for name in (".agents", ".skills_runtime_sdk")
     )
-    return (*(own if discovery.project else ()), *(mine if discovery.user else ()))
+    user_plugins: _Plugins = (
+        (f"{paths.home}/.agents/plugins", "user"),
+        (f"{paths.own}/plugins", "user"),
+    )
+    return (*(project_plugins if discovery.project else ()), *(user_plugins if discovery.user else ()))
 
 
-def _resolved(root: Root, project: Path) -> Root | Problem | None:
+def _resolve_root(root: Root, project: Path) -> Root | Problem | None:
     """The same directory without links, or nothing where there is none."""
     try:
         is_directory = stat.S_ISDIR(os.stat(root.path).st_mode)  # noqa: PTH116 - done for every run
@@ -151,19 +153,19 @@ def _resolved(root: Root, project: Path) -> Root | Problem | None:
             return None
         is_directory = error.errno != errno.ELOOP  # whoever searches it will say what else is wrong with it
         if not is_directory:
-            return _link(root, "it is a link that leads in a circle")
+            return _link_problem(root, "it is a link that leads in a circle")
     if not is_directory:
         return None
     real = os.path.realpath(root.path)
     if root.scope == "project" and not f"{real}/".startswith(f"{str(project).rstrip('/')}/"):
-        return _link(root, "it is a link that leads out of the project")
+        return _link_problem(root, "it is a link that leads out of the project")
     return root if real == root.path else msgspec.structs.replace(root, path=real)
 
 
-def _link(root: Root, why: str) -> Problem:
+def _link_problem(root: Root, reason: str) -> Problem:
     return Problem(
         code="SKILL_SCAN_LINK_SKIPPED",
-        message=f"`{one_line(root.path)}` is not searched for skills: {why}",
+        message=f"`{one_line(root.path)}` is not searched for skills: {reason}",
         hint="replace the link by a directory",
         severity="warning",
         locator=one_line(root.path),
@@ -171,25 +173,25 @@ def _link(root: Root, why: str) -> Problem:
     )
 
 
-def is_trusted(places: Places) -> bool:
+def is_trusted(paths: DiscoveryPaths) -> bool:
     """Whether the user has said that the project is trusted."""
-    return _is_trusted(repository_of(str(places.workspace)), places, [])
+    return _is_trusted(find_repository(str(paths.workspace)), paths, [])
 
 
-def untrusted_spaces(places: Places) -> Problem:
+def untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
     """The problem with spaces that a project names for itself."""
-    return _untrusted(repository_of(str(places.workspace)), ())
+    return _untrusted_problem(find_repository(str(paths.workspace)), ())
 
 
-def _is_trusted(project: Path, places: Places, problems: list[Problem]) -> bool:
-    folders = TrustStore(places.state).folders()
+def _is_trusted(project: Path, paths: DiscoveryPaths, problems: list[Problem]) -> bool:
+    folders = TrustStore(paths.state).folders()
     if isinstance(folders, Problem):
         problems.append(folders)
         return False
     return str(project) in folders
 
 
-def _untrusted(project: Path, roots: Iterable[Root]) -> Problem:
+def _untrusted_problem(project: Path, roots: Iterable[Root]) -> Problem:
     return Problem(
         code="SKILL_FOLDER_UNTRUSTED",
         message=f"the skills of `{one_line(str(project))}` are not used: nobody has said that it is trusted",

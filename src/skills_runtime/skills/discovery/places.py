@@ -20,7 +20,7 @@ _MAX_ABOVE = 64
 """How many directories up a project may go."""
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class DiscoveryPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Where one user works on one project."""
 
     workspace: Path
@@ -38,19 +38,19 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
-def places_of(workspace: Path, environ: Mapping[str, str]) -> Places:
+def resolve_discovery_paths(workspace: Path, environ: Mapping[str, str]) -> DiscoveryPaths:
     """The places of whoever has these variables."""
-    return _places(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
+    return _cached_paths(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
 
 
 @lru_cache(maxsize=64)
-def _places(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Places:
+def _cached_paths(workspace: Path, variables: tuple[tuple[str, str], ...]) -> DiscoveryPaths:
     environ = dict(variables)
-    mine, path = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
-    return Places(
+    user_home, path = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
+    return DiscoveryPaths(
         workspace=Path(os.path.realpath(workspace)),
-        home=mine,
-        config=path if path.is_absolute() else mine / ".config",
+        home=user_home,
+        config=path if path.is_absolute() else user_home / ".config",
         own=config_home(environ),
         state=state_home(environ),
         # Not among caches: what is known of skills must be out of the reach of tools, as their files are.
@@ -63,22 +63,22 @@ def project_root(directory: str | os.PathLike[str]) -> Path:
 
     A repository of another owner does not count: anybody can put one above a directory that all may write to.
     """
-    return repository_of(os.path.realpath(directory))
+    return find_repository(os.path.realpath(directory))
 
 
-def repository_of(start: str) -> Path:
+def find_repository(start: str) -> Path:
     """The same for a path without links."""
     try:
         owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system
-        for here in above(start):
-            if os.access(f"{here}/.git", os.F_OK, follow_symlinks=False):
-                return Path(here if os.stat(here).st_uid == owner else start)  # noqa: PTH116 - as above
+        for directory in ancestors(start):
+            if os.access(f"{directory}/.git", os.F_OK, follow_symlinks=False):
+                return Path(directory if os.stat(directory).st_uid == owner else start)  # noqa: PTH116 - as above
     except OSError:
         pass
     return Path(start)
 
 
-def above(directory: str) -> Iterator[str]:
+def ancestors(directory: str) -> Iterator[str]:
     """A directory, and those that lead to it, from the inside out."""
     for _ in range(_MAX_ABOVE):
         yield directory
@@ -107,10 +107,10 @@ def project_namespace(kind: str, inner: Sequence[str]) -> str:
     parts = ["project", *([kind] if kind else [])]
     if not inner:
         return ":".join(parts)
-    shown = [segment(each) for each in inner]
-    if len(shown) > _MAX_INNER:
-        shown = [_short_digest("/".join(inner[: 1 - _MAX_INNER])), *shown[1 - _MAX_INNER :]]
-    return ":".join([*parts, "in", *shown])
+    segments = [segment(name) for name in inner]
+    if len(segments) > _MAX_INNER:
+        segments = [_short_digest("/".join(inner[: 1 - _MAX_INNER])), *segments[1 - _MAX_INNER :]]
+    return ":".join([*parts, "in", *segments])
 
 
 def _short_digest(text: str) -> str:
@@ -149,33 +149,33 @@ class Root(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is, in a word or two."""
 
 
-def project_roots(places: Places, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
+def project_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
     """The directories of a project, from where somebody works up to its root."""
-    top, here = str(project), str(places.workspace)
-    if _is_inside(settings, places, project):
+    top, directory = str(project), str(paths.workspace)
+    if _is_inside(settings, paths, project):
         yield _project(str(settings.directory), 0, "own", ())
     for distance in range(64):
-        inner = tuple(os.path.relpath(here, top).split("/")) if here != top else ()
-        yield _project(f"{here}/{SHARED}", distance, "", inner)
+        inner = tuple(os.path.relpath(directory, top).split("/")) if directory != top else ()
+        yield _project(f"{directory}/{SHARED}", distance, "", inner)
         if settings.other_clients:
             for client in CLIENTS:
-                yield _project(f"{here}/.{client}/skills", distance, client, inner)
-        if here == top:
+                yield _project(f"{directory}/.{client}/skills", distance, client, inner)
+        if directory == top:
             return
-        here = os.path.dirname(here)  # noqa: PTH120 - asked for every run, and a `Path` costs more than the system
+        directory = os.path.dirname(directory)  # noqa: PTH120 - asked for every run, and a `Path` costs more than the system
 
 
-def user_roots(places: Places, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
+def user_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
     """The directories of the user."""
-    if not _is_inside(settings, places, project):
+    if not _is_inside(settings, paths, project):
         yield _user(str(settings.directory), "user:named", "the directory in the settings")
-    yield _user(f"{places.own}/skills", "user:own", "own")
-    yield _user(f"{places.home}/{SHARED}", "user", "~/.agents/skills")
-    yield _user(f"{places.config}/agents/skills", "user:xdg", "agents/skills of the user's configuration")
+    yield _user(f"{paths.own}/skills", "user:own", "own")
+    yield _user(f"{paths.home}/{SHARED}", "user", "~/.agents/skills")
+    yield _user(f"{paths.config}/agents/skills", "user:xdg", "agents/skills of the user's configuration")
     if settings.other_clients:
         for client in CLIENTS:
-            yield _user(f"{places.home}/.{client}/skills", f"user:{client}", f"~/.{client}/skills", further=1)
-        shared = f"{places.config}/opencode/skills"
+            yield _user(f"{paths.home}/.{client}/skills", f"user:{client}", f"~/.{client}/skills", further=1)
+        shared = f"{paths.config}/opencode/skills"
         yield _user(shared, "user:opencode:config", "opencode/skills of the user's configuration", further=1)
 
 
@@ -185,9 +185,9 @@ def system_roots(settings: "SkillDiscovery") -> Iterator[Root]:
     yield Root(path=path, scope="system", namespace="system", level=SYSTEM_LEVEL, label=path)
 
 
-def _is_inside(settings: "SkillDiscovery", places: Places, project: Path) -> bool:
+def _is_inside(settings: "SkillDiscovery", paths: DiscoveryPaths, project: Path) -> bool:
     """Whether the directory in the settings is one of the project, wherever links in it lead."""
-    return any(settings.directory.is_relative_to(path) for path in (project, places.workspace))
+    return any(settings.directory.is_relative_to(path) for path in (project, paths.workspace))
 
 
 def _project(path: str, distance: int, kind: str, inner: tuple[str, ...]) -> Root:

@@ -11,7 +11,7 @@ import msgspec
 from skills_runtime.skills.discovery.places import PACKAGE_LEVEL, Root, Scope, segment
 from skills_runtime.skills.library import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
-from skills_runtime.skills.sources.packages import installed_path, package_roots
+from skills_runtime.skills.sources.packages import find_installed_paths, package_roots
 from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts
 from skills_runtime.text import one_line
 
@@ -22,7 +22,7 @@ MAX_PLUGINS = 256
 _SKILLS = "skills"
 
 
-def plugins_in(directory: str, scope: Scope) -> Iterator[Root | Problem]:
+def find_plugins(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     """The skills of every plugin that lies in a directory."""
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - asked for every run, and mostly there is none
@@ -32,13 +32,13 @@ def plugins_in(directory: str, scope: Scope) -> Iterator[Root | Problem]:
         yield _invalid(directory, f"the directory of plugins cannot be read: {error_reason(error)}")
         return
     for name in names[:MAX_PLUGINS]:
-        yield from plugin_at(f"{directory}/{name}", scope)
+        yield from read_plugin(f"{directory}/{name}", scope)
 
 
-def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
+def read_plugin(directory: str, scope: Scope) -> Iterator[Root | Problem]:
     """The skills of the plugin that a directory is, or of those that it offers."""
     # By far the most directories are no plugins, and asking like this costs the least.
-    manifest = next((one for one in (*MANIFESTS, MARKETPLACE) if os.access(f"{directory}/{one}", os.F_OK)), None)
+    manifest = next((name for name in (*MANIFESTS, MARKETPLACE) if os.access(f"{directory}/{name}", os.F_OK)), None)
     if manifest is None:
         return
     try:
@@ -59,50 +59,50 @@ def plugin_at(directory: str, scope: Scope) -> Iterator[Root | Problem]:
         yield from _plugin(path, entry, scope)
 
 
-def named_twice(roots: Iterable[Root]) -> Iterator[Problem]:
+def find_duplicate_names(roots: Iterable[Root]) -> Iterator[Problem]:
     """What to say of plugins of the project and of the user that have one name, and so share a namespace."""
-    places: dict[str, dict[Scope, str]] = {}
+    paths: dict[str, dict[Scope, str]] = {}
     for root in roots:
         if root.level == PLUGIN_LEVEL:
-            places.setdefault(root.namespace, {}).setdefault(root.scope, root.path)
-    for namespace, found in sorted(places.items()):
-        if len(found) > 1:
+            paths.setdefault(root.namespace, {}).setdefault(root.scope, root.path)
+    for namespace, by_scope in sorted(paths.items()):
+        if len(by_scope) > 1:
             name = namespace.removeprefix("plugin:")
-            where = ", ".join(f"`{one_line(path)}`" for path in found.values())
+            locations = ", ".join(f"`{one_line(path)}`" for path in by_scope.values())
             yield Problem(
                 code="SKILL_NAME_AMBIGUOUS",
-                message=f"`{name}` is the name of {len(found)} plugins, whose skills share one namespace: {where}",
+                message=f"`{name}` is the name of {len(by_scope)} plugins, which share one namespace: {locations}",
                 hint="rename one of them in its manifest, or remove it",
                 severity="warning",
                 namespace=namespace,
-                details={"locators": list(found.values())},
+                details={"locators": list(by_scope.values())},
             )
 
 
-def _plugin(place: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
+def _plugin(base: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
     fields = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     name = fields.get("name")
     if not isinstance(name, str) or not name.strip():
-        yield _invalid(str(place), "its manifest gives it no name")
+        yield _invalid(str(base), "its manifest gives it no name")
         return
     source: Any = fields.get("source", ".")
     if not isinstance(source, str) or "://" in source:
         return  # offered from elsewhere, so it is not here
-    given: Any = fields.get("skills", _SKILLS)
-    paths = cast("list[Any]", given) if isinstance(given, list) else [given]
+    value: Any = fields.get("skills", _SKILLS)
+    paths = cast("list[Any]", value) if isinstance(value, list) else [value]
     for path in paths:
-        inner = _inner(source, path)
+        inner = _join_relative(source, path)
         if inner is None:
-            yield _invalid(str(place), f"its manifest names {str(path)[:80]!a}, which is not inside of it", name=name)
+            yield _invalid(str(base), f"its manifest names {str(path)[:80]!a}, which is not inside of it", name=name)
             continue
-        whole = "/".join((str(place), *inner))
-        if os.path.lexists(whole):
+        full_path = "/".join((str(base), *inner))
+        if os.path.lexists(full_path):
             namespace = f"plugin:{segment(name)}"
-            label = f"{namespace}:{whole}"
-            yield Root(path=whole, scope=scope, namespace=namespace, level=PLUGIN_LEVEL, label=label)
+            label = f"{namespace}:{full_path}"
+            yield Root(path=full_path, scope=scope, namespace=namespace, level=PLUGIN_LEVEL, label=label)
 
 
-def _inner(*paths: Any) -> tuple[str, ...] | None:
+def _join_relative(*paths: Any) -> tuple[str, ...] | None:
     """The names that relative paths lead through one after the other, unless they lead elsewhere."""
     inner: tuple[str, ...] = ()
     for path in paths:
@@ -116,27 +116,27 @@ def _inner(*paths: Any) -> tuple[str, ...] | None:
     return inner
 
 
-def _invalid(directory: str, why: str, *, name: str = "") -> Problem:
-    shown = one_line(name or os.path.basename(directory))  # noqa: PTH119 - a path as the system gave it
+def _invalid(directory: str, reason: str, *, name: str = "") -> Problem:
+    display_name = one_line(name or os.path.basename(directory))  # noqa: PTH119 - a path as the system gave it
     return Problem(
         code="SKILL_PLUGIN_INVALID",
-        message=f"the plugin `{shown}` cannot be used: {why}",
+        message=f"the plugin `{display_name}` cannot be used: {reason}",
         hint="correct `.claude-plugin/plugin.json` in it",
         severity="warning",
         locator=one_line(directory),
-        name=shown,
+        name=display_name,
     )
 
 
-def roots_of_packages(workspace: Path) -> tuple[Root, ...]:
+def find_package_roots(workspace: Path) -> tuple[Root, ...]:
     """The directories of skills in every package that Python can import from outside the workspace."""
-    changed: list[tuple[str, int]] = []
-    for path in installed_path(workspace_root=workspace):
+    stamps: list[tuple[str, int]] = []
+    for path in find_installed_paths(workspace_root=workspace):
         try:
-            changed.append((path, os.stat(path).st_mtime_ns))  # noqa: PTH116 - done for every run
+            stamps.append((path, os.stat(path).st_mtime_ns))  # noqa: PTH116 - done for every run
         except OSError:
-            changed.append((path, 0))
-    return _package_roots(tuple(changed))
+            stamps.append((path, 0))
+    return _package_roots(tuple(stamps))
 
 
 @lru_cache(maxsize=4)

@@ -33,10 +33,10 @@ class TrustStore:
         except FileNotFoundError:
             return frozenset()
         except (OSError, ValueError, RecursionError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Problem(
                 code="SKILL_TRUST_UNREADABLE",
-                message=f"no folder is trusted, because the list of them cannot be read: {why.lower()}",
+                message=f"no folder is trusted, because the list of them cannot be read: {reason.lower()}",
                 hint=f"remove `{self._path}` and trust your folders again",
                 locator=str(self._path),
             )
@@ -80,7 +80,7 @@ class TrustStore:
         folders = value.get("folders")
         if value.get("version") != _VERSION or not isinstance(folders, list):
             raise ValueError("it is not a list of folders")
-        listed = cast("list[Any]", folders)
-        if not all(isinstance(one, str) and one.startswith("/") for one in listed):
+        entries = cast("list[Any]", folders)
+        if not all(isinstance(entry, str) and entry.startswith("/") for entry in entries):
             raise ValueError("a folder on it is not an absolute path")
-        return cast("list[str]", listed)
+        return cast("list[str]", entries)

@@ -22,7 +22,14 @@ import msgspec
 
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.routing.words import RELATIVES, SYNONYMS, spelled, term, terms, translated
+from skills_runtime.skills.routing.words import (
+    RELATIVES,
+    SYNONYMS,
+    extract_terms,
+    original_spellings,
+    term,
+    translate_terms,
+)
 from skills_runtime.skills.skill import Skill, model_may_call
 
 if TYPE_CHECKING:
@@ -47,7 +54,7 @@ class FileMatch(msgspec.Struct, frozen=True):
     glob: str
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class Declarations(msgspec.Struct, frozen=True, kw_only=True):
     """What skills say of when they apply; a skill is known by its place among them."""
 
     hidden: frozenset[int]
@@ -56,35 +63,35 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     globs: dict[int, tuple[str, ...]]
 
 
-def declared_by(skills: Sequence[Skill]) -> Declared:
+def collect_declarations(skills: Sequence[Skill]) -> Declarations:
     """What these skills declare."""
-    saying = [(place, skill) for place, skill in enumerate(skills) if skill.metadata]
-    triggers = ((place, _declared(skill, "triggers", "trigger")) for place, skill in saying)
-    globs = ((place, _declared(skill, "paths", "globs")) for place, skill in saying)
-    return Declared(
-        hidden=frozenset(place for place, skill in saying if not model_may_call(skill)),
-        triggers={place: found for place, found in triggers if found},
-        globs={place: found for place, found in globs if found},
+    saying = [(position, skill) for position, skill in enumerate(skills) if skill.metadata]
+    triggers = ((position, _read_list(skill, "triggers", "trigger")) for position, skill in saying)
+    globs = ((position, _read_list(skill, "paths", "globs")) for position, skill in saying)
+    return Declarations(
+        hidden=frozenset(position for position, skill in saying if not model_may_call(skill)),
+        triggers={position: values for position, values in triggers if values},
+        globs={position: values for position, values in globs if values},
     )
 
 
-def trigger_in(task: str, triggers: Sequence[str]) -> str:
+def find_trigger(task: str, triggers: Sequence[str]) -> str:
     """The longest of the triggers that stands in the task, or nothing."""
     text = task.casefold()
     present: list[str] = []
-    for one in triggers:
-        trigger = one.casefold()
-        if len(one) < MIN_TRIGGER_CHARS or trigger not in text:
+    for trigger in triggers:
+        folded = trigger.casefold()
+        if len(trigger) < MIN_TRIGGER_CHARS or folded not in text:
             continue
         # It must be a word of its own; scripts without spaces have no such words.
-        start = "(?<![a-z0-9_])" if trigger[0].isascii() and trigger[0].isalnum() else ""
-        end = "(?![a-z0-9_])" if trigger[-1].isascii() and trigger[-1].isalnum() else ""
-        if re.search(f"{start}{re.escape(trigger)}{end}", text):
-            present.append(one)
+        start = "(?<![a-z0-9_])" if folded[0].isascii() and folded[0].isalnum() else ""
+        end = "(?![a-z0-9_])" if folded[-1].isascii() and folded[-1].isalnum() else ""
+        if re.search(f"{start}{re.escape(folded)}{end}", text):
+            present.append(trigger)
     return max(present, key=len, default="")
 
 
-def file_match(paths: Sequence[str], globs: Sequence[str]) -> FileMatch | None:
+def find_file_match(paths: Sequence[str], globs: Sequence[str]) -> FileMatch | None:
     """The first of the files that one of the globs means."""
     for path in paths[:MAX_PATHS]:
         for glob in globs:
@@ -93,15 +100,15 @@ def file_match(paths: Sequence[str], globs: Sequence[str]) -> FileMatch | None:
     return None
 
 
-def paths_in(task: str) -> list[str]:
+def find_paths(task: str) -> list[str]:
     """What reads like the name of a file in a task."""
     tokens = (token.rstrip(".:!?") for token in _TOKEN.findall(task) if "." in token and len(token) <= _MAX_PATH_CHARS)
     return list(dict.fromkeys(token for token in tokens if _PATH.fullmatch(token)))[:MAX_PATHS]
 
 
-def _declared(skill: Skill, *fields: str) -> tuple[str, ...]:
+def _read_list(skill: Skill, *fields: str) -> tuple[str, ...]:
     pieces = (
-        piece.strip().strip("\"'") for text in texts_in(skill.metadata, *fields) for piece in _SEPARATORS.split(text)
+        piece.strip().strip("\"'") for text in read_texts(skill.metadata, *fields) for piece in _SEPARATORS.split(text)
     )
     return tuple(dict.fromkeys(piece for piece in pieces if piece))[:MAX_TRIGGERS]
 
@@ -114,8 +121,8 @@ def _spec(glob: str) -> "GitIgnoreSpec":
     braces = re.search(r"\{([^{}]*)\}", glob)
     if braces is None:
         return GitIgnoreSpec.from_lines([glob])
-    before, after = glob[: braces.start()], glob[braces.end() :]
-    return GitIgnoreSpec.from_lines([before + one.strip() + after for one in braces[1].split(",")[:50]])
+    head, tail = glob[: braces.start()], glob[braces.end() :]
+    return GitIgnoreSpec.from_lines([head + choice.strip() + tail for choice in braces[1].split(",")[:50]])
 
 
 _NOT_FOR = re.compile(
@@ -141,11 +148,11 @@ _SIGNS = (
 class Clauses(msgspec.Struct, frozen=True):
     """The two halves of a description."""
 
-    meant: str
+    included: str
     excluded: str
 
 
-def clauses_of(description: str) -> Clauses:
+def split_clauses(description: str) -> Clauses:
     """The description without what it rules out, and what it rules out."""
     small = description.lower()
     if not any(sign in small for sign in _SIGNS):
@@ -179,31 +186,31 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     body: tuple[str, ...] = ()
 
 
-def document_of(skill: Skill, body: str = "") -> Document:
+def build_document(skill: Skill, body: str = "") -> Document:
     """The terms of a skill; its body may be left out."""
-    clauses = clauses_of(skill.description[:FIELD_CHARS])
-    extra = " . ".join(texts_in(skill.metadata, *EXTRA_FIELDS))[:FIELD_CHARS]
-    words = terms(body[:BODY_CHARS])
-    kept = {word for word, _ in Counter(words).most_common(BODY_TERMS)}
+    clauses = split_clauses(skill.description[:FIELD_CHARS])
+    extra = " . ".join(read_texts(skill.metadata, *EXTRA_FIELDS))[:FIELD_CHARS]
+    words = extract_terms(body[:BODY_CHARS])
+    frequent = {word for word, _ in Counter(words).most_common(BODY_TERMS)}
     return Document(
-        name=tuple(terms(skill.name)),
-        description=(*terms(clauses.meant), *translated(clauses.meant)),
-        extra=(*terms(extra), *translated(extra)),
-        excluded=tuple(terms(clauses.excluded)),
-        body=tuple(word for word in words if word in kept),
+        name=tuple(extract_terms(skill.name)),
+        description=(*extract_terms(clauses.included), *translate_terms(clauses.included)),
+        extra=(*extract_terms(extra), *translate_terms(extra)),
+        excluded=tuple(extract_terms(clauses.excluded)),
+        body=tuple(word for word in words if word in frequent),
     )
 
 
-def texts_in(metadata: Mapping[str, Any], *fields: str) -> list[str]:
+def read_texts(metadata: Mapping[str, Any], *fields: str) -> list[str]:
     """The texts of some fields, whether they stand at the top or below `metadata`, as text or as a list."""
     inner = metadata.get("metadata")
-    places = [metadata, cast("Mapping[str, Any]", inner)] if isinstance(inner, Mapping) else [metadata]
-    found: list[Any] = []
-    for place in places:
+    mappings = [metadata, cast("Mapping[str, Any]", inner)] if isinstance(inner, Mapping) else [metadata]
+    values: list[Any] = []
+    for mapping in mappings:
         for field in fields:
-            value = place.get(field)
-            found += cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
-    return [text for text in found if isinstance(text, str)]
+            value = mapping.get(field)
+            values += cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+    return [text for text in values if isinstance(text, str)]
 
 
 Body = Callable[[Skill], str]
@@ -243,7 +250,7 @@ class Postings(msgspec.Struct, frozen=True):
     """The skills that have a term."""
 
     rarity: float
-    places: list[int]
+    positions: list[int]
     weights: list[float]
     """From 0 to 1, for each of the places."""
 
@@ -263,19 +270,19 @@ class SkillIndex:
         return postings.rarity if postings is not None else _rarity(1, len(self.skills))
 
     @cached_property
-    def declared(self) -> Declared:
+    def declared(self) -> Declarations:
         """What the skills say about who may call them and when."""
-        return declared_by(self.skills)
+        return collect_declarations(self.skills)
 
     @cached_property
     def grams(self) -> dict[str, list[str]]:
         """For each three letters, the terms that have them; made when the first unknown word is looked up."""
-        found: dict[str, list[str]] = {}
+        by_gram: dict[str, list[str]] = {}
         for posting in self.postings:
             if len(posting) >= 4 and posting.isascii():
                 for gram in grams_of(posting):
-                    found.setdefault(gram, []).append(posting)
-        return found
+                    by_gram.setdefault(gram, []).append(posting)
+        return by_gram
 
 
 def index_skills(
@@ -285,13 +292,13 @@ def index_skills(
     tuning: Tuning | None = None,
 ) -> SkillIndex:
     """The index over these skills; with bodies it finds more."""
-    return SkillIndex(skills, [document_of(skill, body(skill) if body else "") for skill in skills], tuning)
+    return SkillIndex(skills, [build_document(skill, body(skill) if body else "") for skill in skills], tuning)
 
 
 def grams_of(term: str) -> set[str]:
     """The runs of three letters in a term, its beginning marked."""
     marked = f"^{term}"
-    return {marked[place : place + 3] for place in range(len(marked) - 2)}
+    return {marked[start : start + 3] for start in range(len(marked) - 2)}
 
 
 def _rarity(having: int, of: int) -> float:
@@ -302,37 +309,40 @@ def _postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postin
     """BM25 over several fields: each field is measured against its own usual length before they are added up."""
     fields = (
         ([document.name for document in documents], tuning.name, tuning.name_length),
-        ([one.description for one in documents], tuning.description, tuning.text_length),
-        ([one.extra for one in documents], tuning.extra, tuning.text_length),
-        ([one.body for one in documents], tuning.body, tuning.text_length),
+        ([document.description for document in documents], tuning.description, tuning.text_length),
+        ([document.extra for document in documents], tuning.extra, tuning.text_length),
+        ([document.body for document in documents], tuning.body, tuning.text_length),
     )
     columns = [
         (texts, weight, 1 - length, length / max(1.0, sum(map(len, texts)) / max(1, len(texts))))
         for texts, weight, length in fields
         if weight and any(texts)
     ]
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     weights: dict[str, list[float]] = {}
-    for place in range(len(documents)):
+    for position in range(len(documents)):
         counted: dict[str, float] = {}
         for texts, weight, fixed, by_length in columns:
-            words = texts[place]
+            words = texts[position]
             step = weight / (fixed + by_length * len(words))
             for word in words:
                 counted[word] = counted.get(word, 0.0) + step
         for word, amount in counted.items():
-            if word not in places:
-                places[word], weights[word] = [], []
-            places[word].append(place)
+            if word not in positions:
+                positions[word], weights[word] = [], []
+            positions[word].append(position)
             weights[word].append(amount / (amount + tuning.saturation))
-    return {word: Postings(_rarity(len(found), len(documents)), found, weights[word]) for word, found in places.items()}
+    return {
+        word: Postings(_rarity(len(indexes), len(documents)), indexes, weights[word])
+        for word, indexes in positions.items()
+    }
 
 
 MAX_BODIES = 1000
 """With more skills than this only what they say of themselves is looked at: reading them all would take seconds."""
 
 
-def body_of(library: Library) -> Body:
+def body_reader(library: Library) -> Body:
     """Reads the bodies of a library; one that cannot be read is empty, for the rest of the skill still counts."""
 
     def read(skill: Skill) -> str:
@@ -347,22 +357,22 @@ def body_of(library: Library) -> Body:
 def index_library(library: Library, *, max_bodies: int = MAX_BODIES) -> SkillIndex:
     """The index over a library."""
     skills = library.list()
-    return index_skills(skills, body=body_of(library) if len(skills) <= max_bodies else None)
+    return index_skills(skills, body=body_reader(library) if len(skills) <= max_bodies else None)
 
 
-LOOKED_AT = 60
+MAX_COMPARED = 60
 """How many of the best are compared closely."""
 MAX_TERMS = 200
 """How many different words of a task count."""
-_ALIKE = 0.7
+_MIN_SIMILARITY = 0.7
 _COMMON, _COMMON_SHARE = 50, 0.1
 _MIN_FUZZY_CHARS = 5
 
 
-class Ranked(msgspec.Struct, frozen=True):
+class RankedSkill(msgspec.Struct, frozen=True):
     """A skill by its place in the index, and why it is there."""
 
-    place: int
+    position: int
     score: float
     """From 0 to about 1: how much of the task it answers."""
     words: tuple[str, ...]
@@ -375,44 +385,53 @@ class _Concept(msgspec.Struct, frozen=True):
     """Terms of the index that stand for it, and how much each counts."""
 
 
-def ranked(index: SkillIndex, task: str, *, limit: int, without: frozenset[int] = frozenset()) -> list[Ranked]:
+def rank_skills(
+    index: SkillIndex, task: str, *, limit: int, without: frozenset[int] = frozenset()
+) -> list[RankedSkill]:
     """The best skills for a task, best first; those that share nothing with it are not there."""
-    said = terms(task)[: MAX_TERMS * 4]
-    concepts = _concepts(index, said, task)
-    amounts, answered, whole = _sums(index, concepts)
-    for place in without:
-        amounts.pop(place, None)
-    closest = heapq.nsmallest(max(LOOKED_AT, limit), amounts, key=lambda place: (-amounts[place], place))
-    close = _Closely(index, said, concepts)
-    scores = {place: close.score(place, amounts[place], answered[place] / whole) / whole for place in closest}
-    found = [place for place in closest if scores[place] > 0]
-    best = sorted(found, key=lambda place: (-scores[place], index.skills[place].mention))[:limit]
-    shown = spelled(task)
-    return [Ranked(place, round(scores[place], 4), _words(index, concepts, place, shown)) for place in best]
-
-
-def _concepts(index: SkillIndex, said: Sequence[str], task: str) -> list[_Concept]:
-    tuning = index.tuning
-    wanted = dict.fromkeys(said)
-    wanted |= dict.fromkeys(one + other for one, other in pairwise(said) if one + other in index.postings)
-    found = [_concept(index, one) for one in list(wanted)[:MAX_TERMS]]
-    found += [
-        _concept(index, fromkey, tuning.translated)
-        for fromkey in dict.fromkeys(translated(task))
-        if fromkey not in wanted
+    task_terms = extract_terms(task)[: MAX_TERMS * 4]
+    concepts = _concepts(index, task_terms, task)
+    amounts, answered, total = _sums(index, concepts)
+    for position in without:
+        amounts.pop(position, None)
+    closest = heapq.nsmallest(max(MAX_COMPARED, limit), amounts, key=lambda position: (-amounts[position], position))
+    close = _Closely(index, task_terms, concepts)
+    scores = {
+        position: close.score(position, amounts[position], answered[position] / total) / total for position in closest
+    }
+    matching = [position for position in closest if scores[position] > 0]
+    best = sorted(matching, key=lambda position: (-scores[position], index.skills[position].mention))[:limit]
+    originals = original_spellings(task)
+    return [
+        RankedSkill(position, round(scores[position], 4), _words(index, concepts, position, originals))
+        for position in best
     ]
-    return [one for one in found if any(word in index.postings for word in one.spellings)]
 
 
-def _concept(index: SkillIndex, one: str, weight: float = 1.0) -> _Concept:
+def _concepts(index: SkillIndex, task_terms: Sequence[str], task: str) -> list[_Concept]:
+    tuning = index.tuning
+    unique_terms = dict.fromkeys(task_terms)
+    unique_terms |= dict.fromkeys(
+        first + second for first, second in pairwise(task_terms) if first + second in index.postings
+    )
+    concepts = [_concept(index, text) for text in list(unique_terms)[:MAX_TERMS]]
+    concepts += [
+        _concept(index, fromkey, tuning.translated)
+        for fromkey in dict.fromkeys(translate_terms(task))
+        if fromkey not in unique_terms
+    ]
+    return [one for one in concepts if any(word in index.postings for word in one.spellings)]
+
+
+def _concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Concept:
     tuning, postings = index.tuning, index.postings
-    spellings = dict.fromkeys((other for other in RELATIVES.get(one, ()) if other in postings), tuning.related)
-    spellings |= dict.fromkeys((other for other in SYNONYMS.get(one, ()) if other in postings), tuning.synonym)
-    if one in postings:
-        spellings[one] = 1.0
-    elif tuning.fuzzy and len(one) >= _MIN_FUZZY_CHARS and one.isascii():
-        spellings |= {other: tuning.fuzzy * alike for other, alike in _look_alikes(index, one)}
-    return _Concept(one, {word: weight * counts for word, counts in spellings.items() if counts})
+    spellings = dict.fromkeys((other for other in RELATIVES.get(query, ()) if other in postings), tuning.related)
+    spellings |= dict.fromkeys((other for other in SYNONYMS.get(query, ()) if other in postings), tuning.synonym)
+    if query in postings:
+        spellings[query] = 1.0
+    elif tuning.fuzzy and len(query) >= _MIN_FUZZY_CHARS and query.isascii():
+        spellings |= {other: tuning.fuzzy * alike for other, alike in _look_alikes(index, query)}
+    return _Concept(query, {word: weight * counts for word, counts in spellings.items() if counts})
 
 
 def _look_alikes(index: SkillIndex, one: str) -> Iterable[tuple[str, float]]:
@@ -431,7 +450,7 @@ def _look_alikes(index: SkillIndex, one: str) -> Iterable[tuple[str, float]]:
         alike = 2 * count / (len(grams) + len(other) - 1)
         begins = other.startswith(one) or (len(other) >= _MIN_FUZZY_CHARS and one.startswith(other))
         near.append((max(alike, 0.75) if begins else alike, other))
-    return [(other, alike) for alike, other in heapq.nlargest(3, near) if alike >= _ALIKE]
+    return [(other, alike) for alike, other in heapq.nlargest(3, near) if alike >= _MIN_SIMILARITY]
 
 
 def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, float], dict[int, float], float]:
@@ -443,7 +462,9 @@ def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, fl
     for concept in concepts:
         known = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
         # What merely stands for the word must be rare enough to tell anything.
-        rare = [(word, weight) for word, weight in known if weight == 1 or len(index.postings[word].places) <= common]
+        rare = [
+            (word, weight) for word, weight in known if weight == 1 or len(index.postings[word].positions) <= common
+        ]
         telling = [(index.postings[word].rarity * weight, word) for word, weight in rare or known]
         whole += max(telling)[0]
         best, tells = _best(index, telling)
@@ -457,11 +478,11 @@ def _best(index: SkillIndex, telling: list[tuple[float, str]]) -> tuple[dict[int
     """For each skill the most that one of several words amounts to in it, and how much that word tells."""
     (first, word), *others = sorted(telling, reverse=True)
     postings = index.postings[word]
-    best = {place: weight * first for place, weight in zip(postings.places, postings.weights, strict=True)}
-    tells = dict.fromkeys(postings.places, first)
+    best = {position: weight * first for position, weight in zip(postings.positions, postings.weights, strict=True)}
+    tells = dict.fromkeys(postings.positions, first)
     for each, word in others:
         postings = index.postings[word]
-        for place, weight in zip(postings.places, postings.weights, strict=True):
+        for place, weight in zip(postings.positions, postings.weights, strict=True):
             if weight * each > best.get(place, 0.0):
                 best[place], tells[place] = weight * each, each
     return best, tells

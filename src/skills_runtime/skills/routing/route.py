@@ -11,14 +11,14 @@ import msgspec
 from skills_runtime.events import RoutedSkill, SkillRouted
 from skills_runtime.skills.mentions import ResolvedMentions, resolve_listed_mentions
 from skills_runtime.skills.routing.ranking import (
-    Declared,
+    Declarations,
     SkillIndex,
-    declared_by,
-    file_match,
+    collect_declarations,
+    find_file_match,
+    find_paths,
+    find_trigger,
     index_skills,
-    paths_in,
-    ranked,
-    trigger_in,
+    rank_skills,
 )
 from skills_runtime.skills.skill import Mention, Skill
 from skills_runtime.text import one_line
@@ -28,7 +28,7 @@ CERTAIN: tuple[Rule, ...] = ("mention", "trigger", "path")
 
 MAX_TASK_CHARS = 20_000
 """How much of a task is looked at."""
-ASKED_CHARS = 300
+MAX_EVENT_TASK_CHARS = 300
 _SHOWN_WORDS = 8
 
 
@@ -84,20 +84,20 @@ def route_skills(
     mentions = resolve_listed_mentions(task, skills) if mentions is None else mentions
     task = task[:MAX_TASK_CHARS]
     index = index or index_skills(skills)
-    declared = index.declared if len(index.skills) == len(skills) else declared_by(skills)
+    declared = index.declared if len(index.skills) == len(skills) else collect_declarations(skills)
     certain = (
-        *_mentioned(mentions),
-        *_triggered(task, skills, declared),
-        *_for_files(task, paths, skills, declared),
+        *_by_mention(mentions),
+        *_by_trigger(task, skills, declared),
+        *_by_path(task, paths, skills, declared),
     )
-    found: dict[Mention, SkillChoice] = {}
+    chosen: dict[Mention, SkillChoice] = {}
     for choice in certain:
-        found.setdefault(choice.skill.mention, choice)
-    shown = max(limit, len(found))
-    if len(found) < limit:
-        for choice in _by_words(task, index, paths, limit + len(found)):
-            found.setdefault(choice.skill.mention, choice)
-    return Routing(task=task, choices=tuple(found.values())[:shown], considered=len(skills))
+        chosen.setdefault(choice.skill.mention, choice)
+    count = max(limit, len(chosen))
+    if len(chosen) < limit:
+        for choice in _by_words(task, index, paths, limit + len(chosen)):
+            chosen.setdefault(choice.skill.mention, choice)
+    return Routing(task=task, choices=tuple(chosen.values())[:count], considered=len(skills))
 
 
 def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[SkillChoice, ...]:
@@ -108,7 +108,7 @@ def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Ski
 def routing_event(routing: Routing) -> SkillRouted:
     """The event that tells of a decision, and of its reasons."""
     return SkillRouted(
-        asked=one_line(routing.task)[:ASKED_CHARS],
+        asked=one_line(routing.task)[:MAX_EVENT_TASK_CHARS],
         decided_by=routing.decided_by,
         considered=routing.considered,
         choices=[
@@ -118,7 +118,7 @@ def routing_event(routing: Routing) -> SkillRouted:
     )
 
 
-def _mentioned(mentions: ResolvedMentions) -> list[SkillChoice]:
+def _by_mention(mentions: ResolvedMentions) -> list[SkillChoice]:
     return [
         SkillChoice(
             skill=skill,
@@ -130,12 +130,12 @@ def _mentioned(mentions: ResolvedMentions) -> list[SkillChoice]:
     ]
 
 
-def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[SkillChoice]:
+def _by_trigger(task: str, skills: Sequence[Skill], declared: Declarations) -> list[SkillChoice]:
     """The skills whose declared words the task has, the longest words first."""
     pairs = [
-        (trigger_in(task, triggers), skills[place])
-        for place, triggers in declared.triggers.items()
-        if place not in declared.hidden
+        (find_trigger(task, triggers), skills[position])
+        for position, triggers in declared.triggers.items()
+        if position not in declared.hidden
     ]
     present = sorted((pair for pair in pairs if pair[0]), key=lambda pair: (-len(pair[0]), pair[1].mention))
     return [
@@ -150,16 +150,16 @@ def _triggered(task: str, skills: Sequence[Skill], declared: Declared) -> list[S
     ]
 
 
-def _for_files(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declared) -> list[SkillChoice]:
+def _by_path(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declarations) -> list[SkillChoice]:
     if not declared.globs:
         return []
-    files = [*paths, *paths_in(task)]
+    files = [*paths, *find_paths(task)]
     choices: list[SkillChoice] = []
-    for place, globs in declared.globs.items():
-        match = file_match(files, globs) if place not in declared.hidden else None
+    for position, globs in declared.globs.items():
+        match = find_file_match(files, globs) if position not in declared.hidden else None
         if match is not None:
             reason = f"`{one_line(match.path)}` is one of the files it is for: `{one_line(match.glob)}`"
-            choices.append(SkillChoice(skill=skills[place], score=1.0, rule="path", reason=reason))
+            choices.append(SkillChoice(skill=skills[position], score=1.0, rule="path", reason=reason))
     return sorted(choices, key=lambda choice: choice.skill.mention)
 
 
@@ -168,12 +168,12 @@ def _by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) ->
     if limit <= 0:
         return []
     globs = index.declared.globs if paths else {}
-    elsewhere = frozenset(place for place, found in globs.items() if file_match(paths, found) is None)
+    elsewhere = frozenset(position for position, patterns in globs.items() if find_file_match(paths, patterns) is None)
     without = index.declared.hidden | elsewhere
     choices: list[SkillChoice] = []
-    for one in ranked(index, task, limit=limit, without=without):
-        words = ", ".join(f"`{one_line(word)}`" for word in one.words[:_SHOWN_WORDS])
+    for match in rank_skills(index, task, limit=limit, without=without):
+        words = ", ".join(f"`{one_line(word)}`" for word in match.words[:_SHOWN_WORDS])
         reason = f"it answers to {words}"
-        skill = index.skills[one.place]
-        choices.append(SkillChoice(skill=skill, score=one.score, rule="words", reason=reason, words=one.words))
+        skill = index.skills[match.position]
+        choices.append(SkillChoice(skill=skill, score=match.score, rule="words", reason=reason, words=match.words))
     return choices

@@ -29,8 +29,8 @@ STOP_PAIRS = frozenset(
 """The same for pairs of Chinese characters."""
 
 SAME = {
-    word: one
-    for one, words in {
+    word: canonical
+    for canonical, words in {
         "javascript": "js", "typescript": "ts", "kubernetes": "k8s kube", "go": "golang", "python": "py",
         "postgresql": "postgres psql pg", "database": "db dbs", "documentation": "doc docs", "repository": "repo repos",
         "authentication": "auth authn", "llm": "llms", "accessibility": "a11y", "internationalization": "i18n",

@@ -52,7 +52,7 @@ _ENDINGS = """
     ization isation ational fulness iveness ation izing ising izer iser ized ised ize ise ating ator ated ate ically
     ment ity ing ion ied er or ive ly ed e al
 """.split()  # noqa: SIM905 - many words read best as a text
-_BY_LAST = {last: [string for string in _ENDINGS if string[-1] == last] for last in {one[-1] for one in _ENDINGS}}
+_BY_LAST = {last: [string for string in _ENDINGS if string[-1] == last] for last in {suffix[-1] for suffix in _ENDINGS}}
 _REPLACED = {"ational": "ate", "fulness": "ful", "iveness": "ive", "ically": "ic", "ied": "y"}
 _LONGER_STEMS = frozenset(["al", "ate", "ise", "ize", "or", "ive", "ity", "er", "ion"])
 """Endings that short words have by chance."""
@@ -60,13 +60,13 @@ _DOUBLING = frozenset(["ing", "ed", "er"])
 _ANALYSIS = re.compile("analy[sz]|analyt")
 
 
-def terms(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """The terms of a text, in their order."""
     if not text:
         return []
-    runs = _RUN.findall(plain_text(text))
+    runs = _RUN.findall(normalize_text(text))
     of_run = _terms_of_word if text.isascii() else _terms_of
-    return [one for run in runs for one in of_run(run)]
+    return [item for run in runs for item in of_run(run)]
 
 
 def _terms_of(run: str) -> Sequence[str]:
@@ -74,33 +74,33 @@ def _terms_of(run: str) -> Sequence[str]:
     return _pairs(run) if run[0] > "\u3000" else _terms_of_word(run)
 
 
-def spelled(text: str) -> dict[str, str]:
+def original_spellings(text: str) -> dict[str, str]:
     """For each term of a text, the word it came from, to be shown to somebody."""
-    found: dict[str, str] = {}
-    for run in _RUN.findall(plain_text(text)):
+    spellings: dict[str, str] = {}
+    for run in _RUN.findall(normalize_text(text)):
         of_run = _terms_of(run)
-        for one in of_run:
-            found.setdefault(one, run if len(of_run) == 1 else one)
-    return found | {term(english): chinese for english, chinese in _in_english(text)}
+        for item in of_run:
+            spellings.setdefault(item, run if len(of_run) == 1 else item)
+    return spellings | {term(english): chinese for english, chinese in _translate_words(text)}
 
 
-def translated(text: str) -> list[str]:
+def translate_terms(text: str) -> list[str]:
     """The English terms for the Chinese words of a text."""
-    return [term(english) for english, _ in _in_english(text)]
+    return [term(english) for english, _ in _translate_words(text)]
 
 
-def _in_english(text: str) -> list[tuple[str, str]]:
+def _translate_words(text: str) -> list[tuple[str, str]]:
     """The English words for the Chinese ones that are known, each with the Chinese one, in their order."""
     if text.isascii() or not _ANY_HAN.search(text):
         return []
-    return [(english, match[0]) for match in _ANY.finditer(plain_text(text)) for english in TRANSLATIONS[match[0]]]
+    return [(english, match[0]) for match in _ANY.finditer(normalize_text(text)) for english in TRANSLATIONS[match[0]]]
 
 
-def plain_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text with one spelling for what has several, and with several words for one thing put together."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-        text = text.translate(TRADITIONAL) if _ANY_HAN.search(text) else _ACCENTED.sub(_unaccented, text)
+        text = text.translate(TRADITIONAL) if _ANY_HAN.search(text) else _ACCENTED.sub(_strip_accents, text)
     text = text.translate(_APOSTROPHES) if "'" in text or "’" in text else text
     small = text.lower()
     for phrase in PHRASES:  # a loop, for this is where an index of thousands of skills spends its time
@@ -109,7 +109,7 @@ def plain_text(text: str) -> str:
     return text
 
 
-def _unaccented(match: re.Match[str]) -> str:
+def _strip_accents(match: re.Match[str]) -> str:
     return unicodedata.normalize("NFKD", match[0]).encode("ascii", "ignore").decode() or match[0]
 
 
@@ -141,13 +141,13 @@ def stem(word: str) -> str:
     if _ANALYSIS.match(word):
         return "analy"
     for ending in _BY_LAST.get(word[-1], ()):
-        rest = len(word) - len(ending)
-        if word.endswith(ending) and rest >= (4 if ending in _LONGER_STEMS else 3):
-            return _evened(word[:rest] + _REPLACED.get(ending, ""), doubled=ending in _DOUBLING)
-    return _evened(word, doubled=False)
+        stem_length = len(word) - len(ending)
+        if word.endswith(ending) and stem_length >= (4 if ending in _LONGER_STEMS else 3):
+            return _normalize_stem(word[:stem_length] + _REPLACED.get(ending, ""), doubled=ending in _DOUBLING)
+    return _normalize_stem(word, doubled=False)
 
 
-def _evened(base: str, *, doubled: bool) -> str:
+def _normalize_stem(base: str, *, doubled: bool) -> str:
     """The stem as all forms of a word have it: `running` has lost an `n`, `categories` its `y`."""
     if doubled and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":
         base = base[:-1]
@@ -160,16 +160,16 @@ def _pairs(run: str) -> list[str]:
     """A run of characters without spaces, as the pairs of neighbours in it."""
     if len(run) == 1:
         return [run]
-    return [pair for pair in (run[place : place + 2] for place in range(len(run) - 1)) if pair not in STOP_PAIRS]
+    return [pair for pair in (run[start : start + 2] for start in range(len(run) - 1)) if pair not in STOP_PAIRS]
 
 
 def _groups(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
     near: dict[str, dict[str, None]] = {}
     for line in lines:
         group = [term(word) for word in line.split()]
-        for one in group:
-            near.setdefault(one, {}).update(dict.fromkeys(other for other in group if other != one))
-    return {one: tuple(others) for one, others in near.items()}
+        for member in group:
+            near.setdefault(member, {}).update(dict.fromkeys(other for other in group if other != member))
+    return {member: tuple(related) for member, related in near.items()}
 
 
 SYNONYMS = _groups(SYNONYM_LINES)

@@ -89,57 +89,61 @@ class File(msgspec.Struct, frozen=True):
     executable: bool
 
 
-def contents_of(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, File]:
+def read_bundle(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, File]:
     """Every file of a bundle by its path; one thing that is not as it must be refuses the whole bundle."""
     limits = budget.for_reading
     try:
         with open_zip(zip_file, limits) as archive:
             members = archive.members()
             _check_sizes(members, budget, mention)
-            places = check_members(members, limits)
-            for member, parts in zip(members, places, strict=True):
-                _check_place(member, parts, mention)
-            return _files(archive, members, budget, mention)
+            targets = check_members(members, limits)
+            for member, parts in zip(members, targets, strict=True):
+                _check_target(member, parts, mention)
+            return _read_files(archive, members, budget, mention)
     except ValidationFailed as error:
         unsafe = error.details.get("code") == "SKILL_INSTALL_UNSAFE_PATH"
         code = "SKILL_BUNDLE_CONTRACT_INVALID" if unsafe else "SKILL_BUNDLE_INVALID"
-        raise refused(code, mention, error.message) from error
+        raise bundle_error(code, mention, error.message) from error
 
 
-def refused(code: str, mention: str, why: str, *, hint: str = "ask whoever published the skill") -> SkillError:
+def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask whoever published the skill") -> SkillError:
     """The error for a bundle that is not used."""
-    return failure(code, f"the bundle of `{mention}` was refused: {why}", hint=hint, mention=mention)
+    return failure(code, f"the bundle of `{mention}` was refused: {reason}", hint=hint, mention=mention)
 
 
 def _check_sizes(members: Sequence[ArchiveMember], budget: Budget, mention: str) -> None:
     if len(members) > budget.max_files:
-        raise _large(mention, f"it has {len(members)} entries, and {budget.max_files} are allowed", "max_files")
+        raise _too_large_error(
+            mention, f"it has {len(members)} entries, and {budget.max_files} are allowed", "max_files"
+        )
     for member in members:
         if member.size > budget.max_single_file_bytes:
-            why = f"{member.name[:100]!a} has more than {budget.max_single_file_bytes} bytes"
-            raise _large(mention, why, "max_single_file_bytes")
+            reason = f"{member.name[:100]!a} has more than {budget.max_single_file_bytes} bytes"
+            raise _too_large_error(mention, reason, "max_single_file_bytes")
         if is_archive_bomb(member.size, member.packed or 0, budget.for_reading):
-            why = f"{member.name[:100]!a} grows more than {budget.ratio} times"
-            raise refused("SKILL_BUNDLE_TOO_LARGE", mention, why)
+            reason = f"{member.name[:100]!a} grows more than {budget.ratio} times"
+            raise bundle_error("SKILL_BUNDLE_TOO_LARGE", mention, reason)
     if sum(member.size for member in members) > budget.max_extracted_bytes:
-        why = f"it unpacks to more than {budget.max_extracted_bytes} bytes"
-        raise _large(mention, why, "max_extracted_bytes")
+        reason = f"it unpacks to more than {budget.max_extracted_bytes} bytes"
+        raise _too_large_error(mention, reason, "max_extracted_bytes")
 
 
-def _large(mention: str, why: str, setting: str) -> SkillError:
-    return refused("SKILL_BUNDLE_TOO_LARGE", mention, why, hint=f"raise `skills.bundles.{setting}` if that is right")
+def _too_large_error(mention: str, reason: str, setting: str) -> SkillError:
+    return bundle_error(
+        "SKILL_BUNDLE_TOO_LARGE", mention, reason, hint=f"raise `skills.bundles.{setting}` if that is right"
+    )
 
 
-def _check_place(member: ArchiveMember, parts: Parts | None, mention: str) -> None:
+def _check_target(member: ArchiveMember, parts: Parts | None, mention: str) -> None:
     inside = parts is not None and parts[:1] and parts[0] in DIRECTORIES
     if not inside or (member.kind == "file" and parts is not None and len(parts) == 1):
-        why = f"{member.name[:100]!a} is not below `actions/` or `references/`"
-        raise refused("SKILL_BUNDLE_CONTRACT_INVALID", mention, why)
+        reason = f"{member.name[:100]!a} is not below `actions/` or `references/`"
+        raise bundle_error("SKILL_BUNDLE_CONTRACT_INVALID", mention, reason)
 
 
-def _files(archive: Archive, members: Sequence[ArchiveMember], budget: Budget, mention: str) -> dict[Parts, File]:
+def _read_files(archive: Archive, members: Sequence[ArchiveMember], budget: Budget, mention: str) -> dict[Parts, File]:
     """The files as they are, whatever the archive says of their sizes."""
-    found: dict[Parts, File] = {}
+    files: dict[Parts, File] = {}
     for number, member in enumerate(members):
         if member.kind == "file":
             with closing(archive.open(number)) as content:
@@ -147,10 +151,10 @@ def _files(archive: Archive, members: Sequence[ArchiveMember], budget: Budget, m
             if len(data) != member.size:
                 raise bad_archive(f"{member.name[:100]!a} has not the size it says")
             parts = tuple(member.name.removeprefix("./").split("/"))
-            found[parts] = File(data, member.executable)
-    if not found:
-        raise refused("SKILL_BUNDLE_CONTRACT_INVALID", mention, "it holds no files")
-    return found
+            files[parts] = File(data, member.executable)
+    if not files:
+        raise bundle_error("SKILL_BUNDLE_CONTRACT_INVALID", mention, "it holds no files")
+    return files
 
 
 ARCHIVE = "bundle.zip"
@@ -186,77 +190,83 @@ class Bundles:
         try:
             self._make_cache(bundle)
             if not self._is_intact(path, bundle):
-                data = self._data(bundle, path, fetch)
+                data = self._load_zip(bundle, path, fetch)
                 with lock_directory(self._cache):
                     if not self._is_intact(path, bundle):  # somebody may have put it right meanwhile
-                        self._put(path, data, bundle)
+                        self._store(path, data, bundle)
         except OSError as error:
-            why = f"`{self._cache}` cannot be used: {error.strerror or error}"
+            reason = f"`{self._cache}` cannot be used: {error.strerror or error}"
             hint = "check `skills.bundles.cache_dir`"
-            raise refused("SKILL_BUNDLE_INVALID", bundle.mention, why, hint=hint) from error
+            raise bundle_error("SKILL_BUNDLE_INVALID", bundle.mention, reason, hint=hint) from error
         return path / FILES
 
     def _check(self, bundle: Bundle) -> None:
         if not bundle.sha256:
-            why = "nobody says which fingerprint it has"
-            raise refused("SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, why, hint="store its `bundle_sha256`")
+            reason = "nobody says which fingerprint it has"
+            raise bundle_error(
+                "SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, reason, hint="store its `bundle_sha256`"
+            )
         if not _SHA256.fullmatch(bundle.sha256):
-            why = "its `bundle_sha256` is not a SHA-256"
-            raise refused("SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, why, hint="store 64 hexadecimal digits")
+            reason = "its `bundle_sha256` is not a SHA-256"
+            raise bundle_error(
+                "SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, reason, hint="store 64 hexadecimal digits"
+            )
         if bundle.format != "zip":
-            raise refused("SKILL_BUNDLE_INVALID", bundle.mention, f"it is no zip but {bundle.format[:40]!a}")
+            raise bundle_error("SKILL_BUNDLE_INVALID", bundle.mention, f"it is no zip but {bundle.format[:40]!a}")
         if bundle.size.isascii() and bundle.size.isdigit() and int(bundle.size[:18]) > self.budget.max_bytes:
             raise self._too_large(bundle)
 
     def _make_cache(self, bundle: Bundle) -> None:
         self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.path.realpath(self._cache) != str(self._cache):
-            why = f"a link is on the way to `{self._cache}`"
-            raise refused("SKILL_BUNDLE_INVALID", bundle.mention, why, hint="check `skills.bundles.cache_dir`")
+            reason = f"a link is on the way to `{self._cache}`"
+            raise bundle_error("SKILL_BUNDLE_INVALID", bundle.mention, reason, hint="check `skills.bundles.cache_dir`")
 
-    def _data(self, bundle: Bundle, path: Path, fetch: Fetch) -> bytes:
+    def _load_zip(self, bundle: Bundle, path: Path, fetch: Fetch) -> bytes:
         """The zip: the one that is here if it is still the right one, or else from where the skill comes from."""
-        kept = _kept(path, self.budget.max_bytes)
-        if kept is not None and hashlib.sha256(kept).hexdigest() == bundle.sha256:
-            return kept
+        cached = _read_cached_zip(path, self.budget.max_bytes)
+        if cached is not None and hashlib.sha256(cached).hexdigest() == bundle.sha256:
+            return cached
         data = fetch()
         if data is None:
-            why = f"there is nothing at {bundle.key[:200]!a}"
-            raise refused("SKILL_BUNDLE_NOT_FOUND", bundle.mention, why, hint="publish the skill again")
+            reason = f"there is nothing at {bundle.key[:200]!a}"
+            raise bundle_error("SKILL_BUNDLE_NOT_FOUND", bundle.mention, reason, hint="publish the skill again")
         if len(data) > self.budget.max_bytes:
             raise self._too_large(bundle)
         digest = hashlib.sha256(data).hexdigest()
         if digest != bundle.sha256:
-            why = f"its fingerprint is {digest[:12]}…, and {bundle.sha256[:12]}… was promised"
-            raise refused("SKILL_BUNDLE_FINGERPRINT_MISMATCH", bundle.mention, why)
+            reason = f"its fingerprint is {digest[:12]}…, and {bundle.sha256[:12]}… was promised"
+            raise bundle_error("SKILL_BUNDLE_FINGERPRINT_MISMATCH", bundle.mention, reason)
         return data
 
     def _too_large(self, bundle: Bundle) -> SkillError:
-        why = f"it has more than {self.budget.max_bytes} bytes"
+        reason = f"it has more than {self.budget.max_bytes} bytes"
         hint = "raise `skills.bundles.max_bytes` if that is right"
-        return refused("SKILL_BUNDLE_TOO_LARGE", bundle.mention, why, hint=hint)
+        return bundle_error("SKILL_BUNDLE_TOO_LARGE", bundle.mention, reason, hint=hint)
 
     def _is_intact(self, path: Path, bundle: Bundle) -> bool:
-        data = _kept(path, self.budget.max_bytes)
+        data = _read_cached_zip(path, self.budget.max_bytes)
         if data is None or hashlib.sha256(data).hexdigest() != bundle.sha256:
             return False
         try:
-            return _found_below(path / FILES, self.budget) == contents_of(path / ARCHIVE, self.budget, bundle.mention)
+            return _read_directory(path / FILES, self.budget) == read_bundle(
+                path / ARCHIVE, self.budget, bundle.mention
+            )
         except OSError:
             return False
 
-    def _put(self, path: Path, data: bytes, bundle: Bundle) -> None:
+    def _store(self, path: Path, data: bytes, bundle: Bundle) -> None:
         """Build it aside, then put it into its place by one rename; what was there is taken away first."""
         with stage_directory(path) as draft:
             write_new(draft / ARCHIVE, data, mode=0o400)
-            _unpack(draft / FILES, contents_of(draft / ARCHIVE, self.budget, bundle.mention))
+            _unpack(draft / FILES, read_bundle(draft / ARCHIVE, self.budget, bundle.mention))
             if os.path.lexists(path):
                 old = self._cache / f".old-{os.urandom(8).hex()}"
                 path.rename(old)
                 remove_tree(old, ignore_errors=True)
 
 
-def _kept(path: Path, limit: int) -> bytes | None:
+def _read_cached_zip(path: Path, limit: int) -> bytes | None:
     try:
         with open_directory(path) as top:
             return read_below(top, (ARCHIVE,), limit=limit + 1)
@@ -273,15 +283,15 @@ def _unpack(path: Path, files: Mapping[Parts, File]) -> None:
         write_new(target, file.data, mode=0o555 if file.executable else 0o444)
 
 
-def _found_below(directory: Path, budget: Budget) -> dict[Parts, File]:
+def _read_directory(directory: Path, budget: Budget) -> dict[Parts, File]:
     """Every file that is there now; anything that is no plain file or directory is an `OSError`."""
-    found: dict[Parts, File] = {}
+    files: dict[Parts, File] = {}
     with open_directory(directory) as top:
         for entry in walk(top):
             if entry.is_directory:
                 continue
-            if not entry.is_file or len(found) >= budget.max_files:
+            if not entry.is_file or len(files) >= budget.max_files:
                 raise OSError("something is there that the bundle does not have")
             data = entry.read(budget.max_single_file_bytes + 1)
-            found[entry.parts] = File(data, bool(entry.status.st_mode & stat.S_IXUSR))
-    return found
+            files[entry.parts] = File(data, bool(entry.status.st_mode & stat.S_IXUSR))
+    return files

@@ -26,12 +26,12 @@ from skills_runtime.skills.standard.directories import (
     MAX_FILE_BYTES,
     disagreement,
     misnamed,
-    skill_file_among,
+    pick_skill_file,
 )
 from skills_runtime.skills.standard.frontmatter import FENCE_BYTES
 from skills_runtime.skills.standard.parse import Properties, parse_skill, usable_name
 from skills_runtime.skills.standard.skill_yaml import MAX_BYTES as RUN_BYTES
-from skills_runtime.skills.standard.skill_yaml import RUN_FILE, parse_run, required_variables
+from skills_runtime.skills.standard.skill_yaml import RUN_FILE, parse_required_variables, parse_run
 from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
 from skills_runtime.text import one_line
@@ -57,11 +57,11 @@ class ReadSkill(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     run: RunDefinition | None = None
     content_hash: str = ""
     problems: list[Problem]
-    is_whole: bool = True
+    is_complete: bool = True
     """Whether every file could be read; what could not may be there the next time."""
 
 
-class Visited(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class VisitedDirectory(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A directory that a search looked into, and how it and the files it read were before it did."""
 
     path: str
@@ -83,7 +83,7 @@ class Visited(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return tuple(self.path.split("/")) if self.path else ()
 
 
-class Found(msgspec.Struct, frozen=True):
+class SkillDirectory(msgspec.Struct, frozen=True):
     """A directory with a skill; its descriptor is open until the search goes on."""
 
     parts: Parts
@@ -106,24 +106,26 @@ class Search:
         self._options = options
         self._entries = options.max_entries_per_root
 
-    def skills(self, root: int) -> Iterator[Found]:
+    def skills(self, root: int) -> Iterator[SkillDirectory]:
         """Each directory with a skill, nearest first and by name.
 
         What is below such a directory belongs to the skill and is not searched.
         """
         for visited in self.visit(root):
-            if isinstance(visited, Found):
+            if isinstance(visited, SkillDirectory):
                 yield visited
 
-    def visit(self, root: int, known: Mapping[str, Visited] | None = None) -> Iterator[Found | Visited]:
+    def visit(
+        self, root: int, cached: Mapping[str, VisitedDirectory] | None = None
+    ) -> Iterator[SkillDirectory | VisitedDirectory]:
         """Every directory on the way; a known one is not opened."""
         waiting: deque[Parts] = deque([()])
-        room = self._options.max_dirs_per_root - 1
+        remaining = self._options.max_dirs_per_root - 1
         while waiting and "max_entries_per_root" not in self.limits:
             parts = waiting.popleft()
-            visited = known.get("/".join(parts)) if known else None
+            visited = cached.get("/".join(parts)) if cached else None
             if visited is not None:
-                if not self._take(visited.entries):
+                if not self._consume(visited.entries):
                     return
                 yield visited
             else:
@@ -133,60 +135,60 @@ class Search:
                     self.refused.append((parts, error))
                     continue
                 try:
-                    found = self._look(descriptor, parts)
-                    if found is not None:
-                        yield found
+                    result = self._list(descriptor, parts)
+                    if result is not None:
+                        yield result
                 except OSError as error:
                     self.refused.append((parts, error))
                     continue
                 finally:
                     os.close(descriptor)
-                if not isinstance(found, Visited):
+                if not isinstance(result, VisitedDirectory):
                     continue
-                visited = found
+                visited = result
             inner = visited.directories
             if inner and len(parts) >= self._options.max_depth:
-                self._stop_at("max_depth")
+                self._reach_limit("max_depth")
                 continue
-            if len(inner) > room:
-                self._stop_at("max_dirs_per_root")
-            waiting.extend((*parts, name) for name in inner[:room])
-            room = max(room - len(inner), 0)
+            if len(inner) > remaining:
+                self._reach_limit("max_dirs_per_root")
+            waiting.extend((*parts, name) for name in inner[:remaining])
+            remaining = max(remaining - len(inner), 0)
 
-    def _look(self, descriptor: int, parts: Parts) -> Found | Visited | None:
+    def _list(self, descriptor: int, parts: Parts) -> SkillDirectory | VisitedDirectory | None:
         stamp = stamp_of(os.fstat(descriptor))
         with os.scandir(descriptor) as listing:
             entries = list(listing if self._entries is None else islice(listing, self._entries + 1))
-        if not self._take(len(entries)):
+        if not self._consume(len(entries)):
             return None
         names = frozenset([entry.name for entry in entries])
-        file = skill_file_among(names)
+        file = pick_skill_file(names)
         if file is not None or RUN_FILE in names:
-            return Found(parts, descriptor, names, file, stamp)
+            return SkillDirectory(parts, descriptor, names, file, stamp)
         hides = self._options.ignore_dot_entries
         entered = sorted(
-            (each for each in entries if each.name not in _NEVER_ENTERED and not (hides and each.name[0] == ".")),
-            key=lambda each: each.name,
+            (entry for entry in entries if entry.name not in _NEVER_ENTERED and not (hides and entry.name[0] == ".")),
+            key=lambda entry: entry.name,
         )
-        return Visited(
+        return VisitedDirectory(
             "/".join(parts),
             len(entries),
-            directories=tuple(each.name for each in entered if each.is_dir(follow_symlinks=False)),
-            links=tuple(each.name for each in entered if each.is_symlink()),
+            directories=tuple(entry.name for entry in entered if entry.is_dir(follow_symlinks=False)),
+            links=tuple(entry.name for entry in entered if entry.is_symlink()),
             stamps=stamp,
         )
 
-    def _take(self, entries: int) -> bool:
+    def _consume(self, entries: int) -> bool:
         """Take so many entries from what may still be looked at; says whether there were as many."""
         if self._entries is None:
             return True
         if entries > self._entries:
-            self._stop_at("max_entries_per_root")
+            self._reach_limit("max_entries_per_root")
             return False
         self._entries -= entries
         return True
 
-    def _stop_at(self, limit: str) -> None:
+    def _reach_limit(self, limit: str) -> None:
         if limit not in self.limits:
             self.limits.append(limit)
 
@@ -214,30 +216,32 @@ def skill_directories(path: Path) -> list[Path]:
         return [path.joinpath(*skill.parts) for skill in Search(ScanOptions()).skills(top)] or [path]
 
 
-def read_skill(found: Found, directory_name: str, max_bytes: int) -> ReadSkill:
+def read_skill(directory: SkillDirectory, directory_name: str, max_bytes: int) -> ReadSkill:
     """The skill in a directory, and what is wrong with it; a skill may come with warnings."""
-    read = ReadSkill(file=found.file or RUN_FILE, problems=[])
-    skill = _read_text(found, directory_name, max_bytes, read) if found.file else None
-    if RUN_FILE in found.names:
-        _read_run(found, directory_name, skill, read)
+    read = ReadSkill(file=directory.file or RUN_FILE, problems=[])
+    skill = _read_text(directory, directory_name, max_bytes, read) if directory.file else None
+    if RUN_FILE in directory.names:
+        _read_run(directory, directory_name, skill, read)
     if skill is not None and all(problem.severity != "error" for problem in read.problems):
         read.name, read.description, read.metadata = skill.name, one_line(skill.description), skill.other
-    if read.name and _DEPENDENCIES[0] in found.names:
-        read.variables = _read_variables(found.descriptor, read)
+    if read.name and _DEPENDENCIES[0] in directory.names:
+        read.variables = _read_variables(directory.descriptor, read)
     return read
 
 
-def _read_text(found: Found, directory_name: str, max_bytes: int, read: ReadSkill) -> Properties | None:
+def _read_text(directory: SkillDirectory, directory_name: str, max_bytes: int, read: ReadSkill) -> Properties | None:
     limit = max_bytes + FENCE_BYTES
     try:
-        data = read_below(found.descriptor, (read.file,), limit=limit)
-        whole = data if len(data) < limit else read_below(found.descriptor, (read.file,), limit=MAX_FILE_BYTES + 1)
+        data = read_below(directory.descriptor, (read.file,), limit=limit)
+        content = (
+            data if len(data) < limit else read_below(directory.descriptor, (read.file,), limit=MAX_FILE_BYTES + 1)
+        )
     except OSError as error:
-        read.is_whole = False
+        read.is_complete = False
         read.problems.append(invalid(f"`{read.file}` cannot be read: {error_reason(error)}", hint="check the file"))
         return None
-    if len(whole) <= MAX_FILE_BYTES:
-        read.content_hash = hashlib.sha256(whole).hexdigest()
+    if len(content) <= MAX_FILE_BYTES:
+        read.content_hash = hashlib.sha256(content).hexdigest()
     else:
         problem = Problem(
             code="SKILL_BODY_TOO_LARGE",
@@ -252,12 +256,12 @@ def _read_text(found: Found, directory_name: str, max_bytes: int, read: ReadSkil
     return parsed.skill
 
 
-def _read_run(found: Found, directory_name: str, skill: Properties | None, read: ReadSkill) -> None:
+def _read_run(directory: SkillDirectory, directory_name: str, skill: Properties | None, read: ReadSkill) -> None:
     """Take the definition of a skill that runs by itself; beside a broken `SKILL.md` it makes no skill."""
     try:
-        data = read_below(found.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
+        data = read_below(directory.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
     except OSError as error:
-        read.is_whole = False
+        read.is_complete = False
         read.problems.append(invalid(f"`{RUN_FILE}` cannot be read: {error_reason(error)}", hint="check the file"))
         return
     read.run, diagnostics = parse_run(data)
@@ -267,29 +271,29 @@ def _read_run(found: Found, directory_name: str, skill: Properties | None, read:
     name = usable_name(read.run.name, directory_name)
     if skill is not None and name != skill.name:
         read.problems += _problems([disagreement(skill.name, read.run.name, "lenient")])
-    elif found.file is None:
+    elif directory.file is None:
         read.name, read.description = name, one_line(read.run.description) or f"Runs {name}."
         read.content_hash = hashlib.sha256(data).hexdigest()
 
 
 def _read_variables(descriptor: int, read: ReadSkill) -> tuple[str, ...]:
     """The variables that a skill declares; a declaration that cannot be read is a warning."""
-    found: tuple[str, ...] | Problem
+    result: tuple[str, ...] | Problem
     try:
         data = read_below(descriptor, _DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return ()
-        read.is_whole = False
-        found = invalid(f"its `agents/openai.yaml` cannot be read: {error_reason(error)}", hint="check that file")
+        read.is_complete = False
+        result = invalid(f"its `agents/openai.yaml` cannot be read: {error_reason(error)}", hint="check that file")
     else:
         too_long = f"its `agents/openai.yaml` is longer than {_DEPENDENCIES_BYTES} bytes"
         fits = len(data) <= _DEPENDENCIES_BYTES
-        found = required_variables(data) if fits else invalid(too_long, hint="shorten it")
-    if isinstance(found, Problem):
-        read.problems.append(msgspec.structs.replace(found, severity="warning"))
+        result = parse_required_variables(data) if fits else invalid(too_long, hint="shorten it")
+    if isinstance(result, Problem):
+        read.problems.append(msgspec.structs.replace(result, severity="warning"))
         return ()
-    return found
+    return result
 
 
 def _problems(diagnostics: Iterable[Diagnostic]) -> Iterator[Problem]:
@@ -319,34 +323,34 @@ class FilesystemSource:
         search = Search(self.options)
         return self.report(self.visit(search), search)
 
-    def visit(self, search: Search, known: Mapping[str, Visited] | None = None) -> list[Visited]:
+    def visit(self, search: Search, cached: Mapping[str, VisitedDirectory] | None = None) -> list[VisitedDirectory]:
         """Search the directory and read its skills, but for what is known already."""
-        visited: list[Visited] = []
+        visited: list[VisitedDirectory] = []
         try:
             with open_directory(self.root) as root:
-                for found in search.visit(root, known):
-                    visited.append(found if isinstance(found, Visited) else self._read(found))
+                for item in search.visit(root, cached):
+                    visited.append(item if isinstance(item, VisitedDirectory) else self._read(item))
         except OSError as error:
             search.refused.append(((), error))
         return visited
 
-    def _read(self, found: Found) -> Visited:
-        files = [name for name in (found.file, RUN_FILE) if name is not None and name in found.names]
-        if _DEPENDENCIES[0] in found.names:
+    def _read(self, directory: SkillDirectory) -> VisitedDirectory:
+        files = [name for name in (directory.file, RUN_FILE) if name is not None and name in directory.names]
+        if _DEPENDENCIES[0] in directory.names:
             files.append("/".join(_DEPENDENCIES))
         # Before anything is read, so that a change meanwhile leaves another stamp.
-        stamps = [stamp_at(name, directory=found.descriptor) for name in files]
-        name = found.parts[-1] if found.parts else self.root.name
-        skill = read_skill(found, name, self.options.max_frontmatter_bytes)
-        return Visited(
-            "/".join(found.parts),
-            len(found.names),
+        stamps = [stamp_at(name, directory=directory.descriptor) for name in files]
+        name = directory.parts[-1] if directory.parts else self.root.name
+        skill = read_skill(directory, name, self.options.max_frontmatter_bytes)
+        return VisitedDirectory(
+            "/".join(directory.parts),
+            len(directory.names),
             skill=skill,
             files=tuple(files),
-            stamps=b"".join((found.stamp, *stamps)),
+            stamps=b"".join((directory.stamp, *stamps)),
         )
 
-    def report(self, visited: Iterable[Visited], search: Search) -> Report:
+    def report(self, visited: Iterable[VisitedDirectory], search: Search) -> Report:
         """What a search that looked into these directories found, and what it did not look into."""
         skills: list[Skill] = []
         problems: list[Problem] = []
@@ -374,30 +378,30 @@ class FilesystemSource:
                         content_hash=read.content_hash,
                     )
                 )
-            problems += [self._placed(problem, directory.parts) for problem in read.problems]
+            problems += [self._locate(problem, directory.parts) for problem in read.problems]
         for parts, error in search.refused:
             message = f"the directory cannot be searched for skills: {error_reason(error)}"
             hint = "check that it exists and that this user may read it"
             problem = Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message=message, hint=hint)
-            problems.append(self._placed(problem, parts))
+            problems.append(self._locate(problem, parts))
         for limit in search.limits:
             message = f"not every directory was searched for skills: `{self.options.settings}.{limit}` was reached"
             problem = Problem(code="SKILL_SCAN_LIMIT_REACHED", message=message, hint="raise it", severity="warning")
-            problems.append(self._placed(problem, ()))
-        problems += [self._placed(problem, parts) for parts in links if (problem := self._about_link(parts))]
+            problems.append(self._locate(problem, ()))
+        problems += [self._locate(problem, parts) for parts in links if (problem := self._link_problem(parts))]
         return Report(tuple(skills), tuple(problems))
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, read now; one that only runs has none."""
         if skill.path is None or not skill.path.is_relative_to(self.root):
-            raise _unread(skill, "it is not a file of this source")
+            raise _read_error(skill, "it is not a file of this source")
         if skill.path.name == RUN_FILE:
             return ""
         try:
             with open_directory(self.root) as root:
                 data = read_below(root, skill.path.relative_to(self.root).parts, limit=MAX_FILE_BYTES + 1)
         except OSError as error:
-            raise _unread(skill, error_reason(error)) from error
+            raise _read_error(skill, error_reason(error)) from error
         if len(data) > MAX_FILE_BYTES:
             raise failure(
                 "SKILL_BODY_TOO_LARGE",
@@ -407,18 +411,18 @@ class FilesystemSource:
         limit = self.options.max_frontmatter_bytes
         parsed = parse_skill(data, mode="lenient", directory_name=skill.path.parent.name, max_bytes=limit)
         if parsed.skill is None:
-            raise _unread(skill, "it has changed, and its front matter is broken now")
+            raise _read_error(skill, "it has changed, and its front matter is broken now")
         try:
             return data[parsed.body_start :].decode()
         except UnicodeDecodeError as error:
-            raise _unread(skill, f"byte {parsed.body_start + error.start} is not UTF-8") from error
+            raise _read_error(skill, f"byte {parsed.body_start + error.start} is not UTF-8") from error
 
-    def _placed(self, problem: Problem, parts: Parts) -> Problem:
+    def _locate(self, problem: Problem, parts: Parts) -> Problem:
         """The problem with where it is; whoever looks for a broken skill knows its directory at least."""
         locator, name = one_line(str(self.root.joinpath(*parts))), parts[-1] if parts else self.root.name
         return msgspec.structs.replace(problem, locator=locator, namespace=self.origin.namespace, name=name)
 
-    def _about_link(self, parts: Parts) -> Problem | None:
+    def _link_problem(self, parts: Parts) -> Problem | None:
         """Tell of a link to a directory, or in a circle; where it leads may change without a trace in its directory."""
         link = self.root.joinpath(*parts)
         try:
@@ -437,9 +441,9 @@ class FilesystemSource:
         return Problem(code="SKILL_SCAN_LINK_SKIPPED", message=message, hint=hint, severity="warning")
 
 
-def _unread(skill: Skill, why: str) -> SkillError:
+def _read_error(skill: Skill, reason: str) -> SkillError:
     return failure(
         "SKILL_BODY_READ_FAILED",
-        f"the text of `{skill.mention.text}` cannot be read: {why}",
+        f"the text of `{skill.mention.text}` cannot be read: {reason}",
         hint=f"check `{skill.locator}`",
     )

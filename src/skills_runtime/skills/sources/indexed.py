@@ -16,7 +16,7 @@ import msgspec
 
 from skills_runtime import __version__
 from skills_runtime.skills.skill import Skill
-from skills_runtime.skills.sources.filesystem import STAMP, FilesystemSource, Search, Visited, stamp_at
+from skills_runtime.skills.sources.filesystem import STAMP, FilesystemSource, Search, VisitedDirectory, stamp_at
 from skills_runtime.skills.sources.source import Origin, Report
 from skills_runtime.storage import open_directory, open_regular, write_atomic
 
@@ -41,7 +41,7 @@ class Index(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     is_complete: bool
     """Whether nothing was left out that may be there the next time."""
     limits: tuple[str, ...] = ()
-    visited: tuple[Visited, ...] = ()
+    visited: tuple[VisitedDirectory, ...] = ()
 
 
 class IndexedSource:
@@ -56,7 +56,7 @@ class IndexedSource:
         options = msgspec.json.encode(files.options).decode()
         self._key = f"{FORMAT}|{__version__}|{_reader()}|{os.geteuid()}|{options}|{files.root}"
         self._last: Index | None = None
-        self._visited: list[Visited] = []
+        self._visited: list[VisitedDirectory] = []
         """Everything the last search looked into, whether it can be believed or not."""
 
     @property
@@ -71,26 +71,31 @@ class IndexedSource:
 
     def skills(self) -> Report:
         """Search the directory, and read what has changed."""
-        before = self._last or (load(self._directory, self._key) if self._directory is not None else None)
-        known = list(self._unchanged(before.visited)) if before is not None else []
+        previous = self._last or (load_index(self._directory, self._key) if self._directory is not None else None)
+        unchanged = list(self._filter_unchanged(previous.visited)) if previous is not None else []
         search, began_ns = Search(self._files.options), self._now_ns()
-        if before is not None and before.is_complete and len(known) == len(before.visited) and self._is_reachable():
-            self._last, self._visited = before, known
-            search.limits += before.limits
-            return self._files.report(known, search)
-        visited = self._files.visit(search, {one.path: one for one in known})
-        believed = tuple(one for one in visited if is_believed(one, began_ns))
+        if (
+            previous is not None
+            and previous.is_complete
+            and len(unchanged) == len(previous.visited)
+            and self._is_reachable()
+        ):
+            self._last, self._visited = previous, unchanged
+            search.limits += previous.limits
+            return self._files.report(unchanged, search)
+        visited = self._files.visit(search, {directory.path: directory for directory in unchanged})
+        reliable = tuple(directory for directory in visited if is_reliable(directory, began_ns))
         complete = bool(visited) and not search.refused and "max_entries_per_root" not in search.limits
         self._visited = visited
         self._last = Index(
             key=self._key,
-            is_complete=complete and len(believed) == len(visited),
+            is_complete=complete and len(reliable) == len(visited),
             limits=tuple(search.limits),
-            visited=believed,
+            visited=reliable,
         )
         # Where nothing new is believed, what changed a moment ago is read again the next time anyway.
-        if self._directory is not None and not set(map(id, believed)) <= set(map(id, known)):
-            save(self._directory, self._last)
+        if self._directory is not None and not set(map(id, reliable)) <= set(map(id, unchanged)):
+            save_index(self._directory, self._last)
         return self._files.report(visited, search)
 
     def has_changed(self) -> bool:
@@ -99,7 +104,7 @@ class IndexedSource:
             return False
         if not self._visited:
             return self.root.is_dir()
-        return len(list(self._unchanged(self._last.visited))) != len(self._visited)
+        return len(list(self._filter_unchanged(self._last.visited))) != len(self._visited)
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, read now."""
@@ -107,9 +112,9 @@ class IndexedSource:
 
     def directories(self) -> Iterator[Path]:
         """The directories whose changes can change what was found last, for whoever wants to watch them."""
-        paths = {one.path for one in self._visited}
-        for one in self._visited:
-            paths.update(os.path.dirname(os.path.join(one.path, file)) for file in one.files)  # noqa: PTH120
+        paths = {directory.path for directory in self._visited}
+        for directory in self._visited:
+            paths.update(os.path.dirname(os.path.join(directory.path, file)) for file in directory.files)  # noqa: PTH120
         for path in sorted(paths, key=os.fsencode):
             yield self.root / path
 
@@ -121,46 +126,46 @@ class IndexedSource:
         except OSError:
             return False
 
-    def _unchanged(self, visited: Iterable[Visited]) -> Iterator[Visited]:
+    def _filter_unchanged(self, visited: Iterable[VisitedDirectory]) -> Iterator[VisitedDirectory]:
         """Those whose stamps are all what they were."""
         root = str(self.root)
-        for one in visited:
-            here = f"{root}/{one.path}" if one.path else root
-            stamps = stamp_at(here)
-            for file in one.files:
-                stamps += stamp_at(f"{here}/{file}")
-            if stamps == one.stamps:
-                yield one
+        for directory in visited:
+            path = f"{root}/{directory.path}" if directory.path else root
+            stamps = stamp_at(path)
+            for file in directory.files:
+                stamps += stamp_at(f"{path}/{file}")
+            if stamps == directory.stamps:
+                yield directory
 
 
-def is_believed(visited: Visited, read_ns: int) -> bool:
+def is_reliable(visited: VisitedDirectory, read_ns: int) -> bool:
     """Whether a change after it was read must have changed a stamp.
 
     What changed just before it was read may have changed once more in the same tick of the clock.
     """
     settled_ns = read_ns - GRAIN_NS
-    settled = all(one[0] < settled_ns and one[1] < settled_ns for one in STAMP.iter_unpack(visited.stamps))
-    return settled and (visited.skill is None or visited.skill.is_whole)
+    settled = all(stamp[0] < settled_ns and stamp[1] < settled_ns for stamp in STAMP.iter_unpack(visited.stamps))
+    return settled and (visited.skill is None or visited.skill.is_complete)
 
 
 @cache
 def _reader() -> str:
     """A digest that changes with the code that reads skills: another reader may read them otherwise."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for directory in (package, package / "standard", package / "sources"):
         with suppress(OSError), os.scandir(directory) as listing:
-            for entry in sorted(listing, key=lambda one: one.name):
+            for entry in sorted(listing, key=lambda item: item.name):
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    whole.update(f"{entry.name} {status.st_mtime_ns} {status.st_ino} {status.st_size}\n".encode())
-    return whole.hexdigest()[:16]
+                    digest.update(f"{entry.name} {status.st_mtime_ns} {status.st_ino} {status.st_size}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 _DECODER = msgspec.msgpack.Decoder(Index)
 
 
-def load(directory: Path, key: str) -> Index | None:
+def load_index(directory: Path, key: str) -> Index | None:
     """The index under this key, or nothing where there is none that can be believed."""
     try:
         with open(open_regular(_file(directory, key)), "rb", buffering=0) as file_io:
@@ -174,11 +179,13 @@ def load(directory: Path, key: str) -> Index | None:
         index = _DECODER.decode(payload)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are values that are wrong
         return None
-    sound = index.key == key and all(len(one.stamps) == STAMP.size * (1 + len(one.files)) for one in index.visited)
+    sound = index.key == key and all(
+        len(visited.stamps) == STAMP.size * (1 + len(visited.files)) for visited in index.visited
+    )
     return index if sound else None
 
 
-def save(directory: Path, index: Index) -> None:
+def save_index(directory: Path, index: Index) -> None:
     """Put an index in the place of what is there; where that does not work, there is none the next time."""
     try:
         payload = msgspec.msgpack.encode(index)
@@ -193,14 +200,14 @@ def save(directory: Path, index: Index) -> None:
         # Not durable: what a loss of power leaves of it does not have the digest it should have.
         data = _MAGIC + hashlib.sha256(payload).digest() + payload
         write_atomic(_file(directory, index.key), data, durable=False)
-        _forget(directory)
+        _prune(directory)
 
 
 def _file(directory: Path, key: str) -> Path:
     return directory / (hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:40] + _SUFFIX)
 
 
-def _forget(directory: Path) -> None:
+def _prune(directory: Path) -> None:
     """Remove what was not used for long, and drafts that nobody finished."""
     with os.scandir(directory) as listing:
         files = [entry for entry in listing if _SUFFIX in entry.name]

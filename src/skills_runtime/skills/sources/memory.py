@@ -8,7 +8,7 @@ import msgspec
 from skills_runtime.skills.problems import Problem, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report
-from skills_runtime.skills.standard.specification import checked
+from skills_runtime.skills.standard.specification import check_fields
 from skills_runtime.text import one_line, well_formed
 
 
@@ -42,45 +42,47 @@ class MemorySource:
     def skills(self) -> Report:
         """Every row that is a skill."""
         self._searched = self._rows
-        found = [self._skill(row) for row in self._rows]
+        results = [self._skill(row) for row in self._rows]
         return Report(
-            tuple(each for each in found if isinstance(each, Skill)),
-            tuple(each for each in found if isinstance(each, Problem)),
+            tuple(result for result in results if isinstance(result, Skill)),
+            tuple(result for result in results if isinstance(result, Problem)),
         )
 
     def body(self, skill: Skill) -> str:
         """What was registered for the skill."""
         row = next((row for row in self._rows if row.skill_name == skill.name), None)
         if row is None:
-            raise _unread(skill, "it is not registered any more")
+            raise _read_error(skill, "it is not registered any more")
         if isinstance(row.body, str):
             return well_formed(row.body)
         try:
             body: Any = row.body()
         except (OSError, ValueError, LookupError) as error:
-            raise _unread(skill, f"{type(error).__name__}: {error}") from error
+            raise _read_error(skill, f"{type(error).__name__}: {error}") from error
         if not isinstance(body, str):
-            raise _unread(skill, f"its loader returned `{type(body).__name__}` instead of text")
+            raise _read_error(skill, f"its loader returned `{type(body).__name__}` instead of text")
         return well_formed(body)
 
     def _skill(self, row: Row) -> Skill | Problem:
-        found = checked(row.skill_name, row.description, row.metadata)
+        fields = check_fields(row.skill_name, row.description, row.metadata)
         locator = one_line(row.locator) or f"memory://{self.origin.source_id}/{one_line(row.skill_name)}"
-        if isinstance(found, Problem):
-            return msgspec.structs.replace(found, locator=locator, namespace=self.origin.namespace, name=row.skill_name)
+        if isinstance(fields, Problem):
+            return msgspec.structs.replace(
+                fields, locator=locator, namespace=self.origin.namespace, name=row.skill_name
+            )
         return Skill(
             namespace=self.origin.namespace,
-            name=found.name,
-            description=found.description,
+            name=fields.name,
+            description=fields.description,
             locator=locator,
             space_id=self.origin.space_id,
             source_id=self.origin.source_id,
-            metadata=found.metadata,
+            metadata=fields.metadata,
             required_env_vars=row.required_env_vars,
         )
 
 
-def _unread(skill: Skill, why: str) -> Exception:
+def _read_error(skill: Skill, reason: str) -> Exception:
     return failure(
-        "SKILL_BODY_READ_FAILED", f"the text of `{skill.mention.text}` cannot be had: {why}", locator=skill.locator
+        "SKILL_BODY_READ_FAILED", f"the text of `{skill.mention.text}` cannot be had: {reason}", locator=skill.locator
     )

@@ -38,7 +38,7 @@ class PackagesSource:
         self.origin = origin
         self._packages = tuple(packages)
         self._options = options or ScanOptions()
-        self._path = installed_path(search_path, workspace_root)
+        self._path = find_installed_paths(search_path, workspace_root)
 
     def skills(self) -> Report:
         """Every skill of the packages that were named, or of all that have any."""
@@ -75,26 +75,26 @@ class PackagesSource:
         )
 
 
-def installed_path(search_path: Sequence[str] | None = None, workspace_root: Path | None = None) -> list[str]:
+def find_installed_paths(search_path: Sequence[str] | None = None, workspace_root: Path | None = None) -> list[str]:
     """The directories that packages are installed in: where Python looks, without where somebody just happens to be."""
     own = {os.path.realpath(os.curdir), *([os.path.realpath(workspace_root)] if workspace_root is not None else [])}
-    given = sys.path if search_path is None else search_path
-    return [fromkey for fromkey in dict.fromkeys(given) if fromkey and os.path.realpath(fromkey) not in own]
+    paths = sys.path if search_path is None else search_path
+    return [fromkey for fromkey in dict.fromkeys(paths) if fromkey and os.path.realpath(fromkey) not in own]
 
 
 def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:
     """The directories of skills of each package, by the name it is imported under; all packages when none is named."""
-    found: dict[str, list[Path]] = {}
-    named = ((name, _inside(name, CONVENTION, search_path)) for name in packages)
-    shipped = ((name, root) for name, root in named if root) if packages else _by_convention(search_path)
-    for name, root in (*shipped, *_declared(packages, search_path)):
-        roots = found.setdefault(name, [])
+    by_package: dict[str, list[Path]] = {}
+    candidates = ((name, _find_inside(name, CONVENTION, search_path)) for name in packages)
+    shipped = ((name, root) for name, root in candidates if root) if packages else _find_conventional(search_path)
+    for name, root in (*shipped, *_find_declared(packages, search_path)):
+        roots = by_package.setdefault(name, [])
         if root not in roots:
             roots.append(root)
-    return dict(sorted(found.items()))
+    return dict(sorted(by_package.items()))
 
 
-def _by_convention(search_path: Iterable[str]) -> Iterator[tuple[str, Path]]:
+def _find_conventional(search_path: Iterable[str]) -> Iterator[tuple[str, Path]]:
     seen: set[str] = set()
     for directory in search_path:
         try:
@@ -108,24 +108,24 @@ def _by_convention(search_path: Iterable[str]) -> Iterator[tuple[str, Path]]:
                 yield name, root
 
 
-def _declared(packages: Sequence[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:
+def _find_declared(packages: Sequence[str], search_path: Sequence[str]) -> Iterator[tuple[str, Path]]:
     for distribution in metadata.distributions(path=list(search_path)):
         for point in distribution.entry_points:
             if point.group != ENTRY_POINTS:
                 continue
-            package, *below = point.value.partition(":")[0].strip().split(".")
-            root = _inside(package, below, search_path) if not packages or package in packages else None
+            package, *subpath = point.value.partition(":")[0].strip().split(".")
+            root = _find_inside(package, subpath, search_path) if not packages or package in packages else None
             if root is not None:
                 yield package, root
 
 
-def _inside(package: str, below: Sequence[str], search_path: Sequence[str]) -> Path | None:
+def _find_inside(package: str, subpath: Sequence[str], search_path: Sequence[str]) -> Path | None:
     """A directory inside a package, found without importing it."""
     if not package.isidentifier():
         return None
     spec = PathFinder.find_spec(package, list(search_path))
     for location in (spec.submodule_search_locations or ()) if spec is not None else ():
-        root = Path(location, *below)
+        root = Path(location, *subpath)
         if root.is_dir():
             return root
     return None

@@ -12,10 +12,10 @@ from skills_runtime.skills.sources.stored import (
     MAX_SKILLS,
     Connect,
     Dsn,
-    Place,
+    RowContext,
     StoredSkill,
-    kept,
-    stored_skill,
+    build_stored_skill,
+    share_connection,
 )
 from skills_runtime.text import one_line
 
@@ -43,7 +43,7 @@ _REASONS: Mapping[str, str] = {
     "42501": "this user may not read the table",
     "57014": "it does not answer in time",
 }
-_SAID = {
+_MESSAGE_STATES = {
     "password authentication failed": "28P01",
     "no password supplied": "28P01",
     'FATAL:  role "': "28000",
@@ -79,71 +79,74 @@ class PgsqlSource:
     def skills(self) -> Report:
         """Every enabled row of the namespace that is a skill."""
         try:
-            rows = self._asked(_LIST, (self.origin.namespace, MAX_SKILLS + 1))
+            rows = self._query(_LIST, (self.origin.namespace, MAX_SKILLS + 1))
         except (*_errors(), ImportError) as error:
-            return Report((), (self._unavailable(error),))
-        found = [self._skill(dict(zip(COLUMNS, row, strict=True))) for row in rows[:MAX_SKILLS]]
+            return Report((), (self._unavailable_problem(error),))
+        results = [self._skill(dict(zip(COLUMNS, row, strict=True))) for row in rows[:MAX_SKILLS]]
         return Report(
-            tuple(one for one in found if isinstance(one, Skill)),
-            (*(one for one in found if isinstance(one, Problem)), *([self._cut()] if len(rows) > MAX_SKILLS else [])),
+            tuple(result for result in results if isinstance(result, Skill)),
+            (
+                *(result for result in results if isinstance(result, Problem)),
+                *([self._limit_problem()] if len(rows) > MAX_SKILLS else []),
+            ),
         )
 
     def body(self, skill: Skill) -> str:
         """The text of a skill, fetched now."""
         if not isinstance(skill, StoredSkill):
-            raise _unread(skill, "it is not of this source")
+            raise _read_error(skill, "it is not of this source")
         try:
-            rows = self._asked(_BODY, (MAX_BODY_BYTES, self.origin.namespace, skill.key))
+            rows = self._query(_BODY, (MAX_BODY_BYTES, self.origin.namespace, skill.key))
         except (*_errors(), ImportError) as error:
-            raise _unread(skill, self._why(error)) from None
+            raise _read_error(skill, self._explain(error)) from None
         if not rows:
-            raise _unread(skill, "its row is gone, or switched off")
+            raise _read_error(skill, "its row is gone, or switched off")
         body, size = rows[0]
         if body is None and size is not None:
             raise failure("SKILL_BODY_TOO_LARGE", f"`{skill.mention.text}` is larger than {MAX_BODY_BYTES} bytes")
         return str(body or "")
 
-    def _asked(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _query(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of one query; asked again when the connection turns out to have been cut meanwhile."""
-        used: list[Any] = []
+        connections: list[Any] = []
         try:
-            return self._answered(query, values, used)
+            return self._execute(query, values, connections)
         except _errors():
-            if not any(getattr(connection, "broken", False) for connection in used):
+            if not any(getattr(connection, "broken", False) for connection in connections):
                 raise
-        return self._answered(query, values, used)
+        return self._execute(query, values, connections)
 
-    def _answered(self, query: str, values: Sequence[Any], used: list[Any]) -> list[tuple[Any, ...]]:
+    def _execute(self, query: str, values: Sequence[Any], connections: list[Any]) -> list[tuple[Any, ...]]:
         with self._connect() as connection:
-            used.append(connection)
+            connections.append(connection)
             with connection.cursor() as cursor:
-                cursor.execute(_composed(query, self._table), values)
+                cursor.execute(_compose(query, self._table), values)
                 return cursor.fetchall()
 
     def _skill(self, fields: Mapping[str, Any]) -> Skill | Problem:
         name = one_line(str(fields["skill_name"]))[:100]
-        place = Place(
+        context = RowContext(
             origin=self.origin,
             locator=f"pgsql://{self.origin.source_id}/{'.'.join(self._table)}/{fields['id']}#{name}",
             key=str(fields["id"]),
             max_bytes=self._max_field_bytes,
         )
-        return stored_skill(fields, place)
+        return build_stored_skill(fields, context)
 
-    def _unavailable(self, error: Exception) -> Problem:
+    def _unavailable_problem(self, error: Exception) -> Problem:
         table = ".".join(self._table)
         hint = f"check `{self._dsn.variable}` and the server it names" if self._dsn else "check the client"
         lacking = getattr(error, "sqlstate", None) in ("3F000", "42P01", "42703")
         return Problem(
             code="SKILL_SCAN_SOURCE_UNAVAILABLE",
             message=f"the table `{one_line(table)}` of the source `{self.origin.source_id}`"
-            f" cannot be searched for skills: {self._why(error)}",
+            f" cannot be searched for skills: {self._explain(error)}",
             hint="make the table; `0001_skills_catalog.sql` of this package does" if lacking else hint,
             locator=f"pgsql://{self.origin.source_id}/{one_line(table)}",
             namespace=self.origin.namespace,
         )
 
-    def _cut(self) -> Problem:
+    def _limit_problem(self) -> Problem:
         return Problem(
             code="SKILL_SCAN_LIMIT_REACHED",
             message=f"only {MAX_SKILLS} skills of the source `{self.origin.source_id}` were read",
@@ -153,17 +156,19 @@ class PgsqlSource:
             namespace=self.origin.namespace,
         )
 
-    def _why(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         """What went wrong, in words of ours where they are known."""
         if isinstance(error, ImportError):
             return "the package `psycopg` is not installed; install `skills-runtime[pgsql]`"
-        said = str(error)
-        state: str = getattr(error, "sqlstate", None) or next((_SAID[words] for words in _SAID if words in said), "")
+        message = str(error)
+        state: str = getattr(error, "sqlstate", None) or next(
+            (_MESSAGE_STATES[fragment] for fragment in _MESSAGE_STATES if fragment in message), ""
+        )
         if state in _REASONS:
             return _REASONS[state]
         if not state and type(error).__name__ in _KINDS:
             return _KINDS[type(error).__name__]
-        return self._dsn.told(said) if self._dsn is not None else one_line(said)[:200]
+        return self._dsn.redact(message) if self._dsn is not None else one_line(message)[:200]
 
 
 def connection_to(dsn: Dsn) -> Connect:
@@ -172,14 +177,14 @@ def connection_to(dsn: Dsn) -> Connect:
     def connection() -> Any:
         import psycopg
 
-        opened = psycopg.connect(dsn.text, connect_timeout=CONNECT_SEC, autocommit=True, prepare_threshold=None)
-        opened.execute("SELECT set_config('statement_timeout', %s, false)", (f"{ANSWER_SEC}s",))
-        return opened
+        client = psycopg.connect(dsn.text, connect_timeout=CONNECT_SEC, autocommit=True, prepare_threshold=None)
+        client.execute("SELECT set_config('statement_timeout', %s, false)", (f"{ANSWER_SEC}s",))
+        return client
 
-    return kept(connection)
+    return share_connection(connection)
 
 
-def _composed(query: str, table: tuple[str, str]) -> "Composed":
+def _compose(query: str, table: tuple[str, str]) -> "Composed":
     from psycopg import sql
 
     columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
@@ -195,9 +200,9 @@ def _errors() -> tuple[type[Exception], ...]:
     return (Error, OSError, ValueError)
 
 
-def _unread(skill: Skill, why: str) -> SkillError:
+def _read_error(skill: Skill, reason: str) -> SkillError:
     return failure(
         "SKILL_BODY_READ_FAILED",
-        f"the text of `{skill.mention.text}` cannot be read: {why}",
+        f"the text of `{skill.mention.text}` cannot be read: {reason}",
         hint=f"check `{skill.locator}`",
     )

@@ -18,16 +18,16 @@ from skills_runtime.skills.sources.stored import (
     MAX_SKILLS,
     Connect,
     Dsn,
-    Place,
+    RowContext,
     StoredSkill,
-    broken,
-    kept,
-    stored_skill,
+    build_stored_skill,
+    row_problem,
+    share_connection,
 )
 from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.text import one_line
 
-LISTED = 2000
+SCAN_COUNT = 2000
 """How many keys the server looks at for one answer."""
 BATCH = 500
 """How many hashes are fetched at once."""
@@ -62,67 +62,72 @@ class RedisSource:
         """Every hash of the namespace that is a skill."""
         try:
             with self._connect() as client:
-                keys, whole = self._keys(client)
+                keys, is_complete = self._keys(client)
                 rows = [
                     row for start in range(0, len(keys), BATCH) for row in _rows(client, keys[start : start + BATCH])
                 ]
         except (*_errors(), ImportError) as error:
-            return Report((), (self._unavailable(error),))
-        found = [one for key, row in zip(keys, rows, strict=True) if (one := self._skill(key, row)) is not None]
+            return Report((), (self._unavailable_problem(error),))
+        results = [result for key, row in zip(keys, rows, strict=True) if (result := self._skill(key, row)) is not None]
         return Report(
-            tuple(one for one in found if isinstance(one, Skill)),
-            (*(one for one in found if isinstance(one, Problem)), *([] if whole else [self._cut()])),
+            tuple(item for item in results if isinstance(item, Skill)),
+            (
+                *(item for item in results if isinstance(item, Problem)),
+                *([] if is_complete else [self._limit_problem()]),
+            ),
         )
 
     def body(self, skill: Skill) -> str:
         """The text of a skill, fetched now."""
         key = skill.key if isinstance(skill, StoredSkill) else self._key("body", skill.name)
-        data = self._fetched(skill, key, MAX_BODY_BYTES, "SKILL_BODY_READ_FAILED")
+        data = self._fetch_value(skill, key, MAX_BODY_BYTES, "SKILL_BODY_READ_FAILED")
         if data is None:
-            raise _unread(skill, f"redis has no key {key[:200]!a}")
+            raise _read_error(skill, f"redis has no key {key[:200]!a}")
         if len(data) > MAX_BODY_BYTES:
             raise failure("SKILL_BODY_TOO_LARGE", f"`{skill.mention.text}` is larger than {MAX_BODY_BYTES} bytes")
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise _unread(skill, f"byte {error.start} is not UTF-8") from error
+            raise _read_error(skill, f"byte {error.start} is not UTF-8") from error
 
     def _keys(self, client: Any) -> tuple[list[str], bool]:
         """The keys of the namespace, each once; names have no colon, so those of longer namespaces are left out."""
         start = self._key("meta", "")
-        pattern = "".join(f"\\{each}" if each in _GLOB else each for each in start) + "*"
-        found: set[str] = set()
+        pattern = "".join(f"\\{char}" if char in _GLOB else char for char in start) + "*"
+        matches: set[str] = set()
         cursor = 0
         while True:
-            cursor, keys = client.scan(cursor=cursor, match=pattern, count=LISTED)
-            found.update(key for each in keys if ":" not in (key := _text(each))[len(start) :])
-            if len(found) > MAX_SKILLS or int(cursor) == 0:
-                return sorted(found)[:MAX_SKILLS], len(found) <= MAX_SKILLS
+            cursor, keys = client.scan(cursor=cursor, match=pattern, count=SCAN_COUNT)
+            matches.update(key for raw_key in keys if ":" not in (key := _text(raw_key))[len(start) :])
+            if len(matches) > MAX_SKILLS or int(cursor) == 0:
+                return sorted(matches)[:MAX_SKILLS], len(matches) <= MAX_SKILLS
 
     def _skill(self, key: str, row: Any) -> Skill | Problem | None:
         locator = f"redis://{self.origin.source_id}/{one_line(key)}"
         name = key.removeprefix(self._key("meta", ""))
-        place = Place(origin=self.origin, locator=locator, key=self._key("body", name), max_bytes=self._max_field_bytes)
+        context = RowContext(
+            origin=self.origin, locator=locator, key=self._key("body", name), max_bytes=self._max_field_bytes
+        )
         if not isinstance(row, Mapping):
-            return broken(invalid("its key does not hold a hash", hint="store it with HSET"), place, name)
+            return row_problem(invalid("its key does not hold a hash", hint="store it with HSET"), context, name)
         fields = {_text(field): _text(value) for field, value in cast("Mapping[Any, Any]", row).items()}
         if not fields and "\ufffd" in key:
-            return broken(invalid("its key is not UTF-8", hint="rename the key"), place, name)
+            return row_problem(invalid("its key is not UTF-8", hint="rename the key"), context, name)
         if not fields:
             return None  # somebody removed it between the listing and now
         missing = next((field for field in _REQUIRED if not fields.get(field, "").strip()), None)
         if missing is not None:
-            return broken(invalid(f"it has no `{missing}`", hint="store that field"), place, name)
+            return row_problem(invalid(f"it has no `{missing}`", hint="store that field"), context, name)
         if fields["skill_name"] != name:
-            why = f"its `skill_name` is {fields['skill_name'][:80]!a}, and its key says {name[:80]!a}"
-            return broken(invalid(why, hint="make them the same"), place, name)
-        place = msgspec.structs.replace(place, key=fields.get("body_key") or place.key)
+            reason = f"its `skill_name` is {fields['skill_name'][:80]!a}, and its key says {name[:80]!a}"
+            return row_problem(invalid(reason, hint="make them the same"), context, name)
+        context = msgspec.structs.replace(context, key=fields.get("body_key") or context.key)
         bundle = self._bundle(name, fields)
-        found = stored_skill(fields, place)
-        if bundle is None or not isinstance(found, StoredSkill):
-            return found
+        result = build_stored_skill(fields, context)
+        if bundle is None or not isinstance(result, StoredSkill):
+            return result
         return msgspec.structs.replace(
-            found, unpacked=lambda: self._bundles.directory(bundle, self._fetch(found, bundle))
+            result, unpacked=lambda: self._bundles.directory(bundle, self._build_fetch(result, bundle))
         )
 
     def _bundle(self, name: str, fields: Mapping[str, str]) -> Bundle | None:
@@ -137,38 +142,38 @@ class RedisSource:
             format=fields.get("bundle_format", "") or "zip",
         )
 
-    def _fetch(self, skill: Skill, bundle: Bundle) -> Any:
+    def _build_fetch(self, skill: Skill, bundle: Bundle) -> Any:
         limit = self._bundles.budget.max_bytes
-        return lambda: self._fetched(skill, bundle.key, limit, "SKILL_BUNDLE_NOT_FOUND")
+        return lambda: self._fetch_value(skill, bundle.key, limit, "SKILL_BUNDLE_NOT_FOUND")
 
-    def _fetched(self, skill: Skill, key: str, limit: int, code: str) -> bytes | None:
+    def _fetch_value(self, skill: Skill, key: str, limit: int, code: str) -> bytes | None:
         """At most one byte more than the limit, so that nothing larger ever travels; nothing without that key."""
         try:
             with self._connect() as client:
                 pipeline = client.pipeline(transaction=False)
-                there, data = pipeline.exists(key).getrange(key, 0, limit).execute()
+                exists, data = pipeline.exists(key).getrange(key, 0, limit).execute()
         except (*_errors(), ImportError) as error:
             raise failure(
                 code,
-                f"what belongs to `{skill.mention.text}` cannot be fetched: {self._why(error)}",
+                f"what belongs to `{skill.mention.text}` cannot be fetched: {self._explain(error)}",
                 hint="check the redis server and the key",
                 mention=skill.mention.text,
             ) from None
-        return (data.encode() if isinstance(data, str) else data) if there else None
+        return (data.encode() if isinstance(data, str) else data) if exists else None
 
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}{kind}:{self.origin.namespace}:{name}"
 
-    def _unavailable(self, error: Exception) -> Problem:
+    def _unavailable_problem(self, error: Exception) -> Problem:
         return Problem(
             code="SKILL_SCAN_SOURCE_UNAVAILABLE",
-            message=f"the redis source `{self.origin.source_id}` cannot be searched for skills: {self._why(error)}",
+            message=f"the redis source `{self.origin.source_id}` cannot be searched for skills: {self._explain(error)}",
             hint=f"check `{self._dsn.variable}` and the server it names" if self._dsn else "check the client",
             locator=f"redis://{self.origin.source_id}",
             namespace=self.origin.namespace,
         )
 
-    def _cut(self) -> Problem:
+    def _limit_problem(self) -> Problem:
         return Problem(
             code="SKILL_SCAN_LIMIT_REACHED",
             message=f"only {MAX_SKILLS} skills of the redis source `{self.origin.source_id}` were read",
@@ -178,14 +183,14 @@ class RedisSource:
             namespace=self.origin.namespace,
         )
 
-    def _why(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         """What went wrong, in words of ours where the library might repeat the address."""
         if isinstance(error, ImportError):
             return "the package `redis` is not installed; install `skills-runtime[redis]`"
         for kind in type(error).__mro__:
             if kind.__name__ in _REASONS:
                 return _REASONS[kind.__name__]
-        return self._dsn.told(str(error)) if self._dsn is not None else one_line(str(error))[:200]
+        return self._dsn.redact(str(error)) if self._dsn is not None else one_line(str(error))[:200]
 
 
 _REASONS = {
@@ -214,7 +219,7 @@ def connection_to(dsn: Dsn) -> Connect:
             retry=Retry(NoBackoff(), 1),
         )
 
-    return kept(client)
+    return share_connection(client)
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -237,9 +242,9 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _unread(skill: Skill, why: str) -> SkillError:
+def _read_error(skill: Skill, reason: str) -> SkillError:
     return failure(
         "SKILL_BODY_READ_FAILED",
-        f"the text of `{skill.mention.text}` cannot be read: {why}",
+        f"the text of `{skill.mention.text}` cannot be read: {reason}",
         hint=f"check `{skill.locator}`",
     )

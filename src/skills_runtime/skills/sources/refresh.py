@@ -16,11 +16,11 @@ from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report, Source
 
 Policy = Literal["always", "ttl", "manual"]
-MAX_KEPT = 64
+MAX_SCANS = 64
 """How many searches are kept; the one that was not asked for the longest goes first."""
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _CachedScan(msgspec.Struct, frozen=True):
     report: Report
     taken_at: float
     is_current: bool = True
@@ -31,36 +31,36 @@ class Scans:
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
         self.now = now or SystemClock().monotonic
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._by_key: OrderedDict[Hashable, _CachedScan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> _Kept | None:
+    def get(self, key: Hashable) -> _CachedScan | None:
         """The last search of a source that worked."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key in self._by_key:
+                self._by_key.move_to_end(key)
+            return self._by_key.get(key)
 
     def put(self, key: Hashable, report: Report) -> None:
         """Keep a search that worked."""
         with self._lock:
-            self._kept[key] = _Kept(report, self.now())
-            self._kept.move_to_end(key)
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+            self._by_key[key] = _CachedScan(report, self.now())
+            self._by_key.move_to_end(key)
+            if len(self._by_key) > MAX_SCANS:
+                self._by_key.popitem(last=False)
 
     def refresh(self) -> None:
         """Have every source searched again when it is next used, whatever its policy says."""
         with self._lock:
-            for key, kept in self._kept.items():
-                self._kept[key] = msgspec.structs.replace(kept, is_current=False)
+            for key, scan in self._by_key.items():
+                self._by_key[key] = msgspec.structs.replace(scan, is_current=False)
 
 
 SCANS = Scans()
 """The searches of this process."""
 
 
-class Refreshing:
+class RefreshingSource:
     """A source whose searches are kept."""
 
     def __init__(self, source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans) -> None:
@@ -68,7 +68,7 @@ class Refreshing:
         self._key = key
         self._ttl_sec = None if policy == "manual" else ttl_sec
         self._scans = scans
-        self._given: Report | None = None
+        self._last_report: Report | None = None
         """The search that was given last."""
 
     @property
@@ -78,39 +78,45 @@ class Refreshing:
 
     def skills(self) -> Report:
         """What the last search found while that is good, or else a new search."""
-        kept = self._scans.get(self._key)
-        if kept is not None and self._is_good(kept):
-            self._given = kept.report
-            return kept.report
+        cached = self._scans.get(self._key)
+        if cached is not None and self._is_fresh(cached):
+            self._last_report = cached.report
+            return cached.report
         report = self._source.skills()
         faults = [problem for problem in report.problems if problem.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"]
         if report.skills or not faults:
             self._scans.put(self._key, report)
-        elif kept is not None:
-            self._given = kept.report
+        elif cached is not None:
+            self._last_report = cached.report
             notice = msgspec.structs.replace(
                 faults[0],
                 code="SKILL_SCAN_REFRESH_FAILED",
                 message=f"skills are those of an earlier search, for a new one failed: {faults[0].message}",
                 severity="warning",
             )
-            return Report(kept.report.skills, (*kept.report.problems, notice))
-        self._given = report
+            return Report(cached.report.skills, (*cached.report.problems, notice))
+        self._last_report = report
         return report
 
     def has_changed(self) -> bool:
         """Whether the policy wants another search by now, or somebody else has made one."""
-        kept = self._scans.get(self._key)
-        return kept is not None and (kept.report is not self._given or not self._is_good(kept))
+        cached = self._scans.get(self._key)
+        return cached is not None and (cached.report is not self._last_report or not self._is_fresh(cached))
 
     def body(self, skill: Skill) -> str:
         """The Markdown of a skill, as it is now."""
         return self._source.body(skill)
 
-    def _is_good(self, kept: _Kept) -> bool:
-        return kept.is_current and (self._ttl_sec is None or self._scans.now() - kept.taken_at < self._ttl_sec)
+    def _is_fresh(self, scan: _CachedScan) -> bool:
+        return scan.is_current and (self._ttl_sec is None or self._scans.now() - scan.taken_at < self._ttl_sec)
 
 
-def refreshing(source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans | None = None) -> Source:
+def apply_refresh_policy(
+    source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans | None = None
+) -> Source:
     """The source under a policy; `always` is the source itself."""
-    return source if policy == "always" else Refreshing(source, key, policy, ttl_sec, SCANS if scans is None else scans)
+    return (
+        source
+        if policy == "always"
+        else RefreshingSource(source, key, policy, ttl_sec, SCANS if scans is None else scans)
+    )

@@ -57,7 +57,7 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class Noticing(Protocol):
+class ChangeDetecting(Protocol):
     """A source that can tell, at next to no cost, whether another search is worth it."""
 
     def has_changed(self) -> bool:
@@ -66,7 +66,7 @@ class Noticing(Protocol):
 
 
 @runtime_checkable
-class Watched(Protocol):
+class Watchable(Protocol):
     """A source whose skills lie in directories that can be watched."""
 
     @property

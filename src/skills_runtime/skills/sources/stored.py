@@ -18,7 +18,7 @@ from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin
 from skills_runtime.skills.standard.skill_yaml import is_variable
-from skills_runtime.skills.standard.specification import checked, invalid
+from skills_runtime.skills.standard.specification import check_fields, invalid
 from skills_runtime.text import one_line, well_formed
 
 MAX_SKILLS = 100_000
@@ -45,7 +45,7 @@ class StoredSkill(Skill, frozen=True, kw_only=True):
         return self.unpacked() if self.unpacked is not None else None
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a row stands, and how long the texts in it may be."""
 
     origin: Origin
@@ -54,60 +54,64 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int
 
 
-def stored_skill(
-    fields: Mapping[str, Any], place: Place, unpacked: Callable[[], Path] | None = None
+def build_stored_skill(
+    fields: Mapping[str, Any], context: RowContext, unpacked: Callable[[], Path] | None = None
 ) -> Skill | Problem:
     """The skill that the fields of a row describe."""
-    name, found = fields.get("skill_name"), _checked(fields, place.max_bytes)
-    if isinstance(found, Problem):
-        shown = name if isinstance(name, str) else place.key
-        return broken(found, place, shown)
+    name, result = fields.get("skill_name"), _check_row(fields, context.max_bytes)
+    if isinstance(result, Problem):
+        display_name = name if isinstance(name, str) else context.key
+        return row_problem(result, context, display_name)
     return msgspec.structs.replace(
-        found,
+        result,
         unpacked=unpacked,
-        namespace=place.origin.namespace,
-        space_id=place.origin.space_id,
-        source_id=place.origin.source_id,
-        locator=place.locator,
-        key=place.key,
+        namespace=context.origin.namespace,
+        space_id=context.origin.space_id,
+        source_id=context.origin.source_id,
+        locator=context.locator,
+        key=context.key,
     )
 
 
-def broken(problem: Problem, place: Place, name: str) -> Problem:
+def row_problem(problem: Problem, context: RowContext, name: str) -> Problem:
     """A problem with one row, and which."""
-    shown = one_line(well_formed(name))[:200]
-    return msgspec.structs.replace(problem, locator=place.locator, namespace=place.origin.namespace, name=shown)
+    display_name = one_line(well_formed(name))[:200]
+    return msgspec.structs.replace(
+        problem, locator=context.locator, namespace=context.origin.namespace, name=display_name
+    )
 
 
-def _checked(fields: Mapping[str, Any], max_bytes: int) -> StoredSkill | Problem:
-    metadata = _structured(fields.get("metadata"), dict, "metadata", max_bytes)
-    variables = _structured(fields.get("required_env_vars"), list, "required_env_vars", max_bytes)
+def _check_row(fields: Mapping[str, Any], max_bytes: int) -> StoredSkill | Problem:
+    metadata = _decode_json(fields.get("metadata"), dict, "metadata", max_bytes)
+    variables = _decode_json(fields.get("required_env_vars"), list, "required_env_vars", max_bytes)
     size = _size(fields.get("body_size"))
-    for one in (metadata, variables, size):
-        if isinstance(one, Problem):
-            return one
-    found = checked(fields.get("skill_name"), _text(fields.get("description")), cast("dict[str, Any]", metadata))
-    if isinstance(found, Problem):
-        return found
+    for value in (metadata, variables, size):
+        if isinstance(value, Problem):
+            return value
+    front_matter = check_fields(
+        fields.get("skill_name"), _text(fields.get("description")), cast("dict[str, Any]", metadata)
+    )
+    if isinstance(front_matter, Problem):
+        return front_matter
     names = cast("list[Any]", variables)
     if not all(isinstance(name, str) and is_variable(name) for name in names):
         return invalid("its `required_env_vars` are not names of variables", hint="store a JSON list of names")
     return StoredSkill(
         namespace="",
-        name=found.name,
-        description=found.description,
+        name=front_matter.name,
+        description=front_matter.description,
         locator="",
         space_id="",
         source_id="",
         key="",
-        metadata=found.metadata,
+        metadata=front_matter.metadata,
         required_env_vars=tuple(dict.fromkeys(names)),
         body_size=cast("int | None", size),
         scope=one_line(_text(fields.get("scope"))),
     )
 
 
-def _structured(value: Any, kind: type, field: str, max_bytes: int) -> Any:
+def _decode_json(value: Any, kind: type, field: str, max_bytes: int) -> Any:
     """What a field of JSON holds, every scalar as text; a field that is absent or `null` is empty."""
     if isinstance(value, str):
         if len(value) > max_bytes:
@@ -119,22 +123,22 @@ def _structured(value: Any, kind: type, field: str, max_bytes: int) -> Any:
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        wanted = "an object" if kind is dict else "a list"
-        return invalid(f"its `{field}` is not {wanted}", hint=f"store {wanted} of JSON in it")
+        expected = "an object" if kind is dict else "a list"
+        return invalid(f"its `{field}` is not {expected}", hint=f"store {expected} of JSON in it")
     try:
-        return _plain(value, MAX_DEPTH)
+        return _stringify(value, MAX_DEPTH)
     except ValueError:
         return invalid(f"its `{field}` is nested more than {MAX_DEPTH} deep", hint="make it flat")
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _stringify(value: Any, depth: int) -> Any:
     """The value as front matter would have it: mappings, lists and texts."""
     if depth < 0:
         raise ValueError
     if isinstance(value, dict):
-        return {_text(key): _plain(inner, depth - 1) for key, inner in cast("dict[Any, Any]", value).items()}
+        return {_text(key): _stringify(inner, depth - 1) for key, inner in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner, depth - 1) for inner in cast("list[Any]", value)]
+        return [_stringify(inner, depth - 1) for inner in cast("list[Any]", value)]
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return _text(value)
@@ -157,7 +161,7 @@ Connect = Callable[[], AbstractContextManager[Any]]
 """Lends a connection for the length of a `with` block."""
 
 
-class _Kept:
+class _SharedConnection:
     """A connection that is opened when first needed and lent to one thread at a time."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -167,7 +171,7 @@ class _Kept:
         self._closing: weakref.finalize[..., Any] | None = None
 
     @contextmanager
-    def lent(self) -> Generator[Any]:
+    def borrow(self) -> Generator[Any]:
         """The connection; after an error it is closed, and the next one gets a new one."""
         with self._lock:
             if self._open is None:
@@ -182,32 +186,32 @@ class _Kept:
                 raise
 
 
-def kept(make: Callable[[], Any]) -> Connect:
+def share_connection(make: Callable[[], Any]) -> Connect:
     """Lends one connection again and again; it is closed when nobody can ask for it any more."""
-    return _Kept(make).lent
+    return _SharedConnection(make).borrow
 
 
-def handed_over(given: Any, marks: str) -> Connect:
+def adapt_client(client: Any, marker: str) -> Connect:
     """Lends what a program injected: a client (which has `marks`), a pool with `.connection()`, or a factory.
 
     Only what a factory made is closed; the rest belongs to whoever made it.
     """
-    if hasattr(given, marks):
-        return lambda: _borrowed(given)
-    if callable(getattr(given, "connection", None)):
-        return given.connection
-    if callable(given):
-        return lambda: _made(given)
-    raise TypeError(f"a client, a pool with `.connection()` or a factory is needed, not `{type(given).__name__}`")
+    if hasattr(client, marker):
+        return lambda: _lend(client)
+    if callable(getattr(client, "connection", None)):
+        return client.connection
+    if callable(client):
+        return lambda: _open_client(client)
+    raise TypeError(f"a client, a pool with `.connection()` or a factory is needed, not `{type(client).__name__}`")
 
 
 @contextmanager
-def _borrowed(client: Any) -> Generator[Any]:
+def _lend(client: Any) -> Generator[Any]:
     yield client
 
 
 @contextmanager
-def _made(factory: Callable[[], Any]) -> Generator[Any]:
+def _open_client(factory: Callable[[], Any]) -> Generator[Any]:
     client = factory()
     try:
         yield client
@@ -231,19 +235,19 @@ class Dsn(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Dsn({self.variable!r})"
 
-    def told(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """What a server or a library said, on one line and without the address or the password in it."""
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return one_line(text)[:_SHOWN_CHARS]
 
     def _secrets(self) -> set[str]:
-        found = {self.text, *(match.strip("'") for match in _PASSWORD.findall(self.text))}
+        secrets = {self.text, *(match.strip("'") for match in _PASSWORD.findall(self.text))}
         for text in (self.text, self.text.rpartition("@")[0]):
             try:
-                found.add(urlsplit(text).password or "")
+                secrets.add(urlsplit(text).password or "")
             except ValueError:
                 continue
         credentials = self.text.partition("://")[2].rpartition("@")[0]  # also of an address nobody can parse
-        found |= {credentials, credentials.partition(":")[2]}
-        return {each for one in found if one for each in (one, unquote(one))}
+        secrets |= {credentials, credentials.partition(":")[2]}
+        return {variant for secret in secrets if secret for variant in (secret, unquote(secret))}

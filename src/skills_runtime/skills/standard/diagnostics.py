@@ -88,7 +88,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
 """Every code there is."""
 
 
-def found(code: str, mode: Mode, message: str, *, line: int | None = None, column: int | None = None) -> Diagnostic:
+def diagnose(code: str, mode: Mode, message: str, *, line: int | None = None, column: int | None = None) -> Diagnostic:
     """A finding as the mode takes it."""
     rule = RULES[code]
     severity = rule.strict if mode == "strict" else rule.lenient

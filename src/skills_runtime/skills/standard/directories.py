@@ -11,10 +11,10 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.standard import skill_yaml as running
-from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnose
 from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.skill_yaml import parse_run
-from skills_runtime.skills.standard.specification import normal, quoted
+from skills_runtime.skills.standard.specification import normalize_name, quote
 from skills_runtime.storage import error_reason, open_directory, read_below, stage_directory
 
 FILE_NAME = "SKILL.md"
@@ -35,11 +35,11 @@ class InspectedSkill(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_skill_file(directory: Path) -> Path | None:
     """The file of a skill; one of the right name before any other spelling of it."""
-    name = skill_file_among(_names(directory))
+    name = pick_skill_file(_names(directory))
     return directory / name if name else None
 
 
-def skill_file_among(names: Collection[str]) -> str | None:
+def pick_skill_file(names: Collection[str]) -> str | None:
     """The name that is the file of a skill, among all names of a directory."""
     if FILE_NAME in names:
         return FILE_NAME
@@ -69,16 +69,16 @@ def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
     try:
         is_directory = stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
-        return InspectedSkill(diagnostics=(found("path_missing", mode, f"the path does not exist: {path}"),))
+        return InspectedSkill(diagnostics=(diagnose("path_missing", mode, f"the path does not exist: {path}"),))
     if not is_directory:
-        return InspectedSkill(diagnostics=(found("not_a_directory", mode, f"Not a directory: {path}"),))
+        return InspectedSkill(diagnostics=(diagnose("not_a_directory", mode, f"Not a directory: {path}"),))
     directory = Path(os.path.realpath(path))
     names = _names(directory)
     definition, about_run = _run(directory, names, mode)
-    file = skill_file_among(names)
+    file = pick_skill_file(names)
     if file is None:
         needed = mode == "strict" or running.RUN_FILE not in names
-        missing = (found("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
+        missing = (diagnose("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
         return InspectedSkill(run=definition, diagnostics=(*missing, *about_run))
     parsed, body = _parsed(directory, file, mode)
     mismatch: list[Diagnostic] = []
@@ -95,7 +95,7 @@ def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
 
 def misnamed(file: str, mode: Mode) -> Diagnostic:
     """The finding for a file that is called almost `SKILL.md`."""
-    return found("file_name", mode, f"Missing required file: {FILE_NAME}; {quoted(file)} is taken for it")
+    return diagnose("file_name", mode, f"Missing required file: {FILE_NAME}; {quote(file)} is taken for it")
 
 
 def _names(directory: Path) -> list[str]:
@@ -112,7 +112,7 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
         with open_directory(path.parent) as top:
             data = read_below(top, (path.name,), limit=MAX_FILE_BYTES + 1)
     except OSError as error:
-        fault = found("file_unreadable", mode, f"`{file}` cannot be read: {error_reason(error)}")
+        fault = diagnose("file_unreadable", mode, f"`{file}` cannot be read: {error_reason(error)}")
         return Parsed(skill=None, diagnostics=(fault,)), ""
     parsed = parse_skill(data, mode=mode, directory_name=directory.name, max_bytes=1 << 20)
     body = data[parsed.body_start :]
@@ -121,12 +121,12 @@ def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
         lines = body.count(b"\n")
         if lines > RECOMMENDED_LINES:
             message = f"the body has {lines} lines; more than {RECOMMENDED_LINES} are a burden on every context"
-            extra.append(found("body_long", mode, message))
+            extra.append(diagnose("body_long", mode, message))
         try:
             if len(body) < MAX_FILE_BYTES:
                 body.decode()
         except UnicodeDecodeError as error:
-            extra.append(found("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8"))
+            extra.append(diagnose("body_not_utf8", mode, f"byte {error.start} of the body is not UTF-8"))
     diagnostics = (*parsed.diagnostics, *extra)
     usable = all(diagnostic.severity != "error" for diagnostic in extra)
     return msgspec.structs.replace(
@@ -141,18 +141,18 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
         with open_directory(directory) as top:
             data = read_below(top, (running.RUN_FILE,), limit=running.MAX_BYTES + 1)
     except OSError as error:
-        return None, (found("file_unreadable", mode, f"`{running.RUN_FILE}` cannot be read: {error_reason(error)}"),)
+        return None, (diagnose("file_unreadable", mode, f"`{running.RUN_FILE}` cannot be read: {error_reason(error)}"),)
     definition, diagnostics = parse_run(data, mode=mode)
     if definition is not None and not any(entry in names for entry in running.ENTRIES[definition.runtime]):
         wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
-        diagnostics = (*diagnostics, found("run_entry_missing", mode, f"there is no {wanted} to run"))
+        diagnostics = (*diagnostics, diagnose("run_entry_missing", mode, f"there is no {wanted} to run"))
     return definition, diagnostics
 
 
 def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
     """The finding for two files of a skill that give it two names."""
-    message = f"`{running.RUN_FILE}` calls the skill {quoted(run_name)}, `{FILE_NAME}` calls it {quoted(name)}"
-    return found("run_name_mismatch", mode, message)
+    message = f"`{running.RUN_FILE}` calls the skill {quote(run_name)}, `{FILE_NAME}` calls it {quote(name)}"
+    return diagnose("run_name_mismatch", mode, message)
 
 
 DESCRIPTION = "Say here what this skill does, and when it is to be used."
@@ -172,13 +172,13 @@ Put long texts into `references/`, programs into `scripts/`, and name them here 
 
 def create_skill(name: str, parent: Path, description: str = "") -> Path:
     """Make the directory of a new skill, whole or not at all; returns its file."""
-    name = normal(name)
+    name = normalize_name(name)
     text = skill_text(name, description or DESCRIPTION)
     for wrong in parse_skill(text.encode(), mode="strict", directory_name=name).diagnostics:
         raise ValidationFailed(wrong.message, hint=wrong.hint)
     path = parent / name
     if os.path.lexists(path):
-        raise ValidationFailed(f"{quoted(str(path))} is there already", hint="choose another name, or another `--dir`")
+        raise ValidationFailed(f"{quote(str(path))} is there already", hint="choose another name, or another `--dir`")
     parent.mkdir(parents=True, exist_ok=True)
     with stage_directory(path, mode=0o755) as draft:  # fails where something was put there meanwhile
         (draft / FILE_NAME).write_text(text, encoding="utf-8")

@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnose
 from skills_runtime.skills.standard.yaml import Unusable, parse_text
 
 FENCE_BYTES = 8192
 """More than what may stand before a front matter, and the two lines around it."""
 
 _MARK = b"\xef\xbb\xbf"
-_BEFORE = 4096
+_MAX_PREFIX_BYTES = 4096
 """How far into a file a lenient reader looks for a front matter that should have come first."""
 _OPENING = re.compile(rb"---[ \t]{0,16}(?:\r\n|\n|\r)")
 _CLOSING = re.compile(rb"^---[ \t]{0,16}(?:\r\n|\n|\r|\Z)", re.MULTILINE)
@@ -42,35 +42,37 @@ class Split(msgspec.Struct, frozen=True):
     notes: tuple[Diagnostic, ...] = ()
 
 
-def split(data: bytes, mode: Mode, *, max_bytes: int) -> Split | Diagnostic:
+def split_frontmatter(data: bytes, mode: Mode, *, max_bytes: int) -> Split | Diagnostic:
     """The parts of a file; `data` need not hold much more than `max_bytes` of it."""
     mark = len(_MARK) if data.startswith(_MARK) else 0
-    start = mark if mode == "strict" or data.startswith(b"---", mark) else _beginning(data, mark)
+    start = mark if mode == "strict" or data.startswith(b"---", mark) else _find_start(data, mark)
     exactly = _OPENING.match(data, start)
     opening = exactly or (_NEARLY_OPENING.match(data, start) if mode == "lenient" else None)
     if opening is None:
-        return found("frontmatter_missing", mode, "`SKILL.md` must start with YAML frontmatter", line=1)
+        return diagnose("frontmatter_missing", mode, "`SKILL.md` must start with YAML frontmatter", line=1)
     notes: list[Diagnostic] = []
     if mark:
-        notes.append(found("byte_order_mark", mode, "the file begins with a byte order mark", line=1))
+        notes.append(diagnose("byte_order_mark", mode, "the file begins with a byte order mark", line=1))
     line = 1 + data.count(b"\n", 0, start)
     if exactly is None:
-        notes.append(found("frontmatter_fence", mode, "the front matter begins with more than `---`", line=line))
+        notes.append(diagnose("frontmatter_fence", mode, "the front matter begins with more than `---`", line=line))
     if start > mark:
-        notes.append(found("frontmatter_moved", mode, "something stands before the front matter", line=line))
-    closing = _closing(data, opening.end(), mode)
+        notes.append(diagnose("frontmatter_moved", mode, "something stands before the front matter", line=line))
+    closing = _find_closing(data, opening.end(), mode)
     if (closing[0] if closing else len(data)) - opening.end() > max_bytes:
-        return found("frontmatter_too_long", mode, f"the front matter is longer than {max_bytes} bytes", line=line)
+        return diagnose("frontmatter_too_long", mode, f"the front matter is longer than {max_bytes} bytes", line=line)
     if closing is None:
-        return found("frontmatter_unclosed", mode, "the frontmatter is not properly closed with `---`", line=line)
+        return diagnose("frontmatter_unclosed", mode, "the frontmatter is not properly closed with `---`", line=line)
     end, body_start, exact = closing
     if not exact:
-        where = line + 1 + data.count(b"\n", opening.end(), end)
-        notes.append(found("frontmatter_fence", mode, "the front matter ends with something like `---`", line=where))
+        closing_line = line + 1 + data.count(b"\n", opening.end(), end)
+        notes.append(
+            diagnose("frontmatter_fence", mode, "the front matter ends with something like `---`", line=closing_line)
+        )
     return Split(opening.end(), end, body_start, line + 1, tuple(notes))
 
 
-def _closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] | None:
+def _find_closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] | None:
     """Where the front matter ends, where the body begins, and whether the line between is exactly right."""
     closing = _CLOSING.search(data, start)
     if closing is not None:
@@ -82,24 +84,24 @@ def _closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] | Non
     return (nearly.start(), nearly.end(), False) if nearly is not None else None
 
 
-def _beginning(data: bytes, start: int) -> int:
+def _find_start(data: bytes, start: int) -> int:
     """Where a front matter may begin after empty lines, comments and fences of code; `start` when it does not."""
-    end = min(len(data), start + _BEFORE)
-    place = start
-    while place < end:
-        if data[place] in _SPACE:
-            place += 1
-        elif data.startswith(b"<!--", place):
-            close = data.find(b"-->", place, end)
+    end = min(len(data), start + _MAX_PREFIX_BYTES)
+    offset = start
+    while offset < end:
+        if data[offset] in _SPACE:
+            offset += 1
+        elif data.startswith(b"<!--", offset):
+            close = data.find(b"-->", offset, end)
             if close < 0:
                 return start
-            place = close + 3
-        elif data.startswith(b"```", place) and (line := data.find(b"\n", place, end)) > 0:
-            place = line + 1
+            offset = close + 3
+        elif data.startswith(b"```", offset) and (line := data.find(b"\n", offset, end)) > 0:
+            offset = line + 1
         else:
             break
-    begins_line = place > start and data[place - 1] in b"\r\n"
-    return place if begins_line and data.startswith(b"---", place) else start
+    begins_line = offset > start and data[offset - 1] in b"\r\n"
+    return offset if begins_line and data.startswith(b"---", offset) else start
 
 
 MAX_FIELDS = 500
@@ -113,7 +115,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
-class Repaired(msgspec.Struct, frozen=True):
+class RepairedFields(msgspec.Struct, frozen=True):
     """Fields, and those of them that were not YAML, with their lines from one."""
 
     fields: dict[str, Any]
@@ -129,28 +131,28 @@ class _Field(msgspec.Struct):
     more: list[str]
 
 
-def repaired(text: str) -> Repaired | None:
+def repair(text: str) -> RepairedFields | None:
     """The fields of a front matter, or nothing where it has none."""
     lines = _INDENT.sub(lambda match: match[0].replace("\t", "  "), _CONTROL.sub(" ", text))
     return _read(textwrap.dedent(lines), 1, MAX_LEVELS)
 
 
-def _read(text: str, first_line: int, levels: int) -> Repaired | None:
+def _read(text: str, first_line: int, levels: int) -> RepairedFields | None:
     fields = _fields(text, first_line)
     if not fields or len(fields) > MAX_FIELDS:
         return None
     values: dict[str, Any] = {}
-    changed: list[tuple[str, int]] = []
+    as_text: list[tuple[str, int]] = []
     for field in fields:
         try:
             # A quoted key is safe where a plain one may not be.
             values.update(parse_text("\n".join([f'"{field.key}": {field.rest}', *field.more])).value)
         except Unusable:
-            below = textwrap.dedent("\n".join(field.more)) if not field.rest and levels > 1 else ""
-            inner = _read(below, field.line + 1, levels - 1) if below else None
-            values[field.key] = inner.fields if inner else _plain(field)
-            changed += inner.taken_as_text if inner else [(field.key, field.line)]
-    return Repaired(values, tuple(changed))
+            nested = textwrap.dedent("\n".join(field.more)) if not field.rest and levels > 1 else ""
+            inner = _read(nested, field.line + 1, levels - 1) if nested else None
+            values[field.key] = inner.fields if inner else _field_text(field)
+            as_text += inner.taken_as_text if inner else [(field.key, field.line)]
+    return RepairedFields(values, tuple(as_text))
 
 
 def _fields(text: str, first_line: int) -> list[_Field]:
@@ -167,13 +169,13 @@ def _fields(text: str, first_line: int) -> list[_Field]:
     return fields
 
 
-def _plain(field: _Field) -> str:
+def _field_text(field: _Field) -> str:
     """Everything a field has, as one text."""
     more = [line.strip() for line in field.more]
     if _BLOCK.fullmatch(field.rest):
         return ("\n" if field.rest[0] == "|" else " ").join(more).strip()
-    whole = " ".join(part for part in (field.rest, *more) if part and not part.startswith("# "))
-    return whole[1:-1] if _is_quoted(whole) else whole
+    text = " ".join(part for part in (field.rest, *more) if part and not part.startswith("# "))
+    return text[1:-1] if _is_quoted(text) else text
 
 
 def _is_quoted(text: str) -> bool:

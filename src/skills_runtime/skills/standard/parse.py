@@ -12,8 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.skills.skill import is_name
-from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
-from skills_runtime.skills.standard.frontmatter import Split, repaired, split
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnose, is_fatal
+from skills_runtime.skills.standard.frontmatter import Split, repair, split_frontmatter
 from skills_runtime.skills.standard.specification import (
     DESCRIPTION_CHARS,
     FIELDS,
@@ -21,14 +21,14 @@ from skills_runtime.skills.standard.specification import (
     Breach,
     allowed_tools,
     breaches,
-    mismatch,
+    directory_mismatch,
     name_breaches,
-    normal,
-    quoted,
+    normalize_name,
+    quote,
 )
 from skills_runtime.skills.standard.yaml import NoMapping, Unusable, parse_text
 
-_APART = re.compile(r"[^\w-]+|-{2,}")
+_SEPARATORS = re.compile(r"[^\w-]+|-{2,}")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NO_PROSE = ("#", "|", "<", "![", "---", "===", "***", "[!")
@@ -38,7 +38,7 @@ _BODY_CHARS = 20_000
 _SETTLED_HERE = frozenset({"name_missing", "description_missing"})
 
 
-class Meant(msgspec.Struct, frozen=True):
+class LenientSkill(msgspec.Struct, frozen=True):
     """The skill that was meant, and everything that was not as it should be."""
 
     name: str
@@ -48,43 +48,45 @@ class Meant(msgspec.Struct, frozen=True):
     breaches: list[Breach]
 
 
-def meant(fields: Mapping[str, Any], directory_name: str | None, body: bytes) -> Meant:
+def interpret(fields: Mapping[str, Any], directory_name: str | None, body: bytes) -> LenientSkill:
     """The skill that a front matter means; without a description the beginning of its body is one."""
-    own, respelled = spelled(fields)
+    own, respelled = normalize_keys(fields)
     name = usable_name(own.get("name"), directory_name)
-    found = [("field_spelling", key, f"{quoted(key)} is not how the field is spelled") for key in respelled]
-    found += (breach for breach in breaches(own, None) if breach[0] not in _SETTLED_HERE)
-    found += _about_name(own.get("name"), name, directory_name)
-    description = text_of(own.get("description"))
+    violations = [("field_spelling", key, f"{quote(key)} is not how the field is spelled") for key in respelled]
+    violations += (breach for breach in breaches(own, None) if breach[0] not in _SETTLED_HERE)
+    violations += _name_findings(own.get("name"), name, directory_name)
+    description = to_text(own.get("description"))
     if not description:
-        description = described_by(body[: 4 * _BODY_CHARS].decode(errors="ignore"))
+        description = describe_from_body(body[: 4 * _BODY_CHARS].decode(errors="ignore"))
         code = "description_taken_from_body" if description else "description_missing"
         message = "Missing required field in frontmatter: description"
-        found.append((code, "description", message + ("; the body's beginning is taken for it" if description else "")))
-    return Meant(name, description, own, found)
+        violations.append(
+            (code, "description", message + ("; the body's beginning is taken for it" if description else ""))
+        )
+    return LenientSkill(name, description, own, violations)
 
 
-def _about_name(value: Any, name: str, directory_name: str | None) -> Iterator[Breach]:
-    written = text_of(value)
+def _name_findings(value: Any, name: str, directory_name: str | None) -> Iterator[Breach]:
+    text = to_text(value)
     if not name:
-        why = f"nothing of {quoted(written)} can be used as a name" if written else "there is no other name to take"
-        yield "name_missing", "name", f"Missing required field in frontmatter: name; {why}"
-    elif not written:
-        message = f"Missing required field in frontmatter: name; the directory gives it the name {quoted(name)}"
+        reason = f"nothing of {quote(text)} can be used as a name" if text else "there is no other name to take"
+        yield "name_missing", "name", f"Missing required field in frontmatter: name; {reason}"
+    elif not text:
+        message = f"Missing required field in frontmatter: name; the directory gives it the name {quote(name)}"
         yield "name_taken_from_directory", "name", message
     else:
-        if name != normal(written):
-            yield "name_changed", "name", f"the skill goes by the name {quoted(name)} instead of {quoted(written)}"
-        yield from mismatch(name, directory_name)
+        if name != normalize_name(text):
+            yield "name_changed", "name", f"the skill goes by the name {quote(name)} instead of {quote(text)}"
+        yield from directory_mismatch(name, directory_name)
 
 
-def spelled(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def normalize_keys(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The fields under their right names, and those that were written otherwise."""
     if fields.keys() <= FIELDS:
         return dict(fields), ()
     odd = {key: other for key in fields if (other := key.strip().lower().replace("_", "-")) in FIELDS and other != key}
-    changed = {key: other for key, other in odd.items() if other not in fields}
-    return {changed.get(key, key): value for key, value in fields.items()}, tuple(changed)
+    renamed = {key: other for key, other in odd.items() if other not in fields}
+    return {renamed.get(key, key): value for key, value in fields.items()}, tuple(renamed)
 
 
 def usable_name(value: Any, directory_name: str | None) -> str:
@@ -96,22 +98,22 @@ def usable_name(value: Any, directory_name: str | None) -> str:
 
 
 def _legal(text: str) -> str:
-    name = normal(text).strip()
+    name = normalize_name(text).strip()
     if not name or is_name(name) or not any(name_breaches(name)):
         return name
-    plain = _APART.sub("-", unicodedata.normalize("NFKC", name).lower())
+    plain = _SEPARATORS.sub("-", unicodedata.normalize("NFKC", name).lower())
     cut = plain.strip("-_")[:NAME_CHARS].strip("-_")
-    return cut if any(each.isalnum() for each in cut) and cut.isprintable() else ""
+    return cut if any(char.isalnum() for char in cut) and cut.isprintable() else ""
 
 
-def text_of(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A text, also where somebody wrote a list of texts."""
     if isinstance(value, list):
-        return " ".join(one for one in cast("list[Any]", value) if isinstance(one, str)).strip()
+        return " ".join(item for item in cast("list[Any]", value) if isinstance(item, str)).strip()
     return value.strip() if isinstance(value, str) else ""
 
 
-def described_by(body: str) -> str:
+def describe_from_body(body: str) -> str:
     """The first paragraph of a body, or its first heading."""
     heading = ""
     paragraph: list[str] = []
@@ -175,10 +177,10 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
 
     Without the name of its directory that rule is not checked.
     """
-    parts = split(data, mode, max_bytes=max_bytes)
+    parts = split_frontmatter(data, mode, max_bytes=max_bytes)
     if isinstance(parts, Diagnostic):
         return Parsed(skill=None, diagnostics=(parts,))
-    text, notes = _decoded(data, parts, mode)
+    text, notes = _decode(data, parts, mode)
     if is_fatal(notes):
         return Parsed(skill=None, diagnostics=notes)
     reading = _read(text, parts, mode)
@@ -190,12 +192,16 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
         against = list(breaches(fields, directory_name))
         skill = None
         if isinstance(name, str) and isinstance(description, str):
-            skill = _properties(normal(name), description.strip(), fields)
+            skill = _properties(normalize_name(name), description.strip(), fields)
     else:
         # Only a front matter that needed no repair may leave its description to the body.
-        read = meant(fields, directory_name, b"" if reading.is_repaired else data[parts.body_start :])
+        read = interpret(fields, directory_name, b"" if reading.is_repaired else data[parts.body_start :])
         skill, against = _properties(read.name, read.description, read.fields), read.breaches
-    diagnostics = (*notes, *reading.diagnostics, *(_placed(breach, mode, text, parts.first_line) for breach in against))
+    diagnostics = (
+        *notes,
+        *reading.diagnostics,
+        *(_to_diagnostic(breach, mode, text, parts.first_line) for breach in against),
+    )
     return Parsed(
         skill=None if is_fatal(diagnostics) else skill,
         diagnostics=diagnostics,
@@ -204,35 +210,35 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
     )
 
 
-def _decoded(data: bytes, parts: Split, mode: Mode) -> tuple[str, tuple[Diagnostic, ...]]:
+def _decode(data: bytes, parts: Split, mode: Mode) -> tuple[str, tuple[Diagnostic, ...]]:
     """The front matter as text, with marks in the place of bytes that are none."""
     front = data[parts.start : parts.end]
     try:
         return front.decode(), parts.notes
     except UnicodeDecodeError as error:
         line = parts.first_line + front.count(b"\n", 0, error.start)
-        fault = found("not_utf8", mode, f"byte {parts.start + error.start} of the file is not UTF-8", line=line)
+        fault = diagnose("not_utf8", mode, f"byte {parts.start + error.start} of the file is not UTF-8", line=line)
         return front.decode(errors="replace"), (*parts.notes, fault)
 
 
-def _placed(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnostic:
+def _to_diagnostic(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnostic:
     """A finding with the line of the field it is about, where that can be seen, or else the first."""
     code, field, message = breach
     match = re.search(rf"^[ \t]*[\"']?{re.escape(field)}[\"']?[ \t]*:", text, re.MULTILINE)
-    return found(code, mode, message, line=first_line + (text.count("\n", 0, match.start()) if match else 0))
+    return diagnose(code, mode, message, line=first_line + (text.count("\n", 0, match.start()) if match else 0))
 
 
 def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
     try:
         document = parse_text(text)
     except Unusable as error:
-        again = repaired(text) if mode == "lenient" else None
+        again = repair(text) if mode == "lenient" else None
         if again is not None:
             notes = (
-                found(
+                diagnose(
                     "yaml_repaired",
                     mode,
-                    f"the value of {quoted(key)} is not valid YAML and was taken as plain text",
+                    f"the value of {quote(key)} is not valid YAML and was taken as plain text",
                     line=parts.first_line + line - 1,
                 )
                 for key, line in again.taken_as_text
@@ -240,10 +246,14 @@ def _read(text: str, parts: Split, mode: Mode) -> _Reading | Diagnostic:
             return _Reading(again.fields, tuple(notes), is_repaired=True)
         line = parts.first_line + error.line - 1 if error.line else parts.first_line
         if isinstance(error, NoMapping):
-            return found("not_a_mapping", mode, "the frontmatter must be a YAML mapping", line=line)
-        return found("yaml_invalid", mode, f"Invalid YAML in frontmatter: {error.why}", line=line, column=error.column)
+            return diagnose("not_a_mapping", mode, "the frontmatter must be a YAML mapping", line=line)
+        return diagnose(
+            "yaml_invalid", mode, f"Invalid YAML in frontmatter: {error.reason}", line=line, column=error.column
+        )
     notes = (
-        found("duplicate_key", mode, f"{quoted(key)} is there twice; the last counts", line=parts.first_line + line - 1)
+        diagnose(
+            "duplicate_key", mode, f"{quote(key)} is there twice; the last counts", line=parts.first_line + line - 1
+        )
         for key, line in document.repeated
     )
     return _Reading(document.value, tuple(notes))
@@ -254,8 +264,8 @@ def _properties(name: str, description: str, fields: Mapping[str, Any]) -> Prope
     return Properties(
         name=name,
         description=description,
-        license=text_of(fields.get("license")) or None,
-        compatibility=text_of(fields.get("compatibility")) or None,
+        license=to_text(fields.get("license")) or None,
+        compatibility=to_text(fields.get("compatibility")) or None,
         metadata=cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {},
         allowed_tools=allowed_tools(fields.get("allowed-tools")),
         other={key: value for key, value in fields.items() if key not in ("name", "description")},

@@ -12,15 +12,15 @@ import msgspec
 
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.skill import RunDefinition, is_name
-from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, found, is_fatal
-from skills_runtime.skills.standard.specification import invalid, quoted
+from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnose, is_fatal
+from skills_runtime.skills.standard.specification import invalid, quote
 from skills_runtime.skills.standard.yaml import MAX_DEPTH, Unusable, parse_mapping
 from skills_runtime.storage import relative_parts
 
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
 
 
-def required_variables(data: bytes) -> tuple[str, ...] | Problem:
+def parse_required_variables(data: bytes) -> tuple[str, ...] | Problem:
     """The environment variables that the `agents/openai.yaml` of a skill asks for."""
     try:
         dependencies = parse_mapping(data).get("dependencies")
@@ -28,8 +28,8 @@ def required_variables(data: bytes) -> tuple[str, ...] | Problem:
         return invalid(f"its `agents/openai.yaml` is not usable YAML: {error}", hint="correct that file")
     tools = cast("dict[str, Any]", dependencies).get("tools") if isinstance(dependencies, dict) else None
     rows = cast("list[Any]", tools) if isinstance(tools, list) else []
-    named = [cast("dict[str, Any]", row) for row in rows if isinstance(row, dict)]
-    values = [row.get("value") for row in named if row.get("type") == "env_var"]
+    tool_rows = [cast("dict[str, Any]", row) for row in rows if isinstance(row, dict)]
+    values = [row.get("value") for row in tool_rows if row.get("type") == "env_var"]
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str) and is_variable(value)))
 
 
@@ -57,14 +57,16 @@ def parse_run(data: bytes, *, mode: Mode = "lenient") -> tuple[RunDefinition | N
     try:
         fields = _fields(data)
     except Unusable as error:
-        where = {"line": error.line, "column": error.column}
-        return None, (_finding("run_invalid", mode, f"`{RUN_FILE}` is neither JSON nor YAML: {error.why}", **where),)
+        position = {"line": error.line, "column": error.column}
+        return None, (
+            _finding("run_invalid", mode, f"`{RUN_FILE}` is neither JSON nor YAML: {error.reason}", **position),
+        )
     findings = tuple(_finding(code, mode, message) for code, message in _faults(fields))
     return (None if is_fatal(findings) else _definition(fields)), findings
 
 
-def _finding(code: str, mode: Mode, message: str, **where: int | None) -> Diagnostic:
-    return msgspec.structs.replace(found(code, mode, message, **where), file=RUN_FILE)
+def _finding(code: str, mode: Mode, message: str, **position: int | None) -> Diagnostic:
+    return msgspec.structs.replace(diagnose(code, mode, message, **position), file=RUN_FILE)
 
 
 def _fields(data: bytes) -> dict[str, Any]:
@@ -81,9 +83,9 @@ def _texts(value: Any, levels: int) -> Any:
     if levels <= 0:
         raise Unusable(f"more than {MAX_DEPTH - 1} levels are nested")
     if isinstance(value, dict):
-        return {key: _texts(one, levels - 1) for key, one in cast("dict[str, Any]", value).items()}
+        return {key: _texts(item, levels - 1) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_texts(one, levels - 1) for one in cast("list[Any]", value)]
+        return [_texts(item, levels - 1) for item in cast("list[Any]", value)]
     if isinstance(value, str):
         return value
     return "" if value is None else str(value).lower()
@@ -93,7 +95,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _name_faults(fields.get("name"))
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
-        yield "run_unknown_fields", f"`{RUN_FILE}` has unknown fields: {', '.join(map(quoted, unknown[:10]))}"
+        yield "run_unknown_fields", f"`{RUN_FILE}` has unknown fields: {', '.join(map(quote, unknown[:10]))}"
     if not isinstance(fields.get("description", ""), str):
         yield "run_field", "`description` must be a text"
     if _runtime(fields).get("type") not in tuple(ENTRIES):
@@ -103,7 +105,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if _timeout(fields) == 0:
         yield "run_field", f"`timeout` must be milliseconds from 1 to {MAX_TIMEOUT_MS}"
     yield from _artifact_faults(_list(fields, "artifacts"))
-    if not all(is_variable(one) for one in _list(fields, "env")):
+    if not all(is_variable(name) for name in _list(fields, "env")):
         yield "run_field", "`env` must be a list of names of variables"
     if fields.get("network", "false") not in ("true", "false"):
         yield "run_field", "`network` must be `true` or `false`"
@@ -115,9 +117,9 @@ def _name_faults(name: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(name, str) or not name.strip():
         yield "run_field", f"Missing required field in `{RUN_FILE}`: name"
     elif not name.isprintable() or "/" in name or name.strip(".") == "" or len(name) > _NAME_CHARS:
-        yield "run_field", f"{quoted(name)} is not a name for a skill"
+        yield "run_field", f"{quote(name)} is not a name for a skill"
     elif not is_name(name):
-        yield "run_name_unusual", f"the name {quoted(name)} cannot be mentioned"
+        yield "run_name_unusual", f"the name {quote(name)} cannot be mentioned"
 
 
 def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -126,8 +128,8 @@ def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
     outside = [path for path in paths if path and not relative_parts(_plain_path(path))]
     if outside:
-        shown = ", ".join(map(quoted, outside[:10]))
-        yield "run_artifact_outside", f"`artifacts` has paths that are not inside the skill's directory: {shown}"
+        listing = ", ".join(map(quote, outside[:10]))
+        yield "run_artifact_outside", f"`artifacts` has paths that are not inside the skill's directory: {listing}"
 
 
 def _plain_path(path: str) -> str:
@@ -169,4 +171,4 @@ def _list(fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if value == "":
         return ()
     items = cast("list[Any]", value) if isinstance(value, list) else [""]
-    return tuple(one if isinstance(one, str) else "" for one in items)
+    return tuple(item if isinstance(item, str) else "" for item in items)

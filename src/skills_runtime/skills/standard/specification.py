@@ -34,7 +34,7 @@ def breaches(fields: Mapping[str, Any], directory_name: str | None) -> Iterator[
     """Everything in a front matter that the specification does not allow."""
     unexpected = sorted(fields.keys() - FIELDS)
     if unexpected:
-        yield "unexpected_fields", unexpected[0], f"Unexpected fields in frontmatter: {_listed(unexpected)}"
+        yield "unexpected_fields", unexpected[0], f"Unexpected fields in frontmatter: {_join_names(unexpected)}"
     yield from _name(fields.get("name"), directory_name)
     yield from _description(fields.get("description"))
     if not isinstance(fields.get("license", ""), str):
@@ -51,28 +51,28 @@ def name_breaches(text: str) -> Iterator[Breach]:
     """What is wrong with a name that is there."""
     if len(text) <= NAME_CHARS and _PLAIN.fullmatch(text):
         return
-    name = normal(text)
-    shown = quoted(name)
+    name = normalize_name(text)
+    label = quote(name)
     if len(name) > NAME_CHARS:
-        message = f"the name {shown} exceeds the {NAME_CHARS} character limit ({len(name)} characters)"
+        message = f"the name {label} exceeds the {NAME_CHARS} character limit ({len(name)} characters)"
         yield "name_too_long", "name", message
     if name != name.lower():
-        yield "name_not_lowercase", "name", f"the name {shown} must be lowercase"
+        yield "name_not_lowercase", "name", f"the name {label} must be lowercase"
     if name.startswith("-") or name.endswith("-"):
-        yield "name_hyphen_at_edge", "name", f"the name {shown} cannot start or end with a hyphen"
+        yield "name_hyphen_at_edge", "name", f"the name {label} cannot start or end with a hyphen"
     if "--" in name:
-        yield "name_consecutive_hyphens", "name", f"the name {shown} cannot contain consecutive hyphens"
-    if not all(each.isalnum() or each == "-" for each in name):
-        message = f"the name {shown} has invalid characters: only letters, digits and hyphens are allowed"
+        yield "name_consecutive_hyphens", "name", f"the name {label} cannot contain consecutive hyphens"
+    if not all(char.isalnum() or char == "-" for char in name):
+        message = f"the name {label} has invalid characters: only letters, digits and hyphens are allowed"
         yield "name_invalid_characters", "name", message
 
 
-def normal(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A name in the one form in which names are compared."""
     return name.rstrip("\n") if name.isascii() else unicodedata.normalize("NFKC", name.rstrip("\n"))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Text of somebody else as part of a message."""
     shown = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
     return f"'{shown}'" if shown.isprintable() else ascii(shown)
@@ -85,13 +85,13 @@ def _name(value: Any, directory_name: str | None) -> Iterator[Breach]:
         yield "name_type", "name", "`name` must be a text"
     else:
         yield from name_breaches(value)
-        yield from mismatch(value, directory_name)
+        yield from directory_mismatch(value, directory_name)
 
 
-def mismatch(name: str, directory_name: str | None) -> Iterator[Breach]:
+def directory_mismatch(name: str, directory_name: str | None) -> Iterator[Breach]:
     """Whether the directory is called otherwise."""
-    if directory_name is not None and normal(name) != normal(directory_name):
-        message = f"the directory name {quoted(directory_name)} must match skill name {quoted(name)}"
+    if directory_name is not None and normalize_name(name) != normalize_name(directory_name):
+        message = f"the directory name {quote(directory_name)} must match skill name {quote(name)}"
         yield "name_directory_mismatch", "name", message
 
 
@@ -120,9 +120,9 @@ def _metadata(value: Any) -> Iterator[Breach]:
         yield "metadata_type", "metadata", "`metadata` must map names to texts"
         return
     pairs = cast("dict[str, Any]", value)
-    odd = [key for key, one in pairs.items() if not isinstance(one, str)]
+    odd = [key for key, item in pairs.items() if not isinstance(item, str)]
     if odd:
-        yield "metadata_value_type", "metadata", f"values in `metadata` must be texts: {_listed(odd)}"
+        yield "metadata_value_type", "metadata", f"values in `metadata` must be texts: {_join_names(odd)}"
 
 
 def _tools(value: Any) -> Iterator[Breach]:
@@ -133,22 +133,22 @@ def _tools(value: Any) -> Iterator[Breach]:
 
 
 def _outside_parentheses(text: str) -> str:
-    kept: list[str] = []
+    outside: list[str] = []
     depth = 0
-    for each in text:
-        depth += (each == "(") - (each == ")" and depth > 0)
+    for char in text:
+        depth += (char == "(") - (char == ")" and depth > 0)
         if not depth:
-            kept.append(each)
-    return "".join(kept)
+            outside.append(char)
+    return "".join(outside)
 
 
 def _size(text: str) -> int:
     return len(text.rstrip("\n"))
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
-    return ", ".join(quoted(name) for name in names[:_SHOWN_FIELDS]) + more
+    return ", ".join(quote(name) for name in names[:_SHOWN_FIELDS]) + more
 
 
 _TOOL = re.compile(r"(?:[^\s,()]|\((?:[^()]|\([^()]*\))*+\)|[()])+")
@@ -158,7 +158,7 @@ _TOOL = re.compile(r"(?:[^\s,()]|\((?:[^()]|\([^()]*\))*+\)|[()])+")
 def allowed_tools(value: Any) -> tuple[str, ...]:
     """The tools that a field names, each once."""
     if isinstance(value, list):
-        texts = [one.strip() for one in cast("list[Any]", value) if isinstance(one, str)]
+        texts = [item.strip() for item in cast("list[Any]", value) if isinstance(item, str)]
         return tuple(dict.fromkeys(tool for text in texts for tool in _split(text)))
     return tuple(dict.fromkeys(_split(value))) if isinstance(value, str) else ()
 
@@ -178,19 +178,19 @@ class FrontMatter(msgspec.Struct, frozen=True):
     metadata: Mapping[str, Any]
 
 
-def checked(name: Any, description: Any, metadata: Mapping[str, Any]) -> FrontMatter | Problem:
+def check_fields(name: Any, description: Any, metadata: Mapping[str, Any]) -> FrontMatter | Problem:
     """The fields every skill must have, in the form they are used in."""
     if not isinstance(name, str) or not name:
         return invalid("it has no `name`", hint="give it one in its front matter")
     if not is_name(name):
         rule = "use 2 to 64 small letters, digits, `-` and `_`, with a letter or digit at both ends"
         return invalid(f"{name[:_NAME_SHOWN]!a} is not a name for a skill", hint=rule)
-    described = one_line(description) if isinstance(description, str) else ""
-    if not described:
+    text = one_line(description) if isinstance(description, str) else ""
+    if not text:
         return invalid("it has no `description`", hint="say in one sentence what it does and when to use it")
-    return FrontMatter(name, described, dict(metadata))
+    return FrontMatter(name, text, dict(metadata))
 
 
-def invalid(why: str, *, hint: str) -> Problem:
+def invalid(reason: str, *, hint: str) -> Problem:
     """The problem with what a skill says of itself."""
-    return Problem(code="SKILL_SCAN_METADATA_INVALID", message=f"the skill cannot be used: {why}", hint=hint)
+    return Problem(code="SKILL_SCAN_METADATA_INVALID", message=f"the skill cannot be used: {reason}", hint=hint)

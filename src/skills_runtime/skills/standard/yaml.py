@@ -22,9 +22,9 @@ MAX_ALIASED = 20_000
 class Unusable(ValueError):
     """Why a text is not usable YAML, and where; lines and columns count from one."""
 
-    def __init__(self, why: str, *, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(f"line {line}: {why}" if line is not None else why)
-        self.why = why
+    def __init__(self, reason: str, *, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(f"line {line}: {reason}" if line is not None else reason)
+        self.reason = reason
         self.line = line
         self.column = column
 
@@ -94,10 +94,10 @@ class _Builder:
 
     def close(self) -> None:
         """End what was begun last."""
-        done = self._stack.pop()
-        self._stack[-1].size += done.size
-        if done.anchor:
-            self._anchors[done.anchor] = (done.value, done.size)
+        closed = self._stack.pop()
+        self._stack[-1].size += closed.size
+        if closed.anchor:
+            self._anchors[closed.anchor] = (closed.value, closed.size)
 
     def repeat(self, anchor: str, line: int) -> None:
         """Take what an alias stands for."""

@@ -71,7 +71,7 @@ class ActivateSkill:
         self._named = CurrentSkills(library)
         self._room = room
         parameters = schema_of(ActivateSkillArguments)
-        if listed := self._named().listed:
+        if listed := self._named().listed_names:
             parameters["properties"]["name"]["enum"] = listed
         self.spec = ToolSpec(
             name="activate_skill",

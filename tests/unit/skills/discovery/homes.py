@@ -5,7 +5,7 @@ from typing import Any
 
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills import Library, library_from
-from skills_runtime.skills.discovery import Places, TrustStore, places_of, project_root
+from skills_runtime.skills.discovery import DiscoveryPaths, TrustStore, project_root, resolve_discovery_paths
 from tests.unit.skills.samples import make_skill, skill_text
 
 
@@ -19,9 +19,9 @@ class User:
         for directory in (self.home, self.project / ".git"):
             directory.mkdir(parents=True)
 
-    def places(self, inner: str = "") -> Places:
+    def places(self, inner: str = "") -> DiscoveryPaths:
         """Where the user is, somewhere in the project."""
-        return places_of(self.project / inner, {"HOME": str(self.home)})
+        return resolve_discovery_paths(self.project / inner, {"HOME": str(self.home)})
 
     def trust(self) -> None:
         """Trust the project."""
@@ -34,7 +34,7 @@ class User:
 
     def library(self, inner: str = "", **discovery: Any) -> Library:
         """The skills as a run sees them that begins now."""
-        return library_from(self.settings(**discovery), self.project / inner, places=self.places(inner))
+        return library_from(self.settings(**discovery), self.project / inner, paths=self.places(inner))
 
 
 def put(root: Path, name: str, *, where: str = "") -> Path:

@@ -141,7 +141,7 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
             "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(tmp_path / "named")}}],
         }
     )
-    library = library_from(settings, user.project, places=user.places())
+    library = library_from(settings, user.project, paths=user.places())
     assert library.find_by_name("writer").description == "From settings."
     assert mentions(library) == ["$[web].writer"]
     assert library.body(library.find_by_name("writer")) == "Do it.\n"
@@ -150,9 +150,11 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
 def test_who_works_at_home_has_the_skills_of_the_user(user: User) -> None:
     put(user.home / ".agents/skills", "writer")
     from skills_runtime.skills import library_from
-    from skills_runtime.skills.discovery import places_of
+    from skills_runtime.skills.discovery import resolve_discovery_paths
 
-    library = library_from(user.settings(), user.home, places=places_of(user.home, {"HOME": str(user.home)}))
+    library = library_from(
+        user.settings(), user.home, paths=resolve_discovery_paths(user.home, {"HOME": str(user.home)})
+    )
     assert (mentions(library), codes(library)) == (["$[user].writer"], [])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skills_runtime.events import data_of
 from skills_runtime.skills import Skill
 from skills_runtime.skills.routing import index_skills, route_skills, routing_event, search_index
-from skills_runtime.skills.routing.ranking import paths_in
+from skills_runtime.skills.routing.ranking import find_paths
 from tests.unit.skills.samples import a_skill
 
 
@@ -155,4 +155,4 @@ def test_a_task_of_a_million_letters_is_routed() -> None:
     ],
 )
 def test_files_are_seen_in_a_task(task: str, paths: list[str]) -> None:
-    assert paths_in(task) == paths
+    assert find_paths(task) == paths

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.routing.ranking import clauses_of
-from skills_runtime.skills.routing.words import terms, translated
+from skills_runtime.skills.routing.ranking import split_clauses
+from skills_runtime.skills.routing.words import extract_terms, translate_terms
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from skills_runtime.skills.routing.words import terms, translated
     ],
 )
 def test_forms_of_a_word_are_one_term(forms: str) -> None:
-    assert len(set(terms(forms))) == 1
+    assert len(set(extract_terms(forms))) == 1
 
 
 @pytest.mark.parametrize(
@@ -40,21 +40,21 @@ def test_forms_of_a_word_are_one_term(forms: str) -> None:
     ],
 )
 def test_text_becomes_terms(text: str, expected: list[str]) -> None:
-    assert terms(text) == expected
+    assert extract_terms(text) == expected
 
 
 def test_compounds_are_known_whole_and_in_parts() -> None:
-    assert set(terms("OpenAI")) >= set(terms("openai"))
+    assert set(extract_terms("OpenAI")) >= set(extract_terms("openai"))
 
 
 def test_chinese_words_are_known_in_english_in_both_scripts() -> None:
-    assert translated("幫我翻譯這個") == translated("帮我翻译这个") == terms("translate")
+    assert translate_terms("幫我翻譯這個") == translate_terms("帮我翻译这个") == extract_terms("translate")
 
 
 @given(st.text(max_size=200))
 def test_any_text_gives_terms_and_always_the_same(text: str) -> None:
-    assert terms(text) == terms(text)
-    assert all(terms(text))
+    assert extract_terms(text) == extract_terms(text)
+    assert all(extract_terms(text))
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_any_text_gives_terms_and_always_the_same(text: str) -> None:
     ],
 )
 def test_what_a_skill_is_not_for_is_told_apart(description: str, excluded: str) -> None:
-    clauses = clauses_of(description)
+    clauses = split_clauses(description)
     assert excluded in clauses.excluded
-    assert excluded not in clauses.meant
+    assert excluded not in clauses.included
 
 
 def test_a_description_that_rules_nothing_out_stays_whole() -> None:
     text = "Makes slides. Use when somebody asks for a deck."
-    assert clauses_of(text).meant == text
+    assert split_clauses(text).included == text

@@ -10,8 +10,8 @@ import pytest
 from skills_runtime.skills import FilesystemSource, Report
 from skills_runtime.skills.sources import IndexedSource, filesystem
 from skills_runtime.skills.sources import indexed as source_module
-from skills_runtime.skills.sources.filesystem import STAMP, Found, ReadSkill, Visited, read_skill
-from skills_runtime.skills.sources.indexed import GRAIN_NS, is_believed, load
+from skills_runtime.skills.sources.filesystem import STAMP, ReadSkill, SkillDirectory, VisitedDirectory, read_skill
+from skills_runtime.skills.sources.indexed import GRAIN_NS, is_reliable, load_index
 from tests.support.users import Unprivileged
 from tests.unit.skills.samples import make_skill, skill_text
 from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick
@@ -54,7 +54,7 @@ def test_a_second_search_finds_the_same(base: Path) -> None:
 def test_no_skill_is_read_that_did_not_change(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[str, ...]] = []
 
-    def noting(found: Found, *others: Any) -> ReadSkill:
+    def noting(found: SkillDirectory, *others: Any) -> ReadSkill:
         read.append(found.parts)
         return read_skill(found, *others)
 
@@ -149,8 +149,8 @@ def test_what_changed_just_before_it_was_read_is_read_again_the_next_time(tmp_pa
 def test_only_what_is_older_than_the_coarsest_clock_has_settled(age: int, settled: bool, word: int) -> None:
     stamp = [100, 100, 1, 1]
     stamp[word] = 10 * GRAIN_NS - age
-    visited = Visited("", 1, stamps=STAMP.pack(*stamp))
-    assert is_believed(visited, 10 * GRAIN_NS) is settled
+    visited = VisitedDirectory("", 1, stamps=STAMP.pack(*stamp))
+    assert is_reliable(visited, 10 * GRAIN_NS) is settled
 
 
 def test_other_options_have_another_index(base: Path) -> None:
@@ -205,4 +205,4 @@ def test_names_that_are_no_text_survive_the_index(tmp_path: Path) -> None:
 
 def test_the_index_is_kept_under_its_key_only(base: Path) -> None:
     (file,) = index_files(base)
-    assert load(file.parent, "another key") is None
+    assert load_index(file.parent, "another key") is None

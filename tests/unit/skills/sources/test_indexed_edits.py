@@ -8,7 +8,7 @@ import pytest
 from skills_runtime.skills import FilesystemSource
 from skills_runtime.skills.sources import filesystem
 from skills_runtime.skills.sources import indexed as source_module
-from skills_runtime.skills.sources.filesystem import Found, ReadSkill, read_skill
+from skills_runtime.skills.sources.filesystem import ReadSkill, SkillDirectory, read_skill
 from tests.unit.skills.samples import make_skill, skill_text
 from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick
 
@@ -48,7 +48,7 @@ def test_only_changed_skills_are_read_again(
     expected = fresh(base)
     read: list[str] = []
 
-    def noting(found: Found, *others: Any) -> ReadSkill:
+    def noting(found: SkillDirectory, *others: Any) -> ReadSkill:
         read.append(found.parts[0])
         return read_skill(found, *others)
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skills_runtime.skills.sources import indexed as module
-from skills_runtime.skills.sources.filesystem import Visited
-from skills_runtime.skills.sources.indexed import Index, load, save
+from skills_runtime.skills.sources.filesystem import VisitedDirectory
+from skills_runtime.skills.sources.indexed import Index, load_index, save_index
 from skills_runtime.storage import files as written
 from tests.support.users import Unprivileged
 from tests.unit.skills.samples import make_skill
@@ -35,7 +35,7 @@ def an_index(key: str = "key") -> Index:
 def test_the_directory_it_is_made_in_is_for_the_user_alone(tmp_path: Path) -> None:
     before = os.umask(0o002)
     try:
-        save(tmp_path / "state/index", an_index())
+        save_index(tmp_path / "state/index", an_index())
     finally:
         os.umask(before)
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state", tmp_path / "state/index")]
@@ -75,26 +75,28 @@ def test_something_else_in_its_place_is_as_good_as_none(base: Path, put: str) ->
 
 
 def test_an_index_with_a_right_digest_and_wrong_parts_is_not_believed(tmp_path: Path) -> None:
-    save(tmp_path, an_index())
-    assert load(tmp_path, "key") == an_index()
+    save_index(tmp_path, an_index())
+    assert load_index(tmp_path, "key") == an_index()
     (file,) = tmp_path.iterdir()
     for wrong in (
-        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), visited=(Visited("a", 1),))),
-        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), visited=(Visited("a", 1, stamps=bytes(64)),))),
+        msgspec.msgpack.encode(msgspec.structs.replace(an_index(), visited=(VisitedDirectory("a", 1),))),
+        msgspec.msgpack.encode(
+            msgspec.structs.replace(an_index(), visited=(VisitedDirectory("a", 1, stamps=bytes(64)),))
+        ),
         msgspec.msgpack.encode(an_index("another version")),
         msgspec.msgpack.encode({"key": "key"}),
         b"",
     ):
         file.write_bytes(b"skills-index\n" + hashlib.sha256(wrong).digest() + wrong)
-        assert load(tmp_path, "key") is None
+        assert load_index(tmp_path, "key") is None
 
 
 def test_a_file_of_another_user_is_not_believed(unprivileged: Unprivileged) -> None:
-    save(unprivileged.path, an_index())
+    save_index(unprivileged.path, an_index())
     for path in unprivileged.path.iterdir():
         path.chmod(0o644)
         os.chown(path, 0, 0)
-    assert unprivileged(lambda: load(unprivileged.path, "key")) is None
+    assert unprivileged(lambda: load_index(unprivileged.path, "key")) is None
 
 
 def test_where_nothing_can_be_written_the_search_still_works(tmp_path: Path) -> None:
@@ -121,27 +123,27 @@ def test_writers_at_the_same_time_leave_a_whole_file(tmp_path: Path) -> None:
 
     def write(index: Index) -> None:
         for _ in range(25):
-            save(tmp_path, index)
+            save_index(tmp_path, index)
 
     threads = [threading.Thread(target=write, args=(one,)) for one in indexes]
     for thread in threads:
         thread.start()
-    seen = [load(tmp_path, "key") for _ in range(200)]
+    seen = [load_index(tmp_path, "key") for _ in range(200)]
     for thread in threads:
         thread.join()
     assert all(one is None or one in indexes for one in seen)
-    assert load(tmp_path, "key") in indexes
+    assert load_index(tmp_path, "key") in indexes
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_only_so_many_trees_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILES", 8)
     for number in range(30):
-        save(tmp_path, an_index(str(number)))
+        save_index(tmp_path, an_index(str(number)))
     assert len(list(tmp_path.iterdir())) <= 8
-    assert load(tmp_path, "29") is not None
+    assert load_index(tmp_path, "29") is not None
 
 
 def test_text_that_cannot_be_written_is_found_all_the_same(tmp_path: Path) -> None:
-    save(tmp_path, msgspec.structs.replace(an_index(), limits=("half a character: \ud800",)))
+    save_index(tmp_path, msgspec.structs.replace(an_index(), limits=("half a character: \ud800",)))
     assert list(tmp_path.iterdir()) == []

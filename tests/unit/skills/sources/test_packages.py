@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Origin
-from skills_runtime.skills.sources.packages import PackagesSource, installed_path, package_roots
+from skills_runtime.skills.sources.packages import PackagesSource, find_installed_paths, package_roots
 from tests.unit.skills.samples import make_skill
 
 ORIGIN = Origin("space", "tools", "packages")
@@ -77,8 +77,8 @@ def test_packages_of_the_current_directory_and_of_the_workspace_do_not_count(
 
 
 def test_without_a_path_python_s_own_is_searched() -> None:
-    assert set(installed_path()) <= set(sys.path)
-    assert "" not in installed_path()
+    assert set(find_installed_paths()) <= set(sys.path)
+    assert "" not in find_installed_paths()
 
 
 def test_the_text_of_a_skill_of_a_package_is_read_from_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.skills import Library, Origin, Problem, Report, Skill, library_from
-from skills_runtime.skills.configured import Supplied
-from skills_runtime.skills.sources.refresh import MAX_KEPT, Policy, Scans, refreshing
+from skills_runtime.skills.configured import InjectedClients
+from skills_runtime.skills.sources.refresh import MAX_SCANS, Policy, Scans, apply_refresh_policy
 from tests.unit.skills.samples import a_skill, make_skill
 
 GONE = Problem(code="SKILL_SCAN_SOURCE_UNAVAILABLE", message="the server is gone", locator="redis://r")
@@ -52,7 +52,7 @@ def scans(now: Now) -> Scans:
 
 
 def names(source: Counting, policy: Policy, scans: Scans) -> list[str]:
-    return [skill.name for skill in Library([refreshing(source, "key", policy, 300, scans)]).list()]
+    return [skill.name for skill in Library([apply_refresh_policy(source, "key", policy, 300, scans)]).list()]
 
 
 def test_always_searches_for_every_library(scans: Scans) -> None:
@@ -84,7 +84,7 @@ def test_a_search_that_fails_gives_the_earlier_one_and_says_so(policy: Policy, s
     names(source, policy, scans)
     source.is_gone = True
     scans.refresh()
-    library = Library([refreshing(source, "key", policy, 300, scans)])
+    library = Library([apply_refresh_policy(source, "key", policy, 300, scans)])
     assert [skill.name for skill in library.list()] == ["writer-1"]
     (problem,) = library.problems()
     assert (problem.code, problem.severity) == ("SKILL_SCAN_REFRESH_FAILED", "warning")
@@ -96,7 +96,7 @@ def test_a_search_that_fails_gives_the_earlier_one_and_says_so(policy: Policy, s
 def test_without_an_earlier_search_a_failure_is_a_failure(scans: Scans) -> None:
     source = Counting()
     source.is_gone = True
-    library = Library([refreshing(source, "key", "ttl", 300, scans)])
+    library = Library([apply_refresh_policy(source, "key", "ttl", 300, scans)])
     assert [problem.code for problem in library.problems()] == ["SKILL_SCAN_SOURCE_UNAVAILABLE"]
 
 
@@ -110,7 +110,7 @@ def test_a_failure_is_not_kept(scans: Scans) -> None:
 
 def test_a_library_sees_one_search_while_others_go_on(scans: Scans) -> None:
     source = Counting()
-    library = Library([refreshing(source, "key", "manual", 300, scans)])
+    library = Library([apply_refresh_policy(source, "key", "manual", 300, scans)])
     assert [skill.name for skill in library.list()] == ["writer-1"]
     scans.refresh()
     assert names(source, "manual", scans) == ["writer-2"]
@@ -119,7 +119,7 @@ def test_a_library_sees_one_search_while_others_go_on(scans: Scans) -> None:
 
 
 def test_only_a_bounded_number_of_searches_is_kept(scans: Scans) -> None:
-    for number in range(MAX_KEPT + 1):
+    for number in range(MAX_SCANS + 1):
         scans.put(number, Report())
     assert scans.get(0) is None
     assert scans.get(1) is not None
@@ -134,6 +134,8 @@ def test_the_policy_comes_from_the_settings(policy: str, found: int, tmp_path: P
     }
     for name in ("one", "two"):
         make_skill(tmp_path, f"skills/{name}")
-        library = library_from(SkillsSettings.model_validate(settings), tmp_path, sources_with=Supplied(scans=scans))
+        library = library_from(
+            SkillsSettings.model_validate(settings), tmp_path, sources_with=InjectedClients(scans=scans)
+        )
         number = len([skill for skill in library.list() if skill.namespace == "web"])
     assert number == found

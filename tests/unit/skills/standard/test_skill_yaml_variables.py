@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.standard.skill_yaml import required_variables
+from skills_runtime.skills.standard.skill_yaml import parse_required_variables
 from skills_runtime.skills.standard.yaml import MAX_ALIASED, Unusable, parse_mapping, parse_text
 
 
@@ -82,19 +82,19 @@ dependencies:
     - env_var
     - {type: env_var, value: _other9}
 """
-    assert required_variables(text.encode()) == ("API_KEY", "_other9")
+    assert parse_required_variables(text.encode()) == ("API_KEY", "_other9")
 
 
 @pytest.mark.parametrize("text", ["", "a: b", "dependencies: x", "dependencies: {tools: x}", "dependencies: [a]"])
 def test_nothing_is_required_where_nothing_is_declared(text: str) -> None:
-    assert required_variables(text.encode()) == ()
+    assert parse_required_variables(text.encode()) == ()
 
 
 def test_declarations_that_are_no_yaml_are_a_problem() -> None:
-    found: Any = required_variables(b"[")
+    found: Any = parse_required_variables(b"[")
     assert found.code == "SKILL_SCAN_METADATA_INVALID"
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_make_declarations_raise(data: bytes) -> None:
-    required_variables(data)
+    parse_required_variables(data)
