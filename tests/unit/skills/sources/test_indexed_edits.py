@@ -89,7 +89,7 @@ def test_what_has_just_changed_is_not_written_and_still_seen(base: Path, monkeyp
     (before,) = [file.read_bytes() for file in index_files(base)]
     edit(base, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(source_module, "save", _refuse)
+        patch.setattr(source_module, "save_index", _refuse)
         assert found_again(base, ahead_ns=0) == fresh(base)
     assert [file.read_bytes() for file in index_files(base)] == [before]
 
