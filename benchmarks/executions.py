@@ -13,7 +13,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.config import SandboxSettings
 from skills_runtime.executions import Executor, Supplies, stages_in_memory
 from skills_runtime.ports import Sandbox
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.skills import FilesystemSource, Library, Origin, Skill
 
@@ -37,7 +37,7 @@ async def _measured(base: Path) -> list[Number]:
     supplies = Supplies(stages=stages_in_memory(place))
 
     def fence(workspace: Path) -> Sandbox:
-        return fence_for(SandboxSettings(), workspace=workspace, variables={})
+        return build_sandbox(SandboxSettings(), workspace=workspace, variables={})
 
     numbers: list[Number] = []
     async with Executor(place, fence, supplies=supplies) as executor:
@@ -94,7 +94,7 @@ def _spent() -> float:
     """CPU seconds of this process and of everything below it, ended or not; fences are below this one too."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
-    for process in process_tree.below(process_tree.table(), os.getpid()):
+    for process in process_tree.find_descendants(process_tree.list_processes(), os.getpid()):
         try:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -10,7 +10,7 @@ from benchmarks.fixture import directory
 from benchmarks.measure import Number, report
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, PtySession, execute
-from skills_runtime.sandbox import Fence, adapters_named, policy_for
+from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 
 ROUNDS = 60
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
@@ -21,7 +21,9 @@ def main() -> None:
     with directory() as base:
         workspace = (base / "workspace").resolve()
         (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
-        fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {}, state=base / "state")
+        fence = OsSandbox(
+            build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {}, state=base / "state"
+        )
         added, warm, planning = asyncio.run(_measured(fence, workspace))
     report(
         Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 15, "at most"),
@@ -30,7 +32,7 @@ def main() -> None:
     )
 
 
-async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]:
+async def _measured(fence: OsSandbox, workspace: Path) -> tuple[float, float, float]:
     request = ProcessRequest(argv=REQUEST_ARGV, cwd=workspace)
     plain = Command(REQUEST_ARGV, workspace, {})
     await execute(_command(fence.plan(request)), LIMITS)
@@ -52,7 +54,7 @@ async def _measured(fence: Fence, workspace: Path) -> tuple[float, float, float]
     return added * 1000, warm * 1000, planning
 
 
-async def _in_session(fence: Fence, workspace: Path) -> list[float]:
+async def _in_session(fence: OsSandbox, workspace: Path) -> list[float]:
     """Seconds of each of many commands typed into one shell behind the fence, until its end has been read."""
     plan = fence.plan(ProcessRequest(argv=("/bin/sh",), cwd=workspace, environment={"PS1": ""}, terminal=True))
     session = await PtySession.start(_command(plan))
@@ -82,7 +84,7 @@ async def _timed(command: Command) -> float:
 
 
 def _command(plan: SandboxPlan) -> Command:
-    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    return Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from benchmarks.measure import Number, report
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.sandbox import Fence, adapters_named, policy_for
+from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 
 COMMANDS = 1000
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
@@ -32,7 +32,7 @@ def main() -> None:
 async def left_after(number: int, workspace: Path) -> Traces:
     """What there is more of after so many commands, once the launcher is let go."""
     state = workspace.with_name(f"{workspace.name}-state")
-    fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {}, state=state)
+    fence = OsSandbox(build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {}, state=state)
     await _run(fence, workspace)
     dismiss()
     before = _traces(workspace)
@@ -46,9 +46,9 @@ async def left_after(number: int, workspace: Path) -> Traces:
     return {kind: first[kind] & second[kind] for kind in before}
 
 
-async def _run(fence: Fence, workspace: Path) -> None:
+async def _run(fence: OsSandbox, workspace: Path) -> None:
     plan = fence.plan(ProcessRequest(argv=("/bin/sh", "-c", SCRIPT), cwd=workspace))
-    done = await execute(Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure), LIMITS)
+    done = await execute(Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup), LIMITS)
     if done.exit_code != 0:
         raise SystemExit(done.stderr.text())
 

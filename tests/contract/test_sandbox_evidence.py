@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from skills_runtime.ports import ProcessRequest
-from skills_runtime.sandbox import CAREFUL, Fence
+from skills_runtime.sandbox import CAREFUL, OsSandbox
 from skills_runtime.sandbox.adapter import Adapter, Capabilities
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import ControlGroups, this_machine
-from skills_runtime.sandbox.policy import PROFILES, PROMISES, Profile, ResourceLimits, policy_for
+from skills_runtime.sandbox.policy import PROFILES, PROMISES, Profile, ResourceLimits, build_policy
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
 GROUPS = ControlGroups(version=1, memory=Path("/m"), pids=Path("/p"))
@@ -65,10 +65,10 @@ def _evidence(
 ) -> tuple[ResourceLimits, set[str], set[str]]:
     """Return the limits, the promises and the promises with a gap of a command, as a result tells them."""
     policy = msgspec.structs.replace(
-        policy_for(profile, place, limits), required=frozenset(), accepted_gaps=frozenset(PROMISES), unix_sockets=True
+        build_policy(profile, place, limits), required=frozenset(), accepted_gaps=frozenset(PROMISES), unix_sockets=True
     )
     here = msgspec.structs.replace(this_machine(), **MACHINES[machine])
-    evidence = Fence(policy, [adapter], {}, here).plan(ProcessRequest(argv=("/bin/true",), cwd=place)).evidence
+    evidence = OsSandbox(policy, [adapter], {}, here).plan(ProcessRequest(argv=("/bin/true",), cwd=place)).evidence
     return policy.limits, set(evidence["promises"]), {gap.partition(":")[0] for gap in evidence["gaps"]}
 
 

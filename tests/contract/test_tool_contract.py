@@ -17,7 +17,7 @@ from skills_runtime.events import canonical_json
 from skills_runtime.ports import Sandbox, Tool, ToolResult
 from skills_runtime.safety import sanitize
 from skills_runtime.safety.policy.patterns import names_of_tool
-from skills_runtime.sandbox import NoFence
+from skills_runtime.sandbox import UnavailableSandbox
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
 from tests.support.agents import Brood
@@ -77,7 +77,7 @@ def _workshop(sandbox: Sandbox | None = None) -> Generator[Workshop]:
 def _call(tool: Tool, arguments: Mapping[str, Any], workshop: Workshop) -> ToolResult:
     async def call() -> ToolResult:
         try:
-            if tool.spec.name == "write_stdin" and not isinstance(workshop.sandbox, NoFence):
+            if tool.spec.name == "write_stdin" and not isinstance(workshop.sandbox, UnavailableSandbox):
                 await ExecCommand().invoke({"cmd": 'read -r name; touch "$name"', "yield_time_ms": 0}, workshop)
             return await tool.invoke(arguments, workshop)
         finally:
@@ -160,7 +160,7 @@ def test_an_argument_it_does_not_have_is_refused_and_nothing_happens(tool: Tool)
 
 def test_an_argument_of_another_type_is_refused_by_name_and_nothing_happens(tool: Tool) -> None:
     for name in tool.spec.parameters["properties"]:
-        with _workshop(NoFence()) as workshop:
+        with _workshop(UnavailableSandbox()) as workshop:
             before = tree(workshop.root)
             with pytest.raises(ToolError, match=rf"\$\.{name}\b|surprise") as caught:
                 _call(tool, {**tool.spec.example, name: {"surprise": {"inside": []}}}, workshop)
@@ -250,7 +250,7 @@ def test_whatever_the_arguments_are_a_tool_answers_or_raises_an_error_of_ours(na
     if data.draw(st.booleans()):
         arguments = {**tool.spec.example, **arguments}
     problem, result = None, None
-    with _workshop(NoFence()) as workshop:  # arguments made up by a machine are nothing to execute
+    with _workshop(UnavailableSandbox()) as workshop:  # arguments made up by a machine are nothing to execute
         try:
             result = _call(tool, arguments, workshop)
         except SkillsRuntimeError as error:

@@ -478,7 +478,10 @@ class Hanging:
 
     def alive(self) -> list[int]:
         """The processes of the run that still live, whoever their parent is."""
-        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self._tag}".encode())]
+        return [
+            process.pid
+            for process in process_tree.find_marked(process_tree.list_processes(), f"{TAG}={self._tag}".encode())
+        ]
 
     def expect_word(self, fifo: Path) -> None:
         """Count as arrived when a command writes to this pipe."""

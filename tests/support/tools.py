@@ -18,7 +18,7 @@ from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.paths import DeleteRule
 from skills_runtime.runs.layout import SUBDIRECTORIES
 from skills_runtime.safety.redaction import SecretRegistry
-from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox import NoSandbox
 from skills_runtime.tools.invoke import error_result
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -75,7 +75,7 @@ class Workshop:
         self.children = children
         self.scope = Holding()
         self.secrets = SecretRegistry()
-        self.sandbox = sandbox or Unfenced({"PATH": PATH, "HOME": str(place)})
+        self.sandbox = sandbox or NoSandbox({"PATH": PATH, "HOME": str(place)})
         policy = replace(shared_policy(self.root, run), delete=delete)
         self.files = RunFiles(policy, self.records.append, call_id=self.call_id)
 

@@ -241,11 +241,11 @@ class LazySandbox:
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Return the command inside the sandbox."""
         if self._sandbox is None:
-            from skills_runtime.sandbox import fence_for, load_runtime_code
+            from skills_runtime.sandbox import build_sandbox, load_runtime_code
             from skills_runtime.skills import bundled_skills
 
             settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
-            self._sandbox = fence_for(
+            self._sandbox = build_sandbox(
                 settings,
                 workspace=self._root,
                 variables=variables,

@@ -20,7 +20,7 @@ from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox import Capabilities, Enclosed, Fence, Gap, SandboxPolicy
+    from skills_runtime.sandbox import Capabilities, Gap, OsSandbox, SandboxedCommand, SandboxPolicy
 
 MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
@@ -199,11 +199,11 @@ def sandbox_accept(
     """Put back new files that `sandbox exec` has set aside."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
-    from skills_runtime.sandbox import accept, items
+    from skills_runtime.sandbox import accept, list_items
 
     directory, here = state_home() / "sandbox" / "quarantine", Path.cwd()
     named = [str(Path(path).absolute()) for path in paths or ()]
-    waiting = [item.path for _, item in items(directory) if named or Path(item.path).is_relative_to(here)]
+    waiting = [item.path for _, item in list_items(directory) if named or Path(item.path).is_relative_to(here)]
     for path in waiting if listing else accept(directory, named or waiting):
         sys.stdout.write(f"{readable_line(path)}\n")
     return 0
@@ -231,22 +231,22 @@ class LimitOptions(NamedTuple):
     disk: int | None
 
 
-def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[Fence, SandboxPolicy]":
+def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[OsSandbox, SandboxPolicy]":
     """The sandbox for these options, and the policy it keeps."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import process_environ, state_home
     from skills_runtime.sandbox import (
         CAREFUL,
-        Fence,
-        adapters_named,
+        OsSandbox,
+        build_policy,
+        find_adapters,
         own_directories,
-        policy_for,
-        profile_named,
-        promise_named,
+        parse_profile,
+        parse_promise,
         runtime_code,
     )
 
-    profile = profile_named(options.profile)
+    profile = parse_profile(options.profile)
     if profile == "danger":
         raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
     if (egress.allow or egress.allow_private) and profile == "workspace-write":
@@ -254,7 +254,7 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
     if not options.workspace.strip() or "\0" in options.workspace:
         raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
     path = Path(os.path.abspath(options.workspace))
-    policy = policy_for(profile, path.resolve(), None if profile == "build" else CAREFUL)
+    policy = build_policy(profile, path.resolve(), None if profile == "build" else CAREFUL)
     # What the runtime keeps for this user can lie only in a directory that holds a whole home.
     holds_home = policy.workspace in (home := Path.home().resolve(), *home.parents)
     policy = msgspec.structs.replace(
@@ -263,11 +263,11 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
         aliases=(path,) if path != policy.workspace else (),
         hidden=own_directories(policy.workspace, process_environ()) if holds_home else (),
         protected=runtime_code(policy.workspace),
-        accepted_gaps=frozenset(map(promise_named, options.accept_gap)),
+        accepted_gaps=frozenset(map(parse_promise, options.accept_gap)),
         **_network(options.profile, egress),
     )
-    adapters, state = adapters_named(options.adapter, bubblewrap=options.bwrap), state_home() / "sandbox"
-    return Fence(policy, adapters, {}, state=state), policy
+    adapters, state = find_adapters(options.adapter, bubblewrap=options.bwrap), state_home() / "sandbox"
+    return OsSandbox(policy, adapters, {}, state=state), policy
 
 
 def _network(profile: str, egress: Egress) -> dict[str, Any]:
@@ -315,7 +315,7 @@ def variables_of(assignments: Sequence[str]) -> dict[str, str]:
 # What is told of it
 
 
-def _plan_document(plan: SandboxPlan, enclosed: "Enclosed") -> dict[str, Any]:
+def _plan_document(plan: SandboxPlan, enclosed: "SandboxedCommand") -> dict[str, Any]:
     """The plan as values for programs; of variables only the names are told."""
     words = list(enclosed.options)
     for index, word in enumerate(enclosed.options):
@@ -326,12 +326,12 @@ def _plan_document(plan: SandboxPlan, enclosed: "Enclosed") -> dict[str, Any]:
         if word.startswith("--") or not groups:
             groups.append([])
         groups[-1].append(word)
-    enclosure = plan.enclosure
+    setup = plan.setup
     return {
         "argv": list(plan.argv),
         "options": [" ".join(group) for group in groups],
         "control_groups": [
-            {"parent": group.parent, "settings": dict(group.settings)} for group in enclosure.control_groups
+            {"parent": group.parent, "settings": dict(group.settings)} for group in setup.control_groups
         ],
         "evidence": dict(plan.evidence),
     }

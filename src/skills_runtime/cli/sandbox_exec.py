@@ -22,7 +22,7 @@ from skills_runtime.cli.program import interrupts, say
 from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, Outflow, Stream, execute_plan
-from skills_runtime.sandbox import Fence, ResourceLimits, SandboxPolicy, quarantine_report
+from skills_runtime.sandbox import OsSandbox, ResourceLimits, SandboxPolicy, quarantine_report
 from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
 from skills_runtime.storage import write_atomic
 from skills_runtime.text import readable_line
@@ -40,7 +40,7 @@ MAX_DECISIONS = 1000
 
 
 def run_command(
-    fence: Fence, policy: SandboxPolicy, command: Sequence[str], variables: Mapping[str, str], evidence: str | None
+    fence: OsSandbox, policy: SandboxPolicy, command: Sequence[str], variables: Mapping[str, str], evidence: str | None
 ) -> int:
     """Run a command in the sandbox with the streams of this process; the exit code is its own."""
     plan = fence.plan(ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables))

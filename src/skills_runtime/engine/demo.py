@@ -8,7 +8,7 @@ import msgspec
 from skills_runtime.config import Resolved, deep_merge, nest_value, read_mapping
 from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.errors import AccessRefused, SandboxError
-from skills_runtime.sandbox import Fence, fence_for
+from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.skills import BUNDLED_NAMESPACE, bundled_skills
 
 STUDIO_DEMO = Path(__file__).parent / "demo_run"
@@ -51,8 +51,8 @@ def check_demo_sandbox(resolved: Resolved) -> None:
             hint="begin it in a workspace of its own, or let the operator change `safety.mode`",
         )
     settings = resolved.settings.sandbox.model_copy(update={"default_policy": "restricted"})
-    fence = fence_for(settings, workspace=resolved.workspace_root, variables=resolved.environment.process)
-    if not isinstance(fence, Fence) or not fence.state()[2]:
+    fence = build_sandbox(settings, workspace=resolved.workspace_root, variables=resolved.environment.process)
+    if not isinstance(fence, OsSandbox) or not fence.state()[2]:
         raise SandboxError(
             "no sandbox works on this machine, and the demonstration runs nothing without one",
             hint="install bubblewrap; `sandbox doctor` says what is missing",

@@ -30,7 +30,7 @@ from skills_runtime.runs import (
     write_page,
 )
 from skills_runtime.runs.log import open_for_reading, read_lines
-from skills_runtime.sandbox import accept, items
+from skills_runtime.sandbox import accept, list_items
 
 
 class RecordedRun:
@@ -68,7 +68,7 @@ class RecordedRun:
         """Return the paths of what commands made and programs outside would obey, as far as nobody accepted it."""
         if not self.paths.quarantine.is_dir():
             return []
-        return [item.path for _, item in items(self.paths.quarantine)]
+        return [item.path for _, item in list_items(self.paths.quarantine)]
 
     def accept_quarantined(self, paths: Sequence[str] = ()) -> list[str]:
         """Put these back where they were, or everything; returns their paths."""

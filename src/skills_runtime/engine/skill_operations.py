@@ -20,7 +20,7 @@ from skills_runtime.config import process_environ
 from skills_runtime.engine.run_requests import find_skill
 from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
-from skills_runtime.ports import Enclosure, Watch
+from skills_runtime.ports import SandboxSetup, Watch
 from skills_runtime.processes import Command, Limits, execute
 from skills_runtime.sandbox.egress import parse_address, reach_of
 from skills_runtime.skills import (
@@ -459,7 +459,7 @@ def build_fetcher(environment: Mapping[str, str], *, allowed_hosts: Collection[s
 async def _run_git(command: GitCommand) -> GitResult:
     watch = Watch(disk_path=str(command.cwd), disk_bytes=MAX_PACK_BYTES, disk_files=MAX_PACK_FILES)
     finished = await execute(
-        Command(command.argv, command.cwd, command.environment, stdin=command.stdin, enclosure=Enclosure(watch=watch)),
+        Command(command.argv, command.cwd, command.environment, stdin=command.stdin, setup=SandboxSetup(watch=watch)),
         Limits(wall_seconds=FETCH_SECONDS, output_bytes=MAX_OUTPUT_BYTES),
     )
     return GitResult(

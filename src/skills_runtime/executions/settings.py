@@ -11,7 +11,7 @@ from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, Mak
 from skills_runtime.executions.runner import Supplies
 from skills_runtime.executions.values import ExecutionLimits, PoolLimits
 from skills_runtime.processes import ScriptEnvironments, find_need
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import Skill, missing_variables
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def build_sandboxes(settings: "SandboxSettings", variables: Mapping[str, str]) -
     """Return the sandbox without any network, and the one with the hosts that the settings allow."""
     closed = settings.model_copy(update={"egress": type(settings.egress)()})
     return (
-        lambda workspace: fence_for(closed, workspace=workspace, variables=variables),
-        lambda workspace: fence_for(settings, workspace=workspace, variables=variables),
+        lambda workspace: build_sandbox(closed, workspace=workspace, variables=variables),
+        lambda workspace: build_sandbox(settings, workspace=workspace, variables=variables),
     )
 
 

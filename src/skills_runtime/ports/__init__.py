@@ -27,7 +27,6 @@ from skills_runtime.ports.people import (
 from skills_runtime.ports.sandbox import (
     ControlGroup,
     Egress,
-    Enclosure,
     Grant,
     KernelLimits,
     LimitName,
@@ -38,6 +37,7 @@ from skills_runtime.ports.sandbox import (
     Sandbox,
     SandboxPermissions,
     SandboxPlan,
+    SandboxSetup,
     Watch,
 )
 from skills_runtime.ports.system import Clock, Disk, Ids, Secrets, SecretStream
@@ -79,7 +79,6 @@ __all__ = [
     "Disk",
     "Effect",
     "Egress",
-    "Enclosure",
     "FileAccess",
     "FileChange",
     "FileEntry",
@@ -109,6 +108,7 @@ __all__ = [
     "Sandbox",
     "SandboxPermissions",
     "SandboxPlan",
+    "SandboxSetup",
     "Scope",
     "SecretStream",
     "Secrets",

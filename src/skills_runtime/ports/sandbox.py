@@ -104,7 +104,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     """Where they are moved."""
     records: str
     """Where the command is recorded while it runs, so that a runtime that is killed leaves nothing unchecked."""
-    known: frozenset[str]
+    known_paths: frozenset[str] = msgspec.field(name="known")
     """The paths that were there."""
     identities: frozenset[tuple[int, int]]
     """Their devices and numbers: what was only moved is not new."""
@@ -120,7 +120,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What whoever starts a command has to do for its fence."""
 
     inputs: tuple[bytes, ...] = ()
@@ -147,7 +147,7 @@ class Enclosure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         # The inputs hold environment variables, and representations end up in logs.
-        return f"Enclosure({len(self.inputs)} inputs)"
+        return f"SandboxSetup({len(self.inputs)} inputs)"
 
 
 class Egress(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +170,7 @@ class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The whole environment."""
     evidence: Mapping[str, Any]
     """Goes into every result as `data.sandbox`."""
-    enclosure: Enclosure = Enclosure()
+    setup: SandboxSetup = SandboxSetup()
     egress: Egress | None = None
     """What it may reach through a proxy: the command does not begin before whoever starts it provides one."""
     file_access: FileAccess | None = None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, SkillsRuntimeError, ToolError, ValidationFailed
-from skills_runtime.ports import Enclosure, Quarantined
+from skills_runtime.ports import Quarantined, SandboxSetup
 from skills_runtime.processes.capture import Captured
 
 EndedBy = Literal["exit", "timeout", "cancelled", "output_limit", "resource_limit"]
@@ -33,7 +33,7 @@ class Command(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     """The whole environment: nothing is inherited from the runtime."""
     stdin: bytes = b""
-    enclosure: Enclosure = Enclosure()
+    setup: SandboxSetup = SandboxSetup()
     """What its fence needs from whoever starts it."""
     descriptors: tuple[int, ...] = ()
     """Open here and handed over besides the streams, numbered on after the inputs of the fence."""

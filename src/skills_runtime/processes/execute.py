@@ -299,4 +299,4 @@ async def beginning(
 
 def command_of(plan: SandboxPlan, descriptors: tuple[int, ...] = ()) -> Command:
     """What is really executed."""
-    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure, descriptors=descriptors)
+    return Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup, descriptors=descriptors)

@@ -16,7 +16,7 @@ from skills_runtime.ports import Quarantined
 from skills_runtime.processes.command import Command, check, find_program, lost, not_started
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
-from skills_runtime.sandbox import Recorded, record, settle
+from skills_runtime.sandbox import CommandRecord, finish_record, record_command
 from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.storage import release_lock
 
@@ -39,11 +39,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def groups(self) -> Groups:
         """The control groups in which it will be."""
-        return tuple(group.parent for group in self.command.enclosure.control_groups)
+        return tuple(group.parent for group in self.command.setup.control_groups)
 
     def request(self) -> bytes:
         """The message that asks for it, and behind it the inputs it tells the lengths of."""
-        enclosure, environment = self.command.enclosure, {**self.command.environment, MARKER: self.marker}
+        setup, environment = self.command.setup, {**self.command.environment, MARKER: self.marker}
         message = {
             "program": _characters(self.program),
             "argv": [_characters(word) for word in self.command.argv],
@@ -52,16 +52,16 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "terminal": self.terminal,
             "grace": self.grace,
             "lower": self.lower,
-            "inputs": [len(data) for data in enclosure.inputs],
-            "groups": msgspec.to_builtins(enclosure.control_groups),
-            "watch": msgspec.to_builtins(enclosure.watch),
-            "limits": msgspec.to_builtins(enclosure.limits),
-            "mounts": [[_characters(path) for path in mount] for mount in enclosure.mounts],
-            "withheld": enclosure.withheld,
-            "layers": enclosure.layers,
-            "takes_terminal": enclosure.takes_terminal,
+            "inputs": [len(data) for data in setup.inputs],
+            "groups": msgspec.to_builtins(setup.control_groups),
+            "watch": msgspec.to_builtins(setup.watch),
+            "limits": msgspec.to_builtins(setup.limits),
+            "mounts": [[_characters(path) for path in mount] for mount in setup.mounts],
+            "withheld": setup.withheld,
+            "layers": setup.layers,
+            "takes_terminal": setup.takes_terminal,
         }
-        return b"".join((json.dumps(message).encode(), b"\n", *enclosure.inputs))
+        return b"".join((json.dumps(message).encode(), b"\n", *setup.inputs))
 
 
 def _characters(text: str) -> str:
@@ -86,7 +86,7 @@ class Supervised:
         *,
         start: Start,
         event: asyncio.Event,
-        recorded: Recorded | None = None,
+        recorded: CommandRecord | None = None,
     ) -> None:
         self._launcher = launcher
         self._recorded = recorded
@@ -155,11 +155,11 @@ class Supervised:
         while self._lost and (
             strays := [
                 process
-                for process in process_tree.marked(process_tree.table(), assignment)
+                for process in process_tree.find_marked(process_tree.list_processes(), assignment)
                 if process.pid not in refused
             ]
         ):
-            refused |= process_tree.send(strays, SIGKILL)
+            refused |= process_tree.send_signal(strays, SIGKILL)
             await asyncio.sleep(_STRAY_SECONDS)
 
     def close(self) -> None:
@@ -208,15 +208,15 @@ class Supervised:
 
     def _settle(self) -> None:
         recorded, self._recorded = self._recorded, None
-        quarantine = self._start.command.enclosure.quarantine
+        quarantine = self._start.command.setup.quarantine
         if recorded is None or quarantine is None:
             self.gone = True
             return
         try:
-            work = self._loop.run_in_executor(None, settle, quarantine, recorded)  # it scans a whole tree
+            work = self._loop.run_in_executor(None, finish_record, quarantine, recorded)  # it scans a whole tree
         except (ImportError, RuntimeError):  # no thread can be started
             work = self._loop.create_future()
-            work.set_result(settle(quarantine, recorded))
+            work.set_result(finish_record(quarantine, recorded))
         work.add_done_callback(self._settled)
 
     def _settled(self, work: "asyncio.Future[tuple[Quarantined, ...]]") -> None:
@@ -237,8 +237,8 @@ class Supervised:
 
 async def supervise(start: Start, streams: Sequence[int], event: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
-    quarantine = start.command.enclosure.quarantine
-    recorded = record(quarantine) if quarantine is not None else None
+    quarantine = start.command.setup.quarantine
+    recorded = record_command(quarantine) if quarantine is not None else None
     try:
         launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
     except BaseException:

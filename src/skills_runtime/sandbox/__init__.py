@@ -4,41 +4,48 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
 from skills_runtime.sandbox.from_settings import (
-    NoFence,
-    Unfenced,
-    adapters_for,
-    adapters_named,
-    fence_for,
+    NoSandbox,
+    UnavailableSandbox,
+    adapters_from_settings,
+    build_sandbox,
+    find_adapters,
     load_runtime_code,
     own_directories,
     runtime_code,
 )
-from skills_runtime.sandbox.planner import Fence
+from skills_runtime.sandbox.planner import OsSandbox
 from skills_runtime.sandbox.policy import (
     CAREFUL,
     PROFILES,
     Profile,
     ResourceLimits,
     SandboxPolicy,
-    policy_for,
-    profile_named,
+    build_policy,
+    parse_profile,
 )
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox.adapter import Capabilities, Enclosed
+    from skills_runtime.sandbox.adapter import Capabilities, SandboxedCommand
     from skills_runtime.sandbox.denials import Denial, ProcessOutcome
     from skills_runtime.sandbox.grants import combine_grants, control_directories, is_secret, why_not_path
-    from skills_runtime.sandbox.policy import PROMISES, Gap, promise_named
-    from skills_runtime.sandbox.quarantine import Recorded, accept, items, quarantine_report, record, settle
+    from skills_runtime.sandbox.policy import PROMISES, Gap, parse_promise
+    from skills_runtime.sandbox.quarantine import (
+        CommandRecord,
+        accept,
+        finish_record,
+        list_items,
+        quarantine_report,
+        record_command,
+    )
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "adapter": "Capabilities Enclosed",
+        "adapter": "Capabilities SandboxedCommand",
         "denials": "Denial ProcessOutcome",
         "grants": "combine_grants control_directories is_secret why_not_path",
-        "policy": "Gap PROMISES promise_named",
-        "quarantine": "Recorded accept items quarantine_report record settle",
+        "policy": "Gap PROMISES parse_promise",
+        "quarantine": "CommandRecord accept finish_record list_items quarantine_report record_command",
     },
 )
 
@@ -47,33 +54,33 @@ __all__ = [
     "PROFILES",
     "PROMISES",
     "Capabilities",
+    "CommandRecord",
     "Denial",
-    "Enclosed",
-    "Fence",
     "Gap",
-    "NoFence",
+    "NoSandbox",
+    "OsSandbox",
     "ProcessOutcome",
     "Profile",
-    "Recorded",
     "ResourceLimits",
     "SandboxPolicy",
-    "Unfenced",
+    "SandboxedCommand",
+    "UnavailableSandbox",
     "accept",
-    "adapters_for",
-    "adapters_named",
+    "adapters_from_settings",
+    "build_policy",
+    "build_sandbox",
     "combine_grants",
     "control_directories",
-    "fence_for",
+    "find_adapters",
+    "finish_record",
     "is_secret",
-    "items",
+    "list_items",
     "load_runtime_code",
     "own_directories",
-    "policy_for",
-    "profile_named",
-    "promise_named",
+    "parse_profile",
+    "parse_promise",
     "quarantine_report",
-    "record",
+    "record_command",
     "runtime_code",
-    "settle",
     "why_not_path",
 ]

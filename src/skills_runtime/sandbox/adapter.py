@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.ports import FileAccess, SandboxSetup
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import PROMISES, Gap, Promise, SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
@@ -39,13 +39,13 @@ class Inner(msgspec.Struct, frozen=True, kw_only=True):
     """Name and address of commits that it makes."""
 
 
-class Enclosed(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The command as it is really started."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
-    enclosure: Enclosure
+    setup: SandboxSetup
     options: tuple[str, ...] = ()
     """What the fence is told besides, for a person to read."""
 
@@ -63,7 +63,7 @@ class Adapter(Protocol):
         """The promises it would not keep for this policy."""
         ...
 
-    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+    def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
         """The command behind the fence; pure."""
         ...
 
@@ -72,13 +72,13 @@ class Adapter(Protocol):
         ...
 
 
-def kept(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
+def held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
     """Return the promises without a gap: one that is kept in part is told by its gap alone."""
     broken = {gap.promise for gap in gaps}
     return tuple(promise for promise in PROMISES if promise not in broken)
 
 
-def opened_by(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
+def build_file_access(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
     """What directories are opened, where nothing in them can be told apart."""
     writes = policy.access == "write"
     return FileAccess(
@@ -89,20 +89,20 @@ def opened_by(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
     )
 
 
-def system_of(machine: Machine) -> tuple[str, ...]:
+def list_system_paths(machine: Machine) -> tuple[str, ...]:
     """What of this machine every command reads to work at all."""
     interpreter = (str(machine.interpreter),) if machine.interpreter else ()
     return (*machine.roots, *(link for link, _ in machine.links), *machine.files, *interpreter)
 
 
-def protected_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
+def list_protected(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
     """What stays as it is in directories that can be written."""
     if policy.access == "read" and not policy.opened:
         return ()
     return findings.read_only
 
 
-def hidden_in(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
+def list_hidden(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
     """What nothing can look into."""
     return tuple(dict.fromkeys((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)))
 
@@ -115,9 +115,9 @@ HOME = "/tmp/home"
 USER = "sandbox"
 
 
-def fenced_environment(variables: Mapping[str, str], asked_for: Mapping[str, str], machine: Machine) -> dict[str, str]:
+def build_environment(variables: Mapping[str, str], requested: Mapping[str, str], machine: Machine) -> dict[str, str]:
     """Every variable of the command; what was asked for comes last."""
     path = SYSTEM_PATH if machine.interpreter is None else f"{SYSTEM_PATH}:{machine.interpreter}/bin"
     ours = {"PATH": path, "HOME": HOME, "USER": USER, "LOGNAME": USER, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
     chosen = {name: variables[name] for name in INHERITED if name in variables}
-    return {**ours, "TERM": "dumb", **chosen, **asked_for}
+    return {**ours, "TERM": "dumb", **chosen, **requested}

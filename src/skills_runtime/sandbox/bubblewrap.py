@@ -17,45 +17,45 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.ports import FileAccess, SandboxSetup
 from skills_runtime.protected_names import REPOSITORY
 from skills_runtime.sandbox.adapter import (
     HOME,
     SYSTEM_PATH,
     USER,
     Capabilities,
-    Enclosed,
     Inner,
-    hidden_in,
-    opened_by,
-    protected_in,
-    system_of,
+    SandboxedCommand,
+    build_file_access,
+    list_hidden,
+    list_protected,
+    list_system_paths,
 )
 from skills_runtime.sandbox.limits import (
-    groups_for,
+    build_control_groups,
+    build_scope_command,
+    build_watch,
     kernel_limits,
     limit_gaps,
     limits_memory,
-    refuse_limits,
-    scope_for,
     scope_variables,
-    watch_for,
+    validate_limits,
 )
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import CAREFUL, Gap, SandboxPolicy
-from skills_runtime.sandbox.protected_paths import Findings, survey_gaps
-from skills_runtime.sandbox.protective_mounts import Protection, protection_for, protection_gaps
-from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
+from skills_runtime.sandbox.protected_paths import Findings, scan_gaps
+from skills_runtime.sandbox.protective_mounts import Protection, plan_protection, protection_gaps
+from skills_runtime.sandbox.seccomp import AllowedCalls, seccomp_program
 
 FIRST_INPUT = 3
 """The number of the first descriptor besides the streams."""
-MAX_WORDS = 8900
+MAX_ARGUMENTS = 8900
 """Of all options; bubblewrap takes no more than 9000 words."""
-MAX_EMPTY = 32
+MAX_EMPTY_FILES = 32
 """Files that are covered by an empty one, which programs copy like any other; each takes a descriptor and time."""
 IDENTITY = 1000
 """User and group of the command as it sees itself."""
-LAYERS = 2
+SANDBOX_PROCESS_GENERATIONS = 2
 """The watching process outside, and the first process inside."""
 NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns",
@@ -102,7 +102,7 @@ DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin
 NO_FILTER = b"\x06\0\0\0\0\0\xff\x7f"
 """A filter that permits every call: the fence waits for one even where there is none for its kind of processor."""
 PROGRAM = "bwrap"
-FILTER = 1
+FILTER_INPUT_INDEX = 1
 """The place of the filter among the inputs; it is the last thing that the fence reads."""
 INSTALL = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`"
 
@@ -117,7 +117,7 @@ class Bubblewrap:
 
     def probe(self) -> Capabilities:
         """What it can do here, seen from the inside of a small fence."""
-        return _probed(self._program, os.geteuid())
+        return _probe_cached(self._program, os.geteuid())
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
         """The promises it would not keep."""
@@ -128,35 +128,35 @@ class Bubblewrap:
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.unix_sockets:
             gaps.append(Gap(promise="ipc", text="a process may use sockets in the workspace", partial=True))
-        return (*gaps, *survey_gaps(policy, findings), *protection_gaps(policy, findings))
+        return (*gaps, *scan_gaps(policy, findings), *protection_gaps(policy, findings))
 
-    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+    def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
         """The command as bubblewrap starts it."""
-        refuse_limits(policy.limits)
-        permitted = Permitted(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
+        validate_limits(policy.limits)
+        permitted = AllowedCalls(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
         filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
-        wrapped = wrap(policy, findings, machine, inner, filter_program)
-        before = scope_for(policy.limits, machine)
+        bwrap = build_invocation(policy, findings, machine, inner, filter_program)
+        prefix = build_scope_command(policy.limits, machine)
         if machine.user == 0 and policy.owner not in (None, (0, 0)) and machine.identity_changer is not None:
             # An administrator's command in somebody's workspace runs as that somebody.
             user, group = policy.owner or (0, 0)
-            before += (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
+            prefix += (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
         program = find_program(self._program) or self._program
         limits = kernel_limits(policy.limits, machine)
-        held = ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))  # until its limits are set
-        return Enclosed(
-            argv=(*before, program, "--args", str(FIRST_INPUT), *held, "--", *wrapped.command),
+        synchronization = ("--info-fd", str(limits.tells), "--block-fd", str(limits.waits))  # until its limits are set
+        return SandboxedCommand(
+            argv=(*prefix, program, "--args", str(FIRST_INPUT), *synchronization, "--", *bwrap.command),
             cwd=Path("/"),
             environment=scope_variables(machine),
-            options=wrapped.options,
-            enclosure=Enclosure(
-                inputs=wrapped.inputs,
-                control_groups=groups_for(policy.limits, machine),
-                watch=watch_for(policy, machine, (*protected_in(policy, findings), *hidden_in(policy, findings))),
+            options=bwrap.options,
+            setup=SandboxSetup(
+                inputs=bwrap.inputs,
+                control_groups=build_control_groups(policy.limits, machine),
+                watch=build_watch(policy, machine, (*list_protected(policy, findings), *list_hidden(policy, findings))),
                 limits=limits,
-                mounts=tuple(expected_mounts(wrapped.workspace, policy)),
-                withheld=FILTER,
-                layers=LAYERS,
+                mounts=tuple(expected_mounts(bwrap.workspace, policy)),
+                withheld=FILTER_INPUT_INDEX,
+                layers=SANDBOX_PROCESS_GENERATIONS,
                 takes_terminal=takes_terminal(machine, inner),
             ),
         )
@@ -164,10 +164,10 @@ class Bubblewrap:
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
         """The directories that are mounted, without what is covered in them."""
         return msgspec.structs.replace(
-            opened_by(policy, system_of(machine)),
+            build_file_access(policy, list_system_paths(machine)),
             temporary="/tmp",
-            protected=protected_in(policy, findings),
-            hidden=hidden_in(policy, findings),
+            protected=list_protected(policy, findings),
+            hidden=list_hidden(policy, findings),
         )
 
 
@@ -184,7 +184,7 @@ def find_program(name: str) -> str | None:
     return None
 
 
-class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
+class BwrapInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """What is given to bubblewrap: options by a descriptor, so that no variable shows in the list of processes."""
 
     options: tuple[str, ...]
@@ -194,36 +194,40 @@ class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
     """Those of the options that are about the workspace and other places of the user."""
 
 
-def wrap(
+def build_invocation(
     policy: SandboxPolicy,
     findings: Findings,
     machine: Machine,
     inner: Inner,
     filter_program: bytes,
     numbers: Sequence[int] = NUMBERS,
-) -> Wrapped:
+) -> BwrapInvocation:
     """Everything bubblewrap is told."""
-    protection = protection_for(policy, findings)
+    protection = plan_protection(policy, findings)
     files = {**FILES, **_git_files(protection.hidden_files, *inner.git_identity)}
     empty = dict(
-        zip(protection.hidden_files[:MAX_EMPTY], range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY), strict=False)
+        zip(
+            protection.hidden_files[:MAX_EMPTY_FILES],
+            range(numbers[-1] + 1, numbers[-1] + 1 + MAX_EMPTY_FILES),
+            strict=False,
+        )
     )
     data = [filter_program, *(text.encode() for text in files.values()), *(b"" for _ in empty)]
-    written = dict(zip(FILES, numbers[2:], strict=True))
-    workspace = tuple(_workspace(policy, protection, empty))
+    descriptors = dict(zip(FILES, numbers[2:], strict=True))
+    workspace = tuple(_workspace_options(policy, protection, empty))
     options = (
         "--die-with-parent", *NAMESPACES, "--hostname", USER,
         *(("--unshare-net",) if policy.network != "host" else ()),
         *(("--new-session",) if not takes_terminal(machine, inner) else ()),
         "--uid", str(IDENTITY), "--gid", str(IDENTITY), "--cap-drop", "ALL", "--clearenv",
-        *(word for name, value in inner.environment.items() for word in ("--setenv", name, value)),
-        *_system(policy, machine, written),
+        *(argument for name, value in inner.environment.items() for argument in ("--setenv", name, value)),
+        *_system_options(policy, machine, descriptors),
         *workspace,
         "--remount-ro", "/",
         "--chdir", str(inner.cwd),
         *(("--seccomp", str(numbers[1])) if filter_program else ()),
     )  # fmt: skip
-    if len(options) > MAX_WORDS:
+    if len(options) > MAX_ARGUMENTS:
         first = next(iter((*protection.concealed, *protection.hidden_files)), policy.workspace)
         raise SandboxError(
             f"`{policy.workspace}` holds more to protect, such as `{first}`, than a sandbox takes",
@@ -233,7 +237,7 @@ def wrap(
     arguments = "".join(f"{option}\0" for option in options).encode(errors="surrogateescape")
     session = (machine.session_maker, "--ctty", "--") if inner.terminal and machine.session_maker else ()
     command = (*session, *inner.argv)
-    return Wrapped(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
+    return BwrapInvocation(options=options, command=command, inputs=(arguments, *data), workspace=workspace)
 
 
 def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
@@ -248,24 +252,24 @@ def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
         "/etc/gitconfig": f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
         "[core]\n\texcludesFile = /etc/gitexcludes\n"
         f'[filter "hidden"]\n\tclean = "{_AS_COMMITTED}"\n',
-        "/etc/gitattributes": "".join(f"{_quoted(pattern)} filter=hidden\n" for pattern in patterns),
+        "/etc/gitattributes": "".join(f"{_quote_attribute_pattern(pattern)} filter=hidden\n" for pattern in patterns),
         "/etc/gitexcludes": "".join(f"{pattern}\n" for pattern in patterns),
     }
 
 
-def _quoted(pattern: str) -> str:
+def _quote_attribute_pattern(pattern: str) -> str:
     """Return a pattern as attributes of git take one with spaces."""
     return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int]) -> Iterator[str]:
+def _system_options(policy: SandboxPolicy, machine: Machine, descriptors: Mapping[str, int]) -> Iterator[str]:
     for root in machine.roots:
         yield from ("--ro-bind", root, root)
     for link, target in machine.links:
         yield from ("--symlink", target, link)
     for path in machine.files:
         yield from ("--ro-bind", path, path)
-    for path, number in written.items():
+    for path, number in descriptors.items():
         yield from ("--perms", "0444", "--file", str(number), path)
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
@@ -277,11 +281,11 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
         yield from ("--tmpfs", path, "--remount-ro", path)
     # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
     yield from ("--remount-ro", "/proc")
-    yield from ("--dev", "/dev", *_bounded("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
-    yield from (*_bounded("/tmp", policy.limits.temporary_bytes), "--dir", HOME, "--dir", "/var")
+    yield from ("--dev", "/dev", *_tmpfs_options("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
+    yield from (*_tmpfs_options("/tmp", policy.limits.temporary_bytes), "--dir", HOME, "--dir", "/var")
     # The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link.
     if any(path.is_relative_to("/var/tmp") for path in (policy.workspace, *policy.readable, *policy.writable)):
-        yield from _bounded("/var/tmp", policy.limits.temporary_bytes)
+        yield from _tmpfs_options("/var/tmp", policy.limits.temporary_bytes)
     else:
         yield from ("--symlink", "/tmp", "/var/tmp")
     yield from ("--dir", "/run")
@@ -289,23 +293,25 @@ def _system(policy: SandboxPolicy, machine: Machine, written: Mapping[str, int])
         yield from ("--ro-bind", str(machine.interpreter), str(machine.interpreter))
 
 
-def _bounded(path: str, size: int) -> tuple[str, ...]:
+def _tmpfs_options(path: str, size: int) -> tuple[str, ...]:
     return ("--size", str(size), "--perms", "1777", "--tmpfs", path)
 
 
-def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Path, int]) -> Iterator[str]:
+def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Mapping[Path, int]) -> Iterator[str]:
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
-    yield from _writable(path for path in policy.writable if path in policy.opened)  # before what is protected in it
-    yield from _protected(protection)
+    yield from _writable_options(
+        path for path in policy.writable if path in policy.opened
+    )  # before what is protected in it
+    yield from _protection_options(protection)
     hidden = [*protection.hidden_directories, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
     for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
-        if any(path.is_relative_to(place) and path != place for place in hidden):
+        if any(path.is_relative_to(directory) and path != directory for directory in hidden):
             yield from ("--ro-bind", str(path), str(path))
-    yield from _writable(path for path in policy.writable if path not in policy.opened)
+    yield from _writable_options(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
         if not path.is_relative_to(policy.workspace):  # such a link is there already
             yield from ("--symlink", str(policy.workspace), str(path))
@@ -320,7 +326,7 @@ def _workspace(policy: SandboxPolicy, protection: Protection, empty: Mapping[Pat
         yield from ("--remount-ro", str(path))
 
 
-def _protected(protection: Protection) -> Iterator[str]:
+def _protection_options(protection: Protection) -> Iterator[str]:
     """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
     options = dict.fromkeys(protection.pinned, "--bind") | dict.fromkeys(protection.closed, "--ro-bind")
     for path in sorted(options, key=lambda path: (len(path.parts), path)):
@@ -329,7 +335,7 @@ def _protected(protection: Protection) -> Iterator[str]:
         yield from ("--ro-bind", str(path), str(path))
 
 
-def _writable(paths: Iterable[Path]) -> Iterator[str]:
+def _writable_options(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
         yield from ("--bind", str(path), str(path))
 
@@ -344,9 +350,9 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[M
 
     A mount that may be missing, or that covers nothing of the workspace, has no such path.
     """
-    for place, option in enumerate(options):
+    for index, option in enumerate(options):
         if option in BINDS:
-            source, point = options[place + 1 : place + 3]
+            source, point = options[index + 1 : index + 3]
             covered = "" if option.endswith("-try") else _outside_path(point, policy)
             yield (
                 point,
@@ -354,7 +360,7 @@ def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[M
                 covered,
             )
         elif option in IN_MEMORY:
-            point = options[place + IN_MEMORY[option]]
+            point = options[index + IN_MEMORY[option]]
             yield point, "", _outside_path(point, policy)
 
 
@@ -363,7 +369,7 @@ def _outside_path(point: str, policy: SandboxPolicy) -> str:
 
 
 @cache
-def _probed(program: str, user: int) -> Capabilities:
+def _probe_cached(program: str, user: int) -> Capabilities:
     del user  # what one may do another may not
     path = find_program(program)
     if path is None:
@@ -380,21 +386,21 @@ def probe_program(program: str) -> Capabilities:
     """What this bubblewrap can do."""
     try:
         version = _run([program, "--version"], []).stdout.strip()
-        answer = _fenced(program)
+        answer = _run_probe(program)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _broken("", f"`{program}` could not be run: {error}", NOT_PERMITTED)
     if "end of probe" not in answer.stdout:
         reason = (answer.stderr.strip().splitlines() or [f"it ended with exit code {answer.returncode}"])[-1]
         return _broken(version, f"`{program}` put up no fence: {reason}", NOT_PERMITTED)
-    seen = _parse(answer.stdout)
-    wrong = _wrong(seen)
-    facts = {"interfaces": seen.interfaces, "no_new_privileges": True, "seccomp": seen.status.get("Seccomp") == "2"}
-    if wrong:
-        return _broken(version, f"the fence of `{program}` has holes: {', '.join(wrong)}", NOT_PERMITTED)
+    report = _parse_probe(answer.stdout)
+    problems = _find_problems(report)
+    facts = {"interfaces": report.interfaces, "no_new_privileges": True, "seccomp": report.status.get("Seccomp") == "2"}
+    if problems:
+        return _broken(version, f"the fence of `{program}` has holes: {', '.join(problems)}", NOT_PERMITTED)
     return Capabilities(adapter="bubblewrap", works=True, version=version, facts=facts)
 
 
-class _Seen(msgspec.Struct):
+class _ProbeReport(msgspec.Struct):
     status: dict[str, str]
     namespaces: dict[str, str]
     interfaces: list[str]
@@ -405,7 +411,7 @@ def _broken(version: str, problem: str, fix: str) -> Capabilities:
     return Capabilities(adapter="bubblewrap", works=False, version=version, problem=problem, fix=fix)
 
 
-def _fenced(program: str) -> "subprocess.CompletedProcess[str]":
+def _run_probe(program: str) -> "subprocess.CompletedProcess[str]":
     machine = this_machine()
     with ExitStack() as stack:
         workspace = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skills-runtime-probe-"))).resolve()
@@ -414,11 +420,11 @@ def _fenced(program: str) -> "subprocess.CompletedProcess[str]":
         filter_program = seccomp_program(machine.architecture) if machine.architecture else b""
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in NUMBERS]
         numbers = [file.fileno() for file in files]
-        wrapped = wrap(policy, Findings(), machine, inner, filter_program, numbers)
-        for file, data in zip(files, wrapped.inputs, strict=True):
+        bwrap = build_invocation(policy, Findings(), machine, inner, filter_program, numbers)
+        for file, data in zip(files, bwrap.inputs, strict=True):
             file.write(data)
             file.seek(0)
-        return _run([program, "--args", str(numbers[0]), "--", *wrapped.command], numbers)
+        return _run([program, "--args", str(numbers[0]), "--", *bwrap.command], numbers)
 
 
 def _run(argv: list[str], inputs: list[int]) -> "subprocess.CompletedProcess[str]":
@@ -436,33 +442,33 @@ def _run(argv: list[str], inputs: list[int]) -> "subprocess.CompletedProcess[str
     )
 
 
-def _parse(text: str) -> _Seen:
-    seen = _Seen(status={}, namespaces={}, interfaces=[], writable=[])
+def _parse_probe(text: str) -> _ProbeReport:
+    report = _ProbeReport(status={}, namespaces={}, interfaces=[], writable=[])
     for line in text.splitlines():
         match line.split():
             case ["status", name, *rest]:
-                seen.status[name.rstrip(":")] = " ".join(rest)
+                report.status[name.rstrip(":")] = " ".join(rest)
             case ["namespace", kind, name]:
-                seen.namespaces[kind] = name
+                report.namespaces[kind] = name
             case ["interface", name]:
-                seen.interfaces.append(name)
+                report.interfaces.append(name)
             case ["writable", path]:
-                seen.writable.append(path)
+                report.writable.append(path)
             case _:
                 continue
-    return seen
+    return report
 
 
-def _wrong(seen: _Seen) -> list[str]:
+def _find_problems(report: _ProbeReport) -> list[str]:
     """What is not as it has to be."""
     ours = {kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in PROBED_NAMESPACES}
-    same = [kind for kind in PROBED_NAMESPACES if seen.namespaces.get(kind) == ours[kind]]
-    filtered = this_machine().architecture is None or seen.status.get("Seccomp") == "2"
+    same = [kind for kind in PROBED_NAMESPACES if report.namespaces.get(kind) == ours[kind]]
+    filtered = this_machine().architecture is None or report.status.get("Seccomp") == "2"
     return [
         *(f"the {kind} namespace is that of the machine" for kind in same),
-        *(f"`{path}` is writable" for path in seen.writable),
-        *(["there is more than a loopback interface"] if set(seen.interfaces) - {"lo"} else []),
-        *([] if seen.status.get("NoNewPrivs") == "1" else ["privileges can be gained"]),
-        *([] if int(seen.status.get("CapEff", "1"), 16) == 0 else ["there are capabilities"]),
+        *(f"`{path}` is writable" for path in report.writable),
+        *(["there is more than a loopback interface"] if set(report.interfaces) - {"lo"} else []),
+        *([] if report.status.get("NoNewPrivs") == "1" else ["privileges can be gained"]),
+        *([] if int(report.status.get("CapEff", "1"), 16) == 0 else ["there are capabilities"]),
         *([] if filtered else ["system calls are not filtered"]),
     ]

@@ -16,14 +16,14 @@ import msgspec
 
 from skills_runtime.ports import Grant, LimitName, RaisedLimit
 from skills_runtime.sandbox.egress import EgressRecord
-from skills_runtime.sandbox.grants import IS_OBEYED, IS_OWN, IS_SECRET, MOST, why_not_host, why_not_path
+from skills_runtime.sandbox.grants import IS_OWN, IS_SECRET, MOST, RUNS_OUTSIDE, why_not_host, why_not_path
 from skills_runtime.sandbox.machine import SYSTEM_FILES, SYSTEM_ROOTS
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
 
 Certainty = Literal["proven", "suspected"]
 """Told by the kernel, the supervisor or the proxy; or read out of what the command wrote, which may say anything."""
-What = Literal["write", "read", "network", "system_call", "limit"]
+DeniedAction = Literal["write", "read", "network", "system_call", "limit"]
 
 MAX_DENIALS = 8
 """Told of one command; a build can complain a thousand times."""
@@ -43,7 +43,7 @@ _PLAIN = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+
 _PRIVATE = ("/tmp", "/var/tmp")
 """Every command has its own of these."""
 _KERNEL = ("/dev", "/proc", "/sys", "/run")
-_SHOWN = (*SYSTEM_ROOTS, *SYSTEM_FILES)
+_VISIBLE_PATHS = (*SYSTEM_ROOTS, *SYSTEM_FILES)
 """Where every command sees what is there, so that what it misses is missing."""
 _EXCEEDED: Mapping[str, LimitName] = {"memory": "memory_bytes", "disk": "disk_bytes", "output": "output_bytes"}
 _COUNTED: Mapping[str, LimitName] = {"out_of_memory_kills": "memory_bytes", "process_limit_hits": "processes"}
@@ -54,7 +54,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the sandbox did not let happen."""
 
     certainty: Certainty
-    what: What
+    what: DeniedAction
     target: str
     """A path, `host:port` or the name of a limit; empty when nobody said."""
     grant: Grant | None
@@ -81,7 +81,7 @@ class ProcessOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What the proxy said to its requests."""
 
 
-def denials_of(
+def find_denials(
     outcome: ProcessOutcome,
     policy: SandboxPolicy,
     findings: Findings,
@@ -95,22 +95,24 @@ def denials_of(
     """
     if policy.profile == "danger":
         return ()
-    denials = [*_limits(outcome, policy), *_hosts(outcome, policy)]
+    denials = [*_limit_denials(outcome, policy), *_host_denials(outcome, policy)]
     if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
         # The end that the filter of system calls puts to a command; its shell tells of it by an exit code.
-        certainty, used = ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
-        sentence = f"The command {used} a system call that the sandbox does not allow."
+        certainty, phrase = (
+            ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
+        )
+        sentence = f"The command {phrase} a system call that the sandbox does not allow."
         denials.append(Denial(certainty=certainty, what="system_call", target="", grant=None, sentence=sentence))
     if outcome.exit_code != 0:
-        judge = _PathJudge(policy=policy, findings=findings, control=control, programs=programs)
-        denials += _suspected_paths(outcome, judge)
-    different: dict[tuple[str, str], Denial] = {}
+        judge = _PathDenials(policy=policy, findings=findings, control=control, programs=programs)
+        denials += _suspected_path_denials(outcome, judge)
+    distinct: dict[tuple[str, str], Denial] = {}
     for denial in sorted(denials, key=lambda denial: denial.certainty != "proven"):
-        different.setdefault((denial.what, denial.target), denial)
-    return tuple(different.values())[:MAX_DENIALS]
+        distinct.setdefault((denial.what, denial.target), denial)
+    return tuple(distinct.values())[:MAX_DENIALS]
 
 
-def _limits(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
+def _limit_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
     proven: list[LimitName] = [name for limit, name in _EXCEEDED.items() if outcome.exceeded == limit]
     suspected: list[LimitName] = []
     if outcome.exit_code != 0:
@@ -132,7 +134,7 @@ def _limits(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
         )
 
 
-def _hosts(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
+def _host_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
     if policy.network == "host":
         return
     for record in outcome.decisions:
@@ -148,34 +150,34 @@ def _hosts(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[Denial]:
         yield Denial(certainty="proven", what="network", target=target, grant=grant, sentence=sentence)
 
 
-def _suspected_paths(outcome: ProcessOutcome, judge: "_PathJudge") -> Iterator[Denial]:
+def _suspected_path_denials(outcome: ProcessOutcome, judge: "_PathDenials") -> Iterator[Denial]:
     """The paths of which the kernel's own sentences were the last words, the last first."""
-    words = " ".join(outcome.argv)[: LINES * CHARACTERS]
+    command_line = " ".join(outcome.argv)[: LINES * CHARACTERS]
     for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-LINES:]):
         match = _SENTENCE.search(line[:CHARACTERS])
         if match is None:
             continue
-        for text in _named(match.string, match):
+        for text in _paths_in_line(match.string, match):
             path = Path(os.path.normpath(outcome.cwd / text))
-            redirected = re.search(rf">\s*['\"]?{re.escape(text)}", words) is not None
+            redirected = re.search(rf">\s*['\"]?{re.escape(text)}", command_line) is not None
             writing = match["read_only"] is not None or redirected or not os.path.lexists(path)
-            denial = judge.judged(path, missing=match["missing"] is not None, writing=writing)
+            denial = judge.find(path, missing=match["missing"] is not None, writing=writing)
             if denial is not None:
                 yield denial
                 break
 
 
-def _named(line: str, said: "re.Match[str]") -> Iterator[str]:
+def _paths_in_line(line: str, match: "re.Match[str]") -> Iterator[str]:
     """The paths that a line is plainly about: behind the sentence, else the last before it."""
-    for part, last_first in ((line[said.end() :], False), (line[: said.start()], True)):
-        found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(part)]
-        found = found or [next(filter(None, match.groups())) for match in _PLAIN.finditer(part)]
-        for text in reversed(found) if last_first else found:
+    for part, last_first in ((line[match.end() :], False), (line[: match.start()], True)):
+        names = [next(filter(None, quote.groups())) for quote in _QUOTED.finditer(part)]
+        names = names or [next(filter(None, quote.groups())) for quote in _PLAIN.finditer(part)]
+        for text in reversed(names) if last_first else names:
             if "\0" not in text and "://" not in text and len(text) < CHARACTERS:
                 yield text
 
 
-class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
+class _PathDenials(msgspec.Struct, frozen=True, kw_only=True):
     """Tells whether the sandbox closes a path, and the least that would open it."""
 
     policy: SandboxPolicy
@@ -183,48 +185,48 @@ class _PathJudge(msgspec.Struct, frozen=True, kw_only=True):
     control: tuple[Path, ...]
     programs: tuple[Path, ...]
 
-    def judged(self, path: Path, *, missing: bool, writing: bool) -> Denial | None:
+    def find(self, path: Path, *, missing: bool, writing: bool) -> Denial | None:
         """The denial of a path that is closed; nothing for one that is not, or that nobody can have meant."""
         policy, findings, around = self.policy, self.findings, {path, *path.parents}
         if not around.isdisjoint((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)):
             return _denial(path, None, "what is there is secret", writing=False) if os.path.lexists(path) else None
         if not around.isdisjoint(findings.read_only):
-            return None if missing else _denial(path, None, IS_OBEYED, writing=True)
+            return None if missing else _denial(path, None, RUNS_OUTSIDE, writing=True)
         if self._is_own(path) and not (missing and not writing and _is_in(path, _PRIVATE)):
             return None
-        shown = _is_in(path, (*_SHOWN, *map(str, policy.readable)))
-        if shown and (missing or not writing):
+        is_visible = _is_in(path, (*_VISIBLE_PATHS, *map(str, policy.readable)))
+        if is_visible and (missing or not writing):
             return None
         needed = path.parent if writing else path
         if missing and (needed == Path("/") or not os.path.lexists(needed)):
             return None
-        place = path
-        while writing and not os.path.lexists(place):
-            place = place.parent
+        existing = path
+        while writing and not os.path.lexists(existing):
+            existing = existing.parent
         workspace = policy.workspace
         programs = [program for program in self.programs if not program.is_relative_to(workspace)]
         control = (*self.control, *policy.hidden)
-        reason = why_not_path(str(place), writing=writing, control=control, within=workspace, programs=programs)
+        reason = why_not_path(str(existing), writing=writing, control=control, within=workspace, programs=programs)
         if missing and reason in (IS_SECRET, IS_OWN):
             return None  # not even whether it is there is told
-        return _denial(path, place, reason, writing=writing)
+        return _denial(path, existing, reason, writing=writing)
 
     def _is_own(self, path: Path) -> bool:
         """Whether a command has the place for itself, so that a refusal there is no matter of the sandbox."""
         paths = (*self.policy.writable, *([self.policy.workspace] if self.policy.access == "write" else []))
-        return any(path.is_relative_to(place) for place in paths) or _is_in(path, (*_PRIVATE, *_KERNEL))
+        return any(path.is_relative_to(directory) for directory in paths) or _is_in(path, (*_PRIVATE, *_KERNEL))
 
 
-def _denial(path: Path, place: Path | None, reason: str | None, *, writing: bool) -> Denial:
+def _denial(path: Path, grant_path: Path | None, reason: str | None, *, writing: bool) -> Denial:
     sentence = f"The command seems not to have been let {'write to' if writing else 'read'} `{path}`."
     grant: Grant | None = None
     if reason is not None:
         sentence += f" No grant opens it, for {reason}."
-    elif place is not None:
-        grant = Grant(writable=(str(place),)) if writing else Grant(readable=(str(place),))
-    what = "write" if writing else "read"
-    return Denial(certainty="suspected", what=what, target=str(path), grant=grant, sentence=sentence)
+    elif grant_path is not None:
+        grant = Grant(writable=(str(grant_path),)) if writing else Grant(readable=(str(grant_path),))
+    action = "write" if writing else "read"
+    return Denial(certainty="suspected", what=action, target=str(path), grant=grant, sentence=sentence)
 
 
-def _is_in(path: Path, places: Iterable[str]) -> bool:
-    return any(path.is_relative_to(place) for place in places)
+def _is_in(path: Path, directories: Iterable[str]) -> bool:
+    return any(path.is_relative_to(directory) for directory in directories)

@@ -16,8 +16,8 @@ from skills_runtime.ports import Egress, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.landlock import Landlock
-from skills_runtime.sandbox.planner import Fence
-from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, policy_for
+from skills_runtime.sandbox.planner import OsSandbox
+from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, build_policy
 from skills_runtime.sandbox.protected_paths import topmost
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
@@ -45,7 +45,7 @@ GAPS = (
 )
 
 
-def fence_for(  # noqa: PLR0913 - all by name
+def build_sandbox(  # noqa: PLR0913 - all by name
     settings: "SandboxSettings",
     *,
     workspace: Path,
@@ -68,11 +68,11 @@ def fence_for(  # noqa: PLR0913 - all by name
     if egress is not None and profile == DEFAULT_PROFILE:
         profile = "workspace-net"
     if settings.default_policy == "none" or profile == "danger":
-        return Unfenced(variables)
-    adapters = adapters_for(settings)
+        return NoSandbox(variables)
+    adapters = adapters_from_settings(settings)
     if not adapters:
-        return NoFence()
-    policy = policy_for(profile, workspace.resolve())
+        return UnavailableSandbox()
+    policy = build_policy(profile, workspace.resolve())
     shared = not settings.os.bubblewrap.unshare_net
     policy = msgspec.structs.replace(
         policy,
@@ -85,8 +85,8 @@ def fence_for(  # noqa: PLR0913 - all by name
         network="host" if shared else policy.network,
         accepted_gaps=policy.accepted_gaps | {"network"} if shared else policy.accepted_gaps,
     )
-    beyond = Unfenced(variables) if may_leave else None
-    return Fence(policy, adapters, variables, beyond=beyond, quarantine=quarantine)
+    unsandboxed = NoSandbox(variables) if may_leave else None
+    return OsSandbox(policy, adapters, variables, unsandboxed=unsandboxed, quarantine=quarantine)
 
 
 def runtime_code(workspace: Path) -> tuple[Path, ...]:
@@ -95,16 +95,16 @@ def runtime_code(workspace: Path) -> tuple[Path, ...]:
     A command that could change it would have the runtime run it outside the sandbox. Raises `SandboxError` where a link
     in the workspace leads to it, for nothing protects a link.
     """
-    places = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
-    paths = [Path(os.path.abspath(path)) for path in places if path]
+    locations = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
+    paths = [Path(os.path.abspath(path)) for path in locations if path]
     real = {Path(os.path.realpath(path)) for path in paths}
     code = tuple(sorted(topmost(path for path in real if workspace in path.parents and path.exists())))
     for path in paths:
-        for place in (path, *path.parents):
-            is_safe = any(place.parent.is_relative_to(one) for one in code)
-            if workspace in place.parents and place.is_symlink() and not is_safe:
+        for ancestor in (path, *path.parents):
+            is_safe = any(ancestor.parent.is_relative_to(root) for root in code)
+            if workspace in ancestor.parents and ancestor.is_symlink() and not is_safe:
                 raise SandboxError(
-                    f"the runtime's own code is reached through the link `{place}` in the workspace",
+                    f"the runtime's own code is reached through the link `{ancestor}` in the workspace",
                     hint="put the directory in place of the link, or the environment outside the workspace",
                 )
     return code
@@ -131,30 +131,30 @@ def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path
 
     paths = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
     inside = {path for path in paths if workspace in path.parents and path.is_dir()}
-    return tuple(sorted(place for place in inside if inside.isdisjoint(place.parents)))
+    return tuple(sorted(directory for directory in inside if inside.isdisjoint(directory.parents)))
 
 
-def adapters_for(settings: "SandboxSettings") -> tuple[Adapter, ...]:
+def adapters_from_settings(settings: "SandboxSettings") -> tuple[Adapter, ...]:
     """The adapters that `os.mode` lets be used on this system, best first."""
-    return adapters_named(settings.os.mode, bubblewrap=settings.os.bubblewrap.bwrap_path)
+    return find_adapters(settings.os.mode, bubblewrap=settings.os.bubblewrap.bwrap_path)
 
 
-def adapters_named(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ...]:
+def find_adapters(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ...]:
     """The adapters that a word means: a name, `none`, or `auto` for those of this system."""
-    known: dict[str, tuple[Adapter, ...]] = {
+    adapters: dict[str, tuple[Adapter, ...]] = {
         "none": (),
         "bubblewrap": (Bubblewrap(bubblewrap),),
         "landlock": (Landlock(),),
         "seatbelt": (Seatbelt(),),
     }
     if mode == "auto":
-        return known["seatbelt"] if sys.platform == "darwin" else (*known["bubblewrap"], *known["landlock"])
-    if mode not in known:
-        raise ValidationFailed(f"there is no adapter `{mode!a}`", hint=f"adapters: auto, {', '.join(known)}")
-    return known[mode]
+        return adapters["seatbelt"] if sys.platform == "darwin" else (*adapters["bubblewrap"], *adapters["landlock"])
+    if mode not in adapters:
+        raise ValidationFailed(f"there is no adapter `{mode!a}`", hint=f"adapters: auto, {', '.join(adapters)}")
+    return adapters[mode]
 
 
-class Unfenced:
+class NoSandbox:
     """Starts commands without isolation; every result says so."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
@@ -184,7 +184,7 @@ class Unfenced:
         )
 
 
-class NoFence:
+class UnavailableSandbox:
     """Refuses every command, so that a missing fence never means a missing check."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:

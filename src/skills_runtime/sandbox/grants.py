@@ -29,12 +29,12 @@ from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY
 
 MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
 """Beyond which no kernel goes."""
-IS_OBEYED = "programs outside the sandbox obey what is there"
+RUNS_OUTSIDE = "programs outside the sandbox obey what is there"
 _ABOVE_OBEYED = tuple(
-    "/".join(place.split("/")[:depth])
-    for place in LOGIN_PATHS
-    for depth in range(1, place.count("/") + 1)
-    if place.startswith(".")
+    "/".join(path.split("/")[:depth])
+    for path in LOGIN_PATHS
+    for depth in range(1, path.count("/") + 1)
+    if path.startswith(".")
 )
 _PROGRAMS_OF_A_HOME = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
 """Where a user keeps programs that are found by their name."""
@@ -47,7 +47,7 @@ TOO_WIDE = (
     "/", "/home", "/root", "/Users", "/tmp", "/etc", "/usr", "/var", "/opt", "/mnt", "/media", "/srv", "/private",
 )  # fmt: skip
 """They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
-SECRET_PLACES = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
+SECRET_PATHS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
 SECRET_NAMES = frozenset((*CREDENTIALS, *HOME_SECRETS, *KEY_NAMES, "keyrings"))
 _ABOVE_SECRETS = tuple(
     "/".join(name.split("/")[:depth])
@@ -68,12 +68,12 @@ _LOCAL_NAMES = re.compile(
 _HOME = re.compile(r"/(?:home|Users)/[^/]+(?:/Library(?:/Application Support)?)?|/root")
 HIGHEST = 1 << 50
 """What no limit is raised beyond: more than any machine has, and less than any kernel refuses to take."""
-SHOWN = 200
+MAX_PATH_CHARACTERS = 200
 """Characters of a path that are told."""
 Resolve = Callable[[str], str]
 
 
-def granted(
+def apply_grant(
     policy: SandboxPolicy,
     grant: Grant,
     *,
@@ -87,15 +87,15 @@ def granted(
     by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.
     """
     refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
-    open_places = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
+    writable_roots = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
     writable = [
-        path for path in map(Path, grant.writable) if not any(path.is_relative_to(place) for place in open_places)
+        path for path in map(Path, grant.writable) if not any(path.is_relative_to(root) for root in writable_roots)
     ]
     readable = [
         path
         for path in map(Path, grant.readable)
         if not any(
-            path.is_relative_to(place) for place in (policy.workspace, *policy.readable, *policy.writable, *writable)
+            path.is_relative_to(root) for root in (policy.workspace, *policy.readable, *policy.writable, *writable)
         )
     ]
     network, egress = policy.network, policy.egress
@@ -129,16 +129,16 @@ def refuse_ungrantable(
 ) -> None:
     """Raise for the first thing in a grant that nobody can allow."""
     closed = (*control, *policy.hidden)
-    called = tuple(program for program in programs if not program.is_relative_to(policy.workspace))
+    program_paths = tuple(program for program in programs if not program.is_relative_to(policy.workspace))
     for path, writing in (*((path, True) for path in grant.writable), *((path, False) for path in grant.readable)):
-        reason = why_not_path(path, writing=writing, control=closed, within=policy.workspace, programs=called)
+        reason = why_not_path(path, writing=writing, control=closed, within=policy.workspace, programs=program_paths)
         if reason is None and Path(path) in (policy.workspace, *policy.workspace.parents):
             reason = "the workspace lies in it"
         if reason is None and resolve(path) != path:
             reason = "a link is on the way to it"
         if reason is not None:
-            shown = path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
-            raise _refusal(f"`{shown}` cannot be opened to a command: {reason}", path)
+            shortened = path if len(path) <= MAX_PATH_CHARACTERS else f"{path[:MAX_PATH_CHARACTERS]}…"
+            raise _refusal(f"`{shortened}` cannot be opened to a command: {reason}", path)
     for host in grant.hosts:
         if (reason := why_not_host(host)) is not None:
             raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
@@ -152,8 +152,8 @@ def combine_grants(grants: Iterable[Grant]) -> Grant:
     every = tuple(grants)
     highest: dict[str, RaisedLimit] = {}
     for limit in (limit for grant in every for limit in grant.limits):
-        known = highest.get(limit.name)
-        highest[limit.name] = limit if known is None or limit.value > known.value else known
+        current = highest.get(limit.name)
+        highest[limit.name] = limit if current is None or limit.value > current.value else current
     return Grant(
         writable=tuple(dict.fromkeys(path for grant in every for path in grant.writable)),
         readable=tuple(dict.fromkeys(path for grant in every for path in grant.readable)),
@@ -190,19 +190,19 @@ def why_not_path(
     data = path.encode(errors="surrogatepass")
     if len(data) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in data.split(b"/")):
         return "it is too long for a path"
-    place = Path(path)
-    if reason := _closed(path, writing=writing):
+    target = Path(path)
+    if reason := _system_reason(path, writing=writing):
         return reason
     if path in TOO_WIDE or _HOME.fullmatch(path):
         return "it holds far more than one command needs"
-    if is_secret(place):
+    if is_secret(target):
         return IS_SECRET
-    if RUNTIME_DIRECTORY in place.parts or any(
-        place.is_relative_to(own) or own.is_relative_to(place) for own in control
+    if RUNTIME_DIRECTORY in target.parts or any(
+        target.is_relative_to(own) or own.is_relative_to(target) for own in control
     ):
         return IS_OWN
-    if writing and is_obeyed(place, within=within, programs=programs):
-        return IS_OBEYED
+    if writing and is_obeyed(target, within=within, programs=programs):
+        return RUNS_OUTSIDE
     return None
 
 
@@ -244,7 +244,7 @@ def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path
     if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
         return True
     text = f"/{'/'.join(part for part in inside.parts if part != '/')}/"
-    return any(f"/{place}/" in text for place in LOGIN_PATHS) or holds(text.rstrip("/"), _ABOVE_OBEYED)
+    return any(f"/{name}/" in text for name in LOGIN_PATHS) or holds(text.rstrip("/"), _ABOVE_OBEYED)
 
 
 def holds(path: str, endings: Iterable[str]) -> bool:
@@ -255,21 +255,21 @@ def holds(path: str, endings: Iterable[str]) -> bool:
 def is_secret(path: Path) -> bool:
     """Whether a name on the way to it, or one that such a directory has in it, says that it holds secrets."""
     text = f"{path}/"
-    if any(f"/{name}/" in text for name in SECRET_NAMES) or _below(str(path), SECRET_PLACES):
+    if any(f"/{name}/" in text for name in SECRET_NAMES) or _is_in(str(path), SECRET_PATHS):
         return True
     if holds(str(path), _ABOVE_SECRETS):
         return True
     return any(part.startswith(SECRETS) for part in path.parts) or is_key_file(path.name)
 
 
-def _closed(path: str, *, writing: bool) -> str | None:
-    if _below(path, CLOSED_TO_ALL):
+def _system_reason(path: str, *, writing: bool) -> str | None:
+    if _is_in(path, CLOSED_TO_ALL):
         return "it belongs to the kernel"
     # Temporary files of other programs lie there, and those of no system.
-    if writing and _below(path, CLOSED_TO_WRITING) and not path.startswith(("/var/tmp/", "/private/var/folders/")):
+    if writing and _is_in(path, CLOSED_TO_WRITING) and not path.startswith(("/var/tmp/", "/private/var/folders/")):
         return "it belongs to the system"
     return None
 
 
-def _below(path: str, roots: Iterable[str]) -> bool:
+def _is_in(path: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)

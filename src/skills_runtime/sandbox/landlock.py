@@ -13,22 +13,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.ports import FileAccess, SandboxSetup
 from skills_runtime.sandbox.adapter import (
     Capabilities,
-    Enclosed,
     Inner,
-    hidden_in,
-    opened_by,
-    protected_in,
-    system_of,
+    SandboxedCommand,
+    build_file_access,
+    list_hidden,
+    list_protected,
+    list_system_paths,
 )
 from skills_runtime.sandbox.inside import landlock as restriction
-from skills_runtime.sandbox.limits import groups_for, limit_gaps, limits_memory, scope_for, scope_variables, watch_for
+from skills_runtime.sandbox.limits import (
+    build_control_groups,
+    build_scope_command,
+    build_watch,
+    limit_gaps,
+    limits_memory,
+    scope_variables,
+)
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import CAREFUL, NO_OWN_NETWORK, Gap, SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
-from skills_runtime.sandbox.seccomp import Permitted, seccomp_program
+from skills_runtime.sandbox.seccomp import AllowedCalls, seccomp_program
 
 LEAST_VERSION = 3
 """Before it a file could be cut whatever the rules said."""
@@ -60,7 +67,7 @@ class Landlock:
 
     def probe(self) -> Capabilities:
         """What it can do here, seen from the inside of a small fence."""
-        return _probed(os.geteuid())
+        return _probe_cached(os.geteuid())
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
         """The promises it would not keep."""
@@ -83,13 +90,13 @@ class Landlock:
             gaps.append(Gap(promise="network", text=NO_OWN_NETWORK, fix=fix))
         return tuple(gaps)
 
-    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+    def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
         """The command as the small program starts it."""
-        specification = specify(policy, machine, inner)
-        shown = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
-        return Enclosed(
+        specification = build_specification(policy, machine, inner)
+        options = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
+        return SandboxedCommand(
             argv=(
-                *scope_for(policy.limits, machine),
+                *build_scope_command(policy.limits, machine),
                 next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1]),
                 "-I",
                 "-S",
@@ -97,25 +104,25 @@ class Landlock:
             ),
             cwd=Path("/"),
             environment=scope_variables(machine),
-            options=tuple(shown),
-            enclosure=Enclosure(
+            options=tuple(options),
+            setup=SandboxSetup(
                 inputs=(json.dumps(specification).encode(),),
-                control_groups=groups_for(policy.limits, machine),
+                control_groups=build_control_groups(policy.limits, machine),
                 # What Landlock cannot protect is not the command's own either.
-                watch=watch_for(policy, machine, (*protected_in(policy, findings), *hidden_in(policy, findings))),
+                watch=build_watch(policy, machine, (*list_protected(policy, findings), *list_hidden(policy, findings))),
             ),
         )
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
         """Whole directories: nothing in them is protected or hidden."""
         del findings
-        return opened_by(policy, (*system_of(machine), *FILES))
+        return build_file_access(policy, (*list_system_paths(machine), *FILES))
 
 
-def specify(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, Any]:
+def build_specification(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, Any]:
     """Everything the small program is told; pure."""
     workspace, shared = str(policy.workspace), policy.network == "host"
-    permitted = Permitted(internet_sockets=shared, unix_sockets=policy.unix_sockets, shared_objects=False)
+    permitted = AllowedCalls(internet_sockets=shared, unix_sockets=policy.unix_sockets, shared_objects=False)
     interpreter = [str(machine.interpreter)] if machine.interpreter else []
     writing = [*(str(path) for path in policy.writable), *([workspace] if policy.access == "write" else []), *DEVICES]
     environment = {**inner.environment, "TMPDIR": workspace, "HOME": workspace}
@@ -128,7 +135,7 @@ def specify(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, 
         "RLIMIT_DATA": None if limits_memory(machine) else limits.memory_bytes,
     }
     return {
-        "argv": [_characters(word) for word in inner.argv],
+        "argv": [_characters(argument) for argument in inner.argv],
         "cwd": _characters(str(inner.cwd)),
         "environment": {_characters(name): _characters(value) for name, value in environment.items()},
         "reading": [*machine.roots, *machine.files, *FILES, *interpreter, *map(str, policy.readable), workspace],
@@ -143,7 +150,7 @@ def _characters(text: str) -> str:
 
 
 @cache
-def _probed(user: int) -> Capabilities:
+def _probe_cached(user: int) -> Capabilities:
     del user  # what one may do another may not
     try:
         version = restriction.version() if sys.platform == "linux" else 0
@@ -155,11 +162,11 @@ def _probed(user: int) -> Capabilities:
     if this_machine().architecture is None:
         return _broken("there is no filter of system calls for this kind of processor")
     try:
-        wrong = _wrong()
+        problems = _find_problems()
     except (OSError, subprocess.TimeoutExpired) as error:
         return _broken(f"the fence of Landlock could not be tried: {error}")
-    if wrong:
-        return _broken(f"the fence of Landlock has holes: {', '.join(wrong)}")
+    if problems:
+        return _broken(f"the fence of Landlock has holes: {', '.join(problems)}")
     return Capabilities(adapter=Landlock.name, works=True, version=f"Landlock {version}", facts={"version": version})
 
 
@@ -167,7 +174,7 @@ def _broken(problem: str) -> Capabilities:
     return Capabilities(adapter=Landlock.name, works=False, problem=problem, fix=FIX)
 
 
-def _wrong() -> list[str]:
+def _find_problems() -> list[str]:
     """What a small fence shows from the inside that must not be so."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-probe-") as name:
         path = Path(name).resolve()
@@ -177,14 +184,14 @@ def _wrong() -> list[str]:
             profile="workspace-write", workspace=path / "workspace", limits=CAREFUL, readable=(Path("/proc"),)
         )
         argv = ("/bin/sh", "-c", _PROBE, "sh", str(path / "outside"))
-        enclosed = Landlock().enclose(
+        sandboxed = Landlock().wrap(
             policy, this_machine(), Findings(), Inner(argv=argv, cwd=policy.workspace, environment={})
         )
         with (path / "specification").open("wb+") as file:
-            file.write(enclosed.enclosure.inputs[0])
+            file.write(sandboxed.setup.inputs[0])
             file.seek(0)
-            answer = subprocess.run(
-                [*enclosed.argv, str(file.fileno())],
+            result = subprocess.run(
+                [*sandboxed.argv, str(file.fileno())],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -195,6 +202,6 @@ def _wrong() -> list[str]:
                 env={},
                 cwd="/",
             )
-    lines = {" ".join(line.split()) for line in answer.stdout.splitlines()}
+    lines = {" ".join(line.split()) for line in result.stdout.splitlines()}
     missing = [f"`{line}` is missing" for line in sorted(_EXPECTED - lines)]
-    return [*sorted(lines - _EXPECTED), *missing, *answer.stderr.splitlines()[-1:]]
+    return [*sorted(lines - _EXPECTED), *missing, *result.stderr.splitlines()[-1:]]

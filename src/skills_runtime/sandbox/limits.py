@@ -19,7 +19,7 @@ DATA_FACTOR = 3
 FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
 
 
-def refuse_limits(limits: ResourceLimits) -> None:
+def validate_limits(limits: ResourceLimits) -> None:
     """Refuse a limit that no kernel takes: the command would have to begin without it."""
     for name in ResourceLimits.__struct_fields__:
         value = getattr(limits, name)
@@ -35,14 +35,14 @@ def refuse_limits(limits: ResourceLimits) -> None:
         )
 
 
-def groups_for(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:
+def build_control_groups(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:
     """The control groups that keep the limits of memory and processes."""
     if machine.control_groups is None:
         return ()
     return machine.control_groups.groups(memory_bytes=limits.memory_bytes, processes=limits.processes)
 
 
-def scope_for(limits: ResourceLimits, machine: Machine) -> tuple[str, ...]:
+def build_scope_command(limits: ResourceLimits, machine: Machine) -> tuple[str, ...]:
     """The words before a command that have the user's service manager keep these limits; none where groups do."""
     if machine.scope_maker is None or machine.control_groups is not None:
         return ()
@@ -55,11 +55,11 @@ def scope_for(limits: ResourceLimits, machine: Machine) -> tuple[str, ...]:
 
 def scope_variables(machine: Machine) -> dict[str, str]:
     """What the service manager's program needs to find it."""
-    used = machine.scope_maker is not None and machine.control_groups is None
-    return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if used else {}
+    uses_scope = machine.scope_maker is not None and machine.control_groups is None
+    return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if uses_scope else {}
 
 
-def watch_for(policy: SandboxPolicy, machine: Machine, protected: Iterable[Path] = ()) -> Watch | None:
+def build_watch(policy: SandboxPolicy, machine: Machine, protected: Iterable[Path] = ()) -> Watch | None:
     """Return what has to be looked at while the command runs; it cannot write what is `protected`."""
     limits = policy.limits
     memory = None if limits_memory(machine) else limits.memory_bytes

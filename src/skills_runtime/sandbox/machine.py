@@ -71,13 +71,13 @@ def find_control_groups() -> ControlGroups | None:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     except OSError:
         return None
-    places = places_of(memberships, mounts)
-    unified = places.get("")
-    if unified is not None and (parent := _delegated(unified)) is not None:
+    directories = find_group_directories(memberships, mounts)
+    unified = directories.get("")
+    if unified is not None and (parent := _find_delegated(unified)) is not None:
         return ControlGroups(version=2, memory=parent, pids=parent, home=unified)
     usable = {
         name: path
-        for name, path in places.items()
+        for name, path in directories.items()
         if os.access(path, os.W_OK) and os.access(path / "cgroup.procs", os.W_OK)
     }
     memory, pids = usable.get(_MEMORY), usable.get(_PIDS)
@@ -87,28 +87,28 @@ def find_control_groups() -> ControlGroups | None:
     return ControlGroups(version=1, memory=memory, pids=pids, limits_sockets=sockets)
 
 
-def places_of(memberships: str, mounts: str) -> dict[str, Path]:
+def find_group_directories(memberships: str, mounts: str) -> dict[str, Path]:
     """The directory of this process for each controller; the empty name is the unified hierarchy."""
     roots: dict[str, tuple[str, str]] = {}
     for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        fields, kind = before.split(), after.split()
+        mount_fields, _, filesystem_fields = line.partition(" - ")
+        fields, kind = mount_fields.split(), filesystem_fields.split()
         if kind[:1] == ["cgroup2"]:
             roots[""] = (fields[3], fields[4])
         elif kind[:1] == ["cgroup"]:
             for controller in kind[2].split(","):
                 roots.setdefault(controller, (fields[3], fields[4]))
-    places: dict[str, Path] = {}
+    directories: dict[str, Path] = {}
     for line in memberships.splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             if controller in roots:
                 root, mount = roots[controller]
-                places[controller] = Path(mount) / os.path.relpath(path, root)
-    return places
+                directories[controller] = Path(mount) / os.path.relpath(path, root)
+    return directories
 
 
-def _delegated(own: Path) -> Path | None:
+def _find_delegated(own: Path) -> Path | None:
     """The nearest directory above in which a group with both controllers can be made by this user."""
     for directory in (own, *own.parents):
         try:
@@ -178,19 +178,21 @@ def this_machine() -> Machine:
 def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
     files = _existing(SYSTEM_FILES)
-    here = platform.machine()
+    processor = platform.machine()
     # Programs made for the runtime's Python, such as an environment in the workspace, need what it was made from.
     home = Path(sys.base_prefix).resolve()
-    known = any(home.is_relative_to(root) for root in roots)
+    is_system = any(home.is_relative_to(root) for root in roots)
     return Machine(
-        architecture=next((architecture for architecture in ARCHITECTURES if architecture == here), None),
+        architecture=next((name for name in ARCHITECTURES if name == processor), None),
         user=user,
         roots=tuple(root for root in roots if not _is_link(root)),
         links=tuple((path, str(Path(path).readlink())) for path in (*roots, *files) if _is_link(path)),
         files=tuple(path for path in files if not _is_link(path)),
         kernel_secrets=_existing((KEYS, *KERNEL_SECRETS) if user == 0 else (KEYS,)),
         kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
-        interpreter=None if known or len(home.parts) < DEEP or not os.access(home / "bin", os.R_OK | os.X_OK) else home,
+        interpreter=None
+        if is_system or len(home.parts) < DEEP or not os.access(home / "bin", os.R_OK | os.X_OK)
+        else home,
         session_maker=_program("setsid"),
         identity_changer=_program("setpriv"),
         control_groups=find_control_groups(),
@@ -209,5 +211,5 @@ def _existing(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _program(name: str) -> str | None:
-    found = (f"{directory}/{name}" for directory in ("/usr/bin", "/bin"))
-    return next((path for path in found if os.access(path, os.X_OK)), None)
+    candidates = (f"{directory}/{name}" for directory in ("/usr/bin", "/bin"))
+    return next((path for path in candidates if os.access(path, os.X_OK)), None)

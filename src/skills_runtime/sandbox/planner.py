@@ -16,14 +16,21 @@ import msgspec
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError
 from skills_runtime.ports import Egress, FileAccess, Grant, ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.protected_names import REPOSITORY
-from skills_runtime.sandbox.adapter import Adapter, Capabilities, Enclosed, Inner, fenced_environment, kept
-from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
+from skills_runtime.sandbox.adapter import (
+    Adapter,
+    Capabilities,
+    Inner,
+    SandboxedCommand,
+    build_environment,
+    held_promises,
+)
+from skills_runtime.sandbox.denials import Denial, ProcessOutcome, find_denials
 from skills_runtime.sandbox.egress.gateway import compile_egress, interpreter_for, proxy_variables, stage_source, staged
-from skills_runtime.sandbox.grants import control_directories, granted, program_directories, why_not_path
+from skills_runtime.sandbox.grants import apply_grant, control_directories, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
-from skills_runtime.sandbox.protected_paths import Findings, findings_for, small_text
-from skills_runtime.sandbox.quarantine import quarantine_for, quarantine_report, recover
+from skills_runtime.sandbox.protected_paths import Findings, scan_policy, small_text
+from skills_runtime.sandbox.quarantine import plan_quarantine, quarantine_report, recover
 
 POINTER = "gitdir:"
 """How the file `.git` of a work tree begins."""
@@ -38,7 +45,7 @@ OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 MEMORY = Path("/dev/shm")
 
 
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+class ChosenAdapter(msgspec.Struct, frozen=True, kw_only=True):
     """The adapter that keeps what is required, and what it leaves open."""
 
     adapter: Adapter
@@ -47,7 +54,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     file_access: FileAccess
 
 
-class Fence:
+class OsSandbox:
     """Puts commands behind the first adapter that keeps what the policy requires."""
 
     def __init__(  # noqa: PLR0913 - what tests and settings choose
@@ -56,7 +63,7 @@ class Fence:
         adapters: Sequence[Adapter],
         variables: Mapping[str, str],
         machine: Machine | None = None,
-        beyond: Sandbox | None = None,
+        unsandboxed: Sandbox | None = None,
         quarantine: Path | None = None,
         state: Path | None = None,
     ) -> None:
@@ -64,7 +71,7 @@ class Fence:
         self._adapters = adapters
         self._variables = dict(variables)
         self._machine = machine
-        self._beyond = beyond
+        self._beyond = unsandboxed
         """Where a command goes that somebody has allowed to leave; nothing means that there is no way out."""
         self._given_state = state
         self._quarantine = quarantine
@@ -79,16 +86,16 @@ class Fence:
                 )
             return self._beyond.plan(request)
         if request.grant:
-            plan = self.widened(request.grant).plan(msgspec.structs.replace(request, grant=None))
+            plan = self.with_grant(request.grant).plan(msgspec.structs.replace(request, grant=None))
             evidence = {**plan.evidence, "granted": msgspec.to_builtins(request.grant)}
             return msgspec.structs.replace(plan, evidence=evidence)
         recovered = recover(self._records)  # of commands whose runtime was killed
-        chosen, policy, enclosed = self._enclosed(request)
-        egress = egress_of(policy, chosen.gaps)
+        chosen, policy, sandboxed = self._wrap(request)
+        egress = find_egress(policy, chosen.gaps)
         return SandboxPlan(
-            argv=enclosed.argv,
-            cwd=enclosed.cwd,
-            environment=enclosed.environment,
+            argv=sandboxed.argv,
+            cwd=sandboxed.cwd,
+            environment=sandboxed.environment,
             evidence={
                 "requested": request.permissions,
                 "effective": "restricted",
@@ -98,7 +105,7 @@ class Fence:
                 "profile": policy.profile,
                 "policy": policy.digest,
                 "network": policy.network,
-                "promises": list(kept(chosen.gaps)),
+                "promises": list(held_promises(chosen.gaps)),
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
                 **({"home_workspace": True} if policy.allow_home else {}),
@@ -106,7 +113,7 @@ class Fence:
                 **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
                 **({"quarantined": quarantine_report(recovered)} if recovered else {}),
             },
-            enclosure=enclosed.enclosure,
+            setup=sandboxed.setup,
             egress=egress,
             file_access=chosen.file_access,
         )
@@ -133,42 +140,44 @@ class Fence:
     def denials(self, outcome: ProcessOutcome, grant: Grant | None = None) -> tuple[Denial, ...]:
         """What this fence, widened by a grant, stopped of a command that has ended, and the least that would help."""
         if grant:
-            return self.widened(grant).denials(outcome)
+            return self.with_grant(grant).denials(outcome)
         control, programs = control_directories(self._variables), program_directories(self._variables)
-        return denials_of(outcome, self._policy, findings_for(self._policy), control=control, programs=programs)
+        return find_denials(outcome, self._policy, scan_policy(self._policy), control=control, programs=programs)
 
-    def widened(self, grant: Grant) -> "Fence":
+    def with_grant(self, grant: Grant) -> "OsSandbox":
         """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
         control, programs = control_directories(self._variables), program_directories(self._variables)
-        policy = granted(self._policy, grant, control=control, programs=programs)
-        return Fence(
+        policy = apply_grant(self._policy, grant, control=control, programs=programs)
+        return OsSandbox(
             policy, self._adapters, self._variables, self._machine, self._beyond, self._quarantine, self._given_state
         )
 
-    def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, Enclosed]:
+    def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, SandboxedCommand]:
         """The plan together with what the fence is told, for a person to read."""
-        _, _, enclosed = self._enclosed(request)
-        return self.plan(request), enclosed
+        _, _, sandboxed = self._wrap(request)
+        return self.plan(request), sandboxed
 
     def state(self) -> "tuple[tuple[Capabilities, ...], tuple[Gap, ...], bool]":
         """What each adapter can do here, the gaps of the first that works, and whether all that is required is kept."""
         machine = self._machine or this_machine()
         capabilities = tuple(adapter.probe() for adapter in self._adapters)
-        working = [adapter for adapter, one in zip(self._adapters, capabilities, strict=True) if one.works]
+        working = [
+            adapter for adapter, capability in zip(self._adapters, capabilities, strict=True) if capability.works
+        ]
         gaps = working[0].gaps(self._policy, machine, Findings()) if working else ()
         missing = unmet(self._policy.required, self._policy.accepted_gaps, gaps)
         return capabilities, gaps, bool(working) and not missing
 
-    def _enclosed(self, request: ProcessRequest) -> tuple[Chosen, SandboxPolicy, Enclosed]:
+    def _wrap(self, request: ProcessRequest) -> tuple[ChosenAdapter, SandboxPolicy, SandboxedCommand]:
         machine = self._machine or this_machine()
-        policy = self._for(request)
+        policy = self._policy_for(request)
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
             machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
-        findings = findings_for(policy)
+        findings = scan_policy(policy)
         chosen = self._choose(policy, machine, findings)
-        egress = egress_of(policy, chosen.gaps)
+        egress = find_egress(policy, chosen.gaps)
         asked_for = {**network_variables(egress), **request.environment}
-        environment = fenced_environment(self._variables, asked_for, machine)
+        environment = build_environment(self._variables, asked_for, machine)
         inner = Inner(
             argv=request.argv,
             cwd=request.cwd,
@@ -180,23 +189,25 @@ class Fence:
         ours = (policy.workspace, *policy.readable, *policy.writable, *filter(None, [machine.interpreter]))
         _check_program(inner, (*map(Path, system), *ours))
         if egress is not None:
-            enclosed = enclose_with_network(chosen.adapter, policy, machine, findings, inner)
+            sandboxed = wrap_with_network(chosen.adapter, policy, machine, findings, inner)
         else:
-            enclosed = chosen.adapter.enclose(policy, machine, findings, inner)
-        return chosen, policy, self._with_quarantine(enclosed, policy, findings)
+            sandboxed = chosen.adapter.wrap(policy, machine, findings, inner)
+        return chosen, policy, self._with_quarantine(sandboxed, policy, findings)
 
-    def _with_quarantine(self, enclosed: Enclosed, policy: SandboxPolicy, findings: Findings) -> Enclosed:
+    def _with_quarantine(
+        self, sandboxed: SandboxedCommand, policy: SandboxPolicy, findings: Findings
+    ) -> SandboxedCommand:
         directory = self._quarantine or self._state / "quarantine"
-        quarantine = quarantine_for(policy, findings, directory, self._records)
-        enclosure = msgspec.structs.replace(enclosed.enclosure, quarantine=quarantine)
-        return msgspec.structs.replace(enclosed, enclosure=enclosure)
+        quarantine = plan_quarantine(policy, findings, directory, self._records)
+        setup = msgspec.structs.replace(sandboxed.setup, quarantine=quarantine)
+        return msgspec.structs.replace(sandboxed, setup=setup)
 
-    def _for(self, request: ProcessRequest) -> SandboxPolicy:
+    def _policy_for(self, request: ProcessRequest) -> SandboxPolicy:
         policy = self._policy
         accepted = policy.allow_home or "protected_paths" in policy.accepted_gaps
         check_workspace(policy.workspace, self._variables, allow_home=accepted)
-        places = (policy.workspace, *policy.writable, *policy.readable, *request.readable)
-        if not any(request.cwd.is_relative_to(path) for path in places):
+        roots = (policy.workspace, *policy.writable, *policy.readable, *request.readable)
+        if not any(request.cwd.is_relative_to(path) for path in roots):
             raise SandboxError(
                 f"the working directory `{request.cwd}` is outside the workspace", hint="start in the workspace"
             )
@@ -211,28 +222,28 @@ class Fence:
         readable = tuple(dict.fromkeys((*policy.readable, *request.readable, *repository_elsewhere(policy.workspace))))
         return msgspec.structs.replace(policy, readable=readable, owner=owner)
 
-    def _choose(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> Chosen:
-        troubles: list[str] = []
+    def _choose(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> ChosenAdapter:
+        problems: list[str] = []
         fixes: list[str] = []
         for adapter in self._adapters:
             capabilities = adapter.probe()
             if not capabilities.works:
-                troubles.append(capabilities.problem)
+                problems.append(capabilities.problem)
                 fixes.append(capabilities.fix)
                 continue
             gaps = adapter.gaps(policy, machine, findings)
             missing = unmet(policy.required, policy.accepted_gaps, gaps)
             if not missing:
                 files = adapter.file_access(policy, machine, findings)
-                return Chosen(adapter=adapter, capabilities=capabilities, gaps=gaps, file_access=files)
+                return ChosenAdapter(adapter=adapter, capabilities=capabilities, gaps=gaps, file_access=files)
             error = refusal(adapter.name, missing)
-            if not troubles:
+            if not problems:
                 raise error
-            troubles.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
+            problems.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
         raise SandboxError(
-            f"no sandbox works here: {'; '.join(troubles) or 'there is none for this system'}",
+            f"no sandbox works here: {'; '.join(problems) or 'there is none for this system'}",
             hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
-            details={"troubles": troubles},
+            details={"troubles": problems},
         )
 
 
@@ -240,7 +251,7 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
     """User and group of a workspace; nothing where they could not even get there by themselves."""
     info = workspace.stat()
     infos = [parent.stat() for parent in workspace.parents]
-    if all(one.st_mode & stat.S_IXOTH or one.st_uid == info.st_uid for one in infos):
+    if all(ancestor.st_mode & stat.S_IXOTH or ancestor.st_uid == info.st_uid for ancestor in infos):
         return (info.st_uid, info.st_gid)
     return None
 
@@ -248,15 +259,15 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
 def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home: bool = False) -> None:
     """Refuse a workspace that belongs to the system, or is or holds a home directory."""
     in_memory = MEMORY in workspace.parents  # which is a place for files like any other
-    of_kernel = not in_memory and any(workspace.is_relative_to(place) for place in OF_THE_KERNEL)
+    of_kernel = not in_memory and any(workspace.is_relative_to(root) for root in OF_THE_KERNEL)
     if str(workspace) in FORBIDDEN_WORKSPACES or of_kernel:
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )
     if home := None if allow_home else home_within(workspace, variables):
-        what = "is a home directory" if home == workspace else f"holds the home directory `{home}`"
+        problem = "is a home directory" if home == workspace else f"holds the home directory `{home}`"
         raise SandboxError(
-            f"`{workspace}` {what}, which holds far more than a project",
+            f"`{workspace}` {problem}, which holds far more than a project",
             hint="name the directory of a project as the workspace; `sandbox.allow_home: true` in your own"
             " configuration accepts it",
             details={"home": str(home)},
@@ -303,43 +314,43 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     )
 
 
-def egress_of(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | None:
+def find_egress(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | None:
     """The hosts that the policy lets be reached; nothing where there is no proxy, be there a network or not."""
     if policy.network != "allow-list" or any(gap.promise == "network" for gap in gaps):
         return None
     return policy.egress
 
 
-def enclose_with_network(
+def wrap_with_network(
     adapter: Adapter, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner
-) -> Enclosed:
+) -> SandboxedCommand:
     """The command behind the fence, which begins when it has handed its network out to a proxy."""
     interpreter = interpreter_for(machine.interpreter)
     if interpreter is None:
         gap = Gap(promise="network", text="an allow-list needs a Python inside the sandbox", fix="install `python3`")
         raise refusal(adapter.name, (gap,))
-    source = adapter.enclose(policy, machine, findings, inner).enclosure.next_descriptor
+    source = adapter.wrap(policy, machine, findings, inner).setup.next_descriptor
     argv = staged(inner.argv, interpreter, source=source)
-    enclosed = adapter.enclose(policy, machine, findings, msgspec.structs.replace(inner, argv=argv))
-    inputs = (*enclosed.enclosure.inputs, stage_source())
-    enclosure = msgspec.structs.replace(enclosed.enclosure, inputs=inputs)
-    return msgspec.structs.replace(enclosed, enclosure=enclosure)
+    sandboxed = adapter.wrap(policy, machine, findings, msgspec.structs.replace(inner, argv=argv))
+    inputs = (*sandboxed.setup.inputs, stage_source())
+    setup = msgspec.structs.replace(sandboxed.setup, inputs=inputs)
+    return msgspec.structs.replace(sandboxed, setup=setup)
 
 
 def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
     """Return the name and address under which the user commits, as their own configuration of git tells."""
     home = variables.get("HOME", "/nonexistent")
     configuration = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    found = {"name": "agent", "email": "agent@localhost"}
+    identity = {"name": "agent", "email": "agent@localhost"}
     for path in (Path(configuration) / "git/config", Path(home) / ".gitconfig"):
         section = ""
         for line in small_text(path).splitlines():
             if line.strip().startswith("["):
                 section = line.strip().strip("[] ").lower()
             name, _, value = line.partition("=")
-            if section == "user" and name.strip().lower() in found and value.strip():
-                found[name.strip().lower()] = value.strip().strip('"')
-    return variables.get("GIT_AUTHOR_NAME") or found["name"], variables.get("GIT_AUTHOR_EMAIL") or found["email"]
+            if section == "user" and name.strip().lower() in identity and value.strip():
+                identity[name.strip().lower()] = value.strip().strip('"')
+    return variables.get("GIT_AUTHOR_NAME") or identity["name"], variables.get("GIT_AUTHOR_EMAIL") or identity["email"]
 
 
 def network_variables(egress: Egress | None) -> dict[str, str]:
@@ -355,10 +366,10 @@ def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
     The file `.git` of a work tree only claims where its repository is; an archive could bring one that names anything.
     So it is shown only if it knows the work tree, belongs to the same user, and is nothing that no grant opens.
     """
-    named = _first_line(workspace / REPOSITORY)
-    if not named.startswith(POINTER) or "\0" in named:
+    pointer = _first_line(workspace / REPOSITORY)
+    if not pointer.startswith(POINTER) or "\0" in pointer:
         return ()
-    directory = Path(os.path.realpath(workspace / named.removeprefix(POINTER).strip()))
+    directory = Path(os.path.realpath(workspace / pointer.removeprefix(POINTER).strip()))
     back = _first_line(directory / "gitdir")
     if not back or "\0" in back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
         return ()

@@ -94,7 +94,7 @@ def refusal(adapter: str, missing: tuple[Gap, ...]) -> SandboxError:
     )
 
 
-def promise_named(name: str) -> Promise:
+def parse_promise(name: str) -> Promise:
     """The promise with this name."""
     for promise in PROMISES:
         if name == promise:
@@ -225,7 +225,7 @@ BUILD_LIMITS = ResourceLimits(
 )
 
 
-def profile_named(name: str) -> Profile:
+def parse_profile(name: str) -> Profile:
     """The profile with this name; `restricted` is the old name of the default one."""
     for profile in PROFILES:
         if name == profile or (name == "restricted" and profile == DEFAULT_PROFILE):
@@ -233,7 +233,7 @@ def profile_named(name: str) -> Profile:
     raise ValidationFailed(f"there is no profile `{name!a}`", hint=f"profiles: {', '.join(PROFILES)}")
 
 
-def policy_for(profile: Profile, workspace: Path, limits: ResourceLimits | None = None) -> SandboxPolicy:
+def build_policy(profile: Profile, workspace: Path, limits: ResourceLimits | None = None) -> SandboxPolicy:
     """The policy that a profile means for a workspace."""
     policy = SandboxPolicy(profile=profile, workspace=workspace, limits=limits or ResourceLimits())
     match profile:

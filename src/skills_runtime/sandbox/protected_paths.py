@@ -58,9 +58,9 @@ MAX_KEY_BYTES = 1 << 20
 """Of a file in which a private key is looked for."""
 MAX_INCLUDES = 5
 
-_MAX_SEEN = 250_000
-_NAMED = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
-_SPECIAL = _NAMED | SKIPPED
+_MAX_CACHED = 250_000
+_NOTABLE_NAMES = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
+_SPECIAL = _NOTABLE_NAMES | SKIPPED
 _BARE = {"HEAD", "objects", "refs"}
 _BARE_ELSEWHERE = {"HEAD", "commondir"}
 """A repository whose objects and configuration lie where `commondir` says."""
@@ -77,7 +77,7 @@ _CLOCK_EVERY = 512
 class Directory(msgspec.Struct, frozen=True, gc=False):
     """What is notable in a directory."""
 
-    changed: int
+    changed_ns: int
     inode: int
     plain: tuple[str, ...] = ()
     """The paths of subdirectories whose names say nothing."""
@@ -97,26 +97,26 @@ class Directory(msgspec.Struct, frozen=True, gc=False):
     """Nothing is notable but that there are plain subdirectories."""
 
 
-class Closed(msgspec.Struct, frozen=True):
+class Inaccessible(msgspec.Struct, frozen=True):
     """A directory that this user cannot look into."""
 
     too_deep: bool = False
 
 
-_CLOSED = Closed()
-_TOO_DEEP = Closed(too_deep=True)
-_seen: dict[str, Directory] = {}
+_CLOSED = Inaccessible()
+_TOO_DEEP = Inaccessible(too_deep=True)
+_cache: dict[str, Directory] = {}
 
 
-def read_directory(path: str) -> Directory | Closed | None:
+def read_directory(path: str) -> Directory | Inaccessible | None:
     """Return what is notable in it now; nothing when it is gone or is none."""
     if len(path) > MAX_LENGTH:
         return _TOO_DEEP
     try:
         # A path object for each of many thousands of directories would cost more than the look itself.
         info = os.lstat(path)
-        directory = _seen.get(path)
-        if directory is not None and directory.changed == info.st_ctime_ns and directory.inode == info.st_ino:
+        directory = _cache.get(path)
+        if directory is not None and directory.changed_ns == info.st_ctime_ns and directory.inode == info.st_ino:
             return directory
         return _read(path, info)
     except OSError as error:
@@ -125,35 +125,35 @@ def read_directory(path: str) -> Directory | Closed | None:
         return _CLOSED if error.errno in (errno.EACCES, errno.EPERM) else None
 
 
-def _read(path: str, info: os.stat_result) -> Directory | Closed | None:
+def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
     if not stat.S_ISDIR(info.st_mode):
         return None
     now = time.clock_gettime_ns(time.CLOCK_REALTIME)
     with os.scandir(path) as entries:
-        directory = _summary(path, info, list(entries))
+        directory = _summarize(path, info, list(entries))
     if not os.access(path, os.X_OK):
         return _CLOSED
-    if len(_seen) >= _MAX_SEEN:
-        _seen.clear()
+    if len(_cache) >= _MAX_CACHED:
+        _cache.clear()
     if info.st_ctime_ns + UNSETTLED_NS < now:
-        _seen[path] = directory
+        _cache[path] = directory
     return directory
 
 
 def _is_notable(name: str) -> bool:
     if name.startswith("."):
-        return name in _NAMED or name.startswith(SECRETS) or is_key_file(name)
+        return name in _NOTABLE_NAMES or name.startswith(SECRETS) or is_key_file(name)
     return is_key_file(name) or is_obeyed_name(name)
 
 
-def _summary(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
+def _summarize(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
     inside = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     notable = [entry for entry in entries if _is_notable(entry.name)]
     names = {entry.name for entry in entries}
     bare, is_run = names >= _BARE or names >= _BARE_ELSEWHERE, names >= _RUN
     special = tuple(f"{path}/{entry.name}" for entry in inside if entry.name in _SPECIAL)
     return Directory(
-        changed=info.st_ctime_ns,
+        changed_ns=info.st_ctime_ns,
         inode=info.st_ino,
         plain=tuple(f"{path}/{entry.name}" for entry in inside if entry.name not in _SPECIAL),
         special=special,
@@ -173,20 +173,22 @@ Identity = tuple[int, int]
 """The device and the number of a file."""
 
 
-def second_names(secrets: Iterable[Path], paths: Iterable[Path], directories: Iterable[str]) -> set[Path]:
+def find_hard_links(secrets: Iterable[Path], paths: Iterable[Path], directories: Iterable[str]) -> set[Path]:
     """Return other names of these secrets in these directories; most have none, which costs little."""
     names: dict[Identity, int] = {}
     for path in paths:
         if (identity := _identity(str(path))) is not None:
             names[identity[0]] = names.get(identity[0], 0) + 1
-    found = (_identity(str(path)) for path in secrets)
-    identities = {one[0] for one in found if one is not None and one[1] > names.get(one[0], 0)}
-    numbers = {number for _, number in identities}
+    identities = (_identity(str(path)) for path in secrets)
+    linked = {
+        candidate[0] for candidate in identities if candidate is not None and candidate[1] > names.get(candidate[0], 0)
+    }
+    numbers = {number for _, number in linked}
     alike: list[str] = []
-    for directory in directories if identities else ():
+    for directory in directories if linked else ():
         with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or covered as a whole
             alike += [entry.path for entry in entries if entry.inode() in numbers]
-    return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in identities}
+    return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in linked}
 
 
 def _identity(path: str) -> tuple[Identity, int] | None:
@@ -204,7 +206,7 @@ _PATH_KEYS = frozenset({"hookspath", "fsmonitor", "attributesfile"})
 """Settings whose whole value may be a path."""
 _ADDRESSES = frozenset({"remote", "branch", "submodule", "url"})
 """Sections whose values name places that git reads data from, and runs nothing of."""
-_WORD = re.compile(r"[^\s'\";|&()<>=!`$]+")
+_ARGUMENT = re.compile(r"[^\s'\";|&()<>=!`$]+")
 
 
 def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[str]:
@@ -227,7 +229,9 @@ def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[
             yield from paths_in_git_config(included, depth=depth - 1) if depth else ()
         elif key != "worktree":
             yield from [value] if key in _PATH_KEYS and value else ()
-            yield from (word for word in _WORD.findall(value) if "/" in word.rstrip("/"))  # no prefix of branches
+            yield from (
+                argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/")
+            )  # no prefix of branches
 
 
 def small_text(path: Path) -> str:
@@ -269,15 +273,15 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything was scanned, or is concealed."""
 
 
-def survey(workspace: Path, protected: Iterable[Path] = ()) -> Findings:
+def scan(workspace: Path, protected: Iterable[Path] = ()) -> Findings:
     """Return what there is to protect now; `protected` are paths that are read-only besides."""
-    look = _Survey(workspace)
-    look.walk()
-    look.note_paths(protected)
-    return look.findings()
+    workspace_scan = _Scan(workspace)
+    workspace_scan.walk()
+    workspace_scan.note_paths(protected)
+    return workspace_scan.findings()
 
 
-class _Survey:
+class _Scan:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._read_only: set[Path] = set()
@@ -292,46 +296,48 @@ class _Survey:
         self._complete = True
         self._own = [str(workspace)]
         """What people work in; scanned first."""
-        self._kept: list[str] = []
+        self._read_only_queue: list[str] = []
         """What is read-only as a whole, where only secrets matter."""
         self._foreign: list[str] = []
         """Others' code, where only secrets and repositories matter."""
 
     @cached_property
-    def _named_globally(self) -> tuple[str, ...]:
+    def _paths_in_global_git_config(self) -> tuple[str, ...]:
         """What the user's own configuration of git names for every repository."""
         try:
             home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
         except KeyError:
             return ()
         configs = (Path("/etc/gitconfig"), home / ".config/git/config", home / ".gitconfig")
-        return tuple(word for config in configs for word in paths_in_git_config(config))
+        return tuple(path for config in configs for path in paths_in_git_config(config))
 
     def walk(self) -> None:
         """Level by level, so that no heap of directories somewhere keeps what is near the top from being seen."""
         count, end = 0, time.monotonic() + MAX_SECONDS
-        queues = (self._own, self._foreign, self._kept)
+        queues = (self._own, self._foreign, self._read_only_queue)
         for queue in queues:  # an earlier one fills those that follow
             for path in queue:  # which grows meanwhile
                 count += 1
                 if count > MAX_DIRECTORIES or (count % _CLOCK_EVERY == 0 and time.monotonic() > end):
-                    self._conceal(map(Path, [*queue[queue.index(path) :], *self._after(queue)]))
+                    self._conceal(map(Path, [*queue[queue.index(path) :], *self._paths_in_later_queues(queue)]))
                     return
                 directory = read_directory(path)
                 if isinstance(directory, Directory):
                     if directory.quiet and count > 1:
                         queue += directory.plain
                     else:
-                        self._look(path, directory, queue)
+                        self._visit(path, directory, queue)
                 elif directory is not None:
-                    self._close(Path(path), directory)
+                    self._note_inaccessible(Path(path), directory)
         if self._hidden_files:
             own = {path for path in self._hidden_files if not self._is_foreign(path)}
-            self._hidden_files |= second_names(own, self._hidden_files, (*self._own, *self._foreign, *self._kept))
+            self._hidden_files |= find_hard_links(
+                own, self._hidden_files, (*self._own, *self._foreign, *self._read_only_queue)
+            )
 
-    def _after(self, queue: list[str]) -> list[str]:
-        queues = (self._own, self._foreign, self._kept)
-        position = next(index for index, one in enumerate(queues) if one is queue)
+    def _paths_in_later_queues(self, queue: list[str]) -> list[str]:
+        queues = (self._own, self._foreign, self._read_only_queue)
+        position = next(index for index, candidate in enumerate(queues) if candidate is queue)
         return [path for later in queues[position + 1 :] for path in later]
 
     def _conceal(self, unseen: Iterable[Path]) -> None:
@@ -361,7 +367,7 @@ class _Survey:
             read_only=tuple(sorted(self._read_only)),
             hidden_files=tuple(sorted(self._hidden_files)),
             hidden_directories=tuple(sorted(self._hidden_directories)),
-            pinned=self._pinned(),
+            pinned=self._find_pinned(),
             obeyed=tuple(sorted(self._obeyed)),
             links=tuple(sorted(self._links)),
             concealed=tuple(sorted(self._concealed)),
@@ -378,7 +384,7 @@ class _Survey:
         self._hidden_directories |= many
         self._concealed |= many
 
-    def _pinned(self) -> tuple[Path, ...]:
+    def _find_pinned(self) -> tuple[Path, ...]:
         """Return every directory between the workspace and something that is protected in it, parents first."""
         paths: set[Path] = set()
         for path in (*self._read_only, *self._by_path):
@@ -390,24 +396,26 @@ class _Survey:
     def _between(self, path: Path) -> list[Path]:
         """Return the directories above something in the workspace, as far as they are in it too."""
         paths: list[Path] = []
-        above = path.parent
-        while above != self._workspace and above != path:
-            paths.append(above)
-            path, above = above, above.parent
+        parent = path.parent
+        while parent != self._workspace and parent != path:
+            paths.append(parent)
+            path, parent = parent, parent.parent
         return paths
 
-    def _look(self, path: str, directory: Directory, queue: list[str]) -> None:
-        place, is_top = Path(path), path == self._own[0]
+    def _visit(self, path: str, directory: Directory, queue: list[str]) -> None:
+        location, is_top = Path(path), path == self._own[0]
         if is_top:
-            self._note_top(place, directory)
+            self._note_top(location, directory)
         elif directory.is_run:
-            self._hidden_directories.add(place)
+            self._hidden_directories.add(location)
             return
-        elif directory.bare and queue is not self._kept:
-            self._note_repository(place, above=place.parent)
-            self._obeyed.add(place / "HEAD" if directory.mixed else place)  # what else it holds is somebody's work
-            queue = self._kept
-        self._note_names(place, directory, kept=queue is self._kept)
+        elif directory.bare and queue is not self._read_only_queue:
+            self._note_repository(location, work_tree=location.parent)
+            self._obeyed.add(
+                location / "HEAD" if directory.mixed else location
+            )  # what else it holds is somebody's work
+            queue = self._read_only_queue
+        self._note_names(location, directory, read_only=queue is self._read_only_queue)
         queue += directory.plain
         for inside in directory.special:
             self._descend(Path(inside), queue)
@@ -416,12 +424,12 @@ class _Survey:
         if path in self._hidden_directories:
             return
         if path in self._read_only or path.name == REPOSITORY:  # where another command may have put secrets
-            queue = self._kept
+            queue = self._read_only_queue
         elif queue is self._own and path.name in SKIPPED:
             queue = self._foreign
         queue.append(str(path))
 
-    def _close(self, path: Path, closed: Closed) -> None:
+    def _note_inaccessible(self, path: Path, closed: Inaccessible) -> None:
         """Hide what its owner can open again; what nobody here can open is closed to the command too."""
         if closed.too_deep:
             self._too_deep.append(path)
@@ -438,32 +446,32 @@ class _Survey:
                 self._note_path(path / name)
         for name in NEXT_RUN:
             self._note_path(path / name)
-        for run in linked_runs(path) if RUNTIME_DIRECTORY in directory.names else ():
+        for run in find_linked_runs(path) if RUNTIME_DIRECTORY in directory.names else ():
             self._hide(run)
         if directory.bare:
-            self._note_repository(path, above=path)
+            self._note_repository(path, work_tree=path)
             self._obeyed.add(path / "HEAD")
 
     def _note_path(self, path: Path) -> None:
         """Protect what is obeyed because of where it is; where a link leads there, that is what is obeyed."""
         if not os.path.lexists(path):
             return
-        link = next((one for one in (*reversed(self._between(path)), path) if one.is_symlink()), None)
+        link = next((part for part in (*reversed(self._between(path)), path) if part.is_symlink()), None)
         if link is not None:
             self._links.add(link)
         self._obeyed.add(link or path)
         self._by_path.add(link or path)
         self._protect(path)
 
-    def _note_repository(self, directory: Path, *, above: Path) -> None:
+    def _note_repository(self, directory: Path, *, work_tree: Path) -> None:
         """Protect what git obeys in the directory of a repository; the rest of it is there to be written."""
         for name in GIT_CONTROL:
             self._note_path(directory / name)
         if directory != self._workspace:
             self._by_path.add(directory / "config")  # so that the directory itself keeps its place
-        named = (*paths_in_git_config(directory / "config"), *paths_in_git_config(directory / "config.worktree"))
-        for text in {*named, *self._named_globally}:
-            for base in (above, directory):
+        configured = (*paths_in_git_config(directory / "config"), *paths_in_git_config(directory / "config.worktree"))
+        for text in {*configured, *self._paths_in_global_git_config}:
+            for base in (work_tree, directory):
                 path = Path(os.path.normpath(base / text))
                 if self._workspace in path.parents and not directory.is_relative_to(path):
                     self._note_path(path)
@@ -471,7 +479,7 @@ class _Survey:
             if inner.is_symlink():
                 self._note_path(inner)
             else:
-                self._note_repository(inner, above=above)
+                self._note_repository(inner, work_tree=work_tree)
 
     def _protect(self, path: Path) -> None:
         """Make it read-only; where links lead there, only what is in the workspace."""
@@ -485,18 +493,18 @@ class _Survey:
             (self._hidden_directories if real.is_dir() else self._hidden_files).add(real)
             self._by_path.add(real)
 
-    def _note_names(self, path: Path, directory: Directory, *, kept: bool) -> None:
+    def _note_names(self, path: Path, directory: Directory, *, read_only: bool) -> None:
         is_top = path == self._workspace
         for name in directory.names:
-            self._note_name(path / name, directory, is_top=is_top, kept=kept)
+            self._note_name(path / name, directory, is_top=is_top, read_only=read_only)
 
-    def _note_name(self, path: Path, directory: Directory, *, is_top: bool, kept: bool) -> None:
+    def _note_name(self, path: Path, directory: Directory, *, is_top: bool, read_only: bool) -> None:
         name, is_directory, is_link = path.name, path.name in directory.directories, path.name in directory.links
-        is_own = not (kept or self._is_foreign(path))
+        is_own = not (read_only or self._is_foreign(path))
         if name == RUNTIME_DIRECTORY or name.startswith(SECRETS) or (is_top and name in CREDENTIALS):
             self._note_secret(path, is_directory=is_directory, is_link=is_link, is_own=is_own)
         elif name == REPOSITORY:
-            if not kept:
+            if not read_only:
                 self._note_git(path, is_directory=is_directory, is_link=is_link)
         elif is_obeyed_name(name) or name in START_UP:
             if is_own:
@@ -531,9 +539,9 @@ class _Survey:
             self._links.add(path)
             real = Path(os.path.realpath(path))
             if self._workspace in real.parents and real.is_dir():
-                self._note_repository(real, above=path.parent)
+                self._note_repository(real, work_tree=path.parent)
         elif is_directory:
-            self._note_repository(path, above=path.parent)
+            self._note_repository(path, work_tree=path.parent)
         else:
             self._read_only.add(path)
 
@@ -549,11 +557,11 @@ class _Survey:
 
 def few_directories(paths: set[Path], most: int) -> set[Path]:
     """Return at most so many directories that hold all of these, the deepest given up first for the one above."""
-    found = topmost(paths)
-    while len(found) > most:
-        depth = max(len(path.parts) for path in found)
-        found = topmost(path.parent if len(path.parts) == depth else path for path in found)
-    return found
+    directories = topmost(paths)
+    while len(directories) > most:
+        depth = max(len(path.parts) for path in directories)
+        directories = topmost(path.parent if len(path.parts) == depth else path for path in directories)
+    return directories
 
 
 def topmost(paths: Iterable[Path]) -> set[Path]:
@@ -574,7 +582,7 @@ def _inner_repositories(directory: Path) -> Iterator[Path]:
             pending += [Path(entry.path) for entry in entries if entry.is_dir()]
 
 
-def linked_runs(workspace: Path) -> list[Path]:
+def find_linked_runs(workspace: Path) -> list[Path]:
     """Return the real directories of the runs of this workspace that were put somewhere else."""
     try:
         with os.scandir(workspace / RUNTIME_DIRECTORY / "runs") as entries:
@@ -591,9 +599,9 @@ def _holds_key(path: Path) -> bool:
     return data is None or b"PRIVATE" in data or b"-----BEGIN" not in data
 
 
-def is_home(path: Path, directory: Directory | None = None) -> bool:
+def is_home(path: Path, listing: Directory | None = None) -> bool:
     """Whether a user's shell starts here: it is their home, or holds what only a home does."""
-    if directory is not None and not directory.names.isdisjoint(START_UP - {".gitmodules", ".ripgreprc"}):
+    if listing is not None and not listing.names.isdisjoint(START_UP - {".gitmodules", ".ripgreprc"}):
         return True
     try:
         return path == Path(pwd.getpwuid(path.stat().st_uid).pw_dir)
@@ -608,27 +616,27 @@ def _owner(path: Path) -> int | None:
         return None
 
 
-def findings_for(policy: SandboxPolicy) -> Findings:
+def scan_policy(policy: SandboxPolicy) -> Findings:
     """Return everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
-    findings = survey(policy.workspace, policy.protected)
+    findings = scan(policy.workspace, policy.protected)
     if not policy.opened:
         return findings
     if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
         findings = _only_hidden(findings)
-    every = (findings, *(_of_opened(path, policy) for path in policy.opened))
+    every = (findings, *(_scan_opened(path, policy) for path in policy.opened))
     names = [name for name in Findings.__struct_fields__ if name != "complete"]
     joined = {name: tuple(dict.fromkeys(path for part in every for path in getattr(part, name))) for name in names}
     return Findings(**joined, complete=all(part.complete for part in every))
 
 
-def _of_opened(path: Path, policy: SandboxPolicy) -> Findings:
+def _scan_opened(path: Path, policy: SandboxPolicy) -> Findings:
     if os.path.realpath(path) != str(path):
         raise SandboxError(
             f"`{path}` has become a link since it was opened to commands", hint="ask for a new grant by its real path"
         )
     if not path.exists():
         raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
-    findings = survey(path)
+    findings = scan(path)
     return findings if path in policy.writable else _only_hidden(findings)
 
 
@@ -636,7 +644,7 @@ def _only_hidden(findings: Findings) -> Findings:
     return msgspec.structs.replace(findings, read_only=(), pinned=(), obeyed=(), links=())
 
 
-def survey_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
+def scan_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
     """Return what cannot be promised because the workspace holds too much to scan."""
     promises: tuple[Promise, ...] = ("secrets",)
     if policy.access == "write" or policy.opened:

@@ -18,7 +18,7 @@ MAX_MOUNTS = 200
 """Mounts over single names."""
 MAX_CLOSED = 50
 """Directories that are read-only as a whole."""
-SHOWN = 3
+MAX_LISTED = 3
 """How many of them are told by name."""
 
 
@@ -36,7 +36,7 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
     """Hidden as a whole, because there are more secrets than can be hidden one by one."""
 
 
-def protection_for(policy: SandboxPolicy, findings: Findings) -> Protection:
+def plan_protection(policy: SandboxPolicy, findings: Findings) -> Protection:
     """Everything to mount for these findings, in a bounded number of mounts."""
     writes = policy.access == "write" or bool(policy.opened)
     every = Protection(
@@ -46,62 +46,64 @@ def protection_for(policy: SandboxPolicy, findings: Findings) -> Protection:
         hidden_directories=findings.hidden_directories,
     )
     count = sum(map(len, (every.pinned, every.read_only, every.hidden_files)))
-    return every if count <= MAX_MOUNTS else _bounded(every, (policy.workspace, *policy.opened))
+    return every if count <= MAX_MOUNTS else _limit_mounts(every, (policy.workspace, *policy.opened))
 
 
 def protection_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
     """What is closed with the directory around it, by name."""
-    protection = protection_for(policy, findings)
+    protection = plan_protection(policy, findings)
     fix = "name a smaller directory as the workspace"
     gaps: list[Gap] = []
     if protection.closed:
-        text = f"more is protected than can be mounted name by name, so {_named(protection.closed)} read-only"
-        if kept := sum(any(path.is_relative_to(one) for one in protection.closed) for path in protection.pinned):
-            text += f", save for {kept} directories in use lately"
+        text = f"more is protected than can be mounted name by name, so {_list_paths(protection.closed)} read-only"
+        if exceptions := sum(
+            any(path.is_relative_to(directory) for directory in protection.closed) for path in protection.pinned
+        ):
+            text += f", save for {exceptions} directories in use lately"
         gaps.append(Gap(promise="protected_paths", text=text, fix=fix, partial=True))
     if protection.concealed:
-        text = f"there are more secrets than can be hidden one by one, so {_named(protection.concealed)} hidden"
+        text = f"there are more secrets than can be hidden one by one, so {_list_paths(protection.concealed)} hidden"
         gaps.append(Gap(promise="secrets", text=text, fix=fix, partial=True))
     return tuple(gaps)
 
 
-def _named(paths: tuple[Path, ...]) -> str:
-    names = ", ".join(f"`{path}`" for path in paths[:SHOWN])
-    more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
+def _list_paths(paths: tuple[Path, ...]) -> str:
+    names = ", ".join(f"`{path}`" for path in paths[:MAX_LISTED])
+    more = f" and {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
     return f"{names}{more} {'is' if len(paths) == 1 else 'are'}"
 
 
-def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
+def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
     """Protect the directories used last name by name, and close what holds the others."""
     names: dict[Path, int] = {}
     in_repositories = (path for path in every.pinned if REPOSITORY in path.parts)
     for path in (*every.read_only, *every.hidden_files, *in_repositories):
-        place = _project(path)
-        names[place] = names.get(place, 0) + 1
-    kept = _affordable(names, every, roots)
-    beyond = names.keys() - kept
+        project = _project(path)
+        names[project] = names.get(project, 0) + 1
+    individual = _affordable(names, every, roots)
+    beyond = names.keys() - individual
     with_secrets = {_project(path) for path in every.hidden_files}
     obeyed = {_project(path) for path in every.read_only}
-    closed = frozenset(_closed(beyond & obeyed, roots))
+    closed = frozenset(_closed_directories(beyond & obeyed, roots))
     concealed = frozenset(topmost(beyond & with_secrets))
     # What lies in a closed directory and holds something closed itself must not become writable again.
     around = {parent for path in beyond for parent in path.parents}
-    open_again = {path for path in (kept & obeyed) - around if _is_below(path, closed) and path not in closed}
+    open_again = {path for path in (individual & obeyed) - around if _is_below(path, closed) and path not in closed}
     edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}
 
-    def needed(paths: Iterable[Path]) -> tuple[Path, ...]:
+    def keep_needed(paths: Iterable[Path]) -> tuple[Path, ...]:
         return tuple(
             path
             for path in paths
-            if not next((edges[place] for place in (path, *path.parents) if place in edges), False)
+            if not next((edges[parent] for parent in (path, *path.parents) if parent in edges), False)
             and not _is_below(path, concealed)
         )
 
     return Protection(
         closed=tuple(sorted(closed)),
-        pinned=needed(every.pinned),
-        read_only=needed(every.read_only),
-        hidden_files=tuple(path for path in every.hidden_files if _project(path) in kept),
+        pinned=keep_needed(every.pinned),
+        read_only=keep_needed(every.read_only),
+        hidden_files=tuple(path for path in every.hidden_files if _project(path) in individual),
         hidden_directories=every.hidden_directories,
         concealed=tuple(sorted(concealed)),
     )
@@ -110,12 +112,12 @@ def _bounded(every: Protection, roots: tuple[Path, ...]) -> Protection:
 def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path, ...]) -> set[Path]:
     """The directories whose names are protected one by one: the roots, and those used last while there is room."""
     paths = {path for path in names if path in roots}
-    room = MAX_MOUNTS - sum(names[path] for path in paths)
+    remaining = MAX_MOUNTS - sum(names[path] for path in paths)
     pinned, counted = set(every.pinned), set(roots)
     for path in sorted(names.keys() - paths, key=lambda path: (-_last_used(path), path)):
-        pins = {above for above in (path, *path.parents) if above in pinned} - counted
-        room -= names[path] + len(pins)
-        if room < 0:
+        pins = {parent for parent in (path, *path.parents) if parent in pinned} - counted
+        remaining -= names[path] + len(pins)
+        if remaining < 0:
             break
         paths.add(path)
         counted |= pins
@@ -132,18 +134,18 @@ def _project(path: Path) -> Path:
 
 def _last_used(path: Path) -> int:
     """When git was last used there, or when the directory itself changed."""
-    for place in (path / REPOSITORY, path):
+    for candidate in (path / REPOSITORY, path):
         try:
-            return place.lstat().st_mtime_ns
+            return candidate.lstat().st_mtime_ns
         except OSError:
             continue
     return 0
 
 
-def _closed(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
+def _closed_directories(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
     """Return as few directories as hold all of these; a root that would be one of them holds the others."""
-    found = few_directories(paths, MAX_CLOSED)
-    return {next((root for root in roots if root.is_relative_to(path)), path) for path in found}
+    directories = few_directories(paths, MAX_CLOSED)
+    return {next((root for root in roots if root.is_relative_to(path)), path) for path in directories}
 
 
 def _is_below(path: Path, paths: frozenset[Path]) -> bool:

@@ -23,7 +23,7 @@ from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import Quarantine, Quarantined
 from skills_runtime.protected_names import LOGIN_PATHS, START_UP
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.protected_paths import RUNTIME_DIRECTORY, Findings, survey
+from skills_runtime.sandbox.protected_paths import RUNTIME_DIRECTORY, Findings, scan
 from skills_runtime.storage import (
     PRIVATE_DIRECTORY,
     PRIVATE_FILE,
@@ -35,7 +35,7 @@ from skills_runtime.storage import (
     write_new,
 )
 
-MAX_SHOWN = 50
+MAX_LISTED = 50
 MAX_SECRETS = 200
 """Files with keys: where there are more, new ones are moved too, for each has to be covered for every later command."""
 DESCRIPTION = "items.json"
@@ -57,14 +57,14 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Item, ...]
 
 
-class Recorded(NamedTuple):
+class CommandRecord(NamedTuple):
     """A command that is recorded as under way; the lock on the record says that its runtime lives."""
 
     path: Path
     lock: int
 
 
-def quarantine_for(policy: SandboxPolicy, findings: Findings, directory: Path, records: Path) -> Quarantine | None:
+def plan_quarantine(policy: SandboxPolicy, findings: Findings, directory: Path, records: Path) -> Quarantine | None:
     """Return what to compare after a command with this policy; nothing where it can write nothing."""
     roots = [*([policy.workspace] if policy.access == "write" else []), *policy.writable]
     if not roots:
@@ -85,7 +85,7 @@ def quarantine_for(policy: SandboxPolicy, findings: Findings, directory: Path, r
         roots=tuple(map(str, roots)),
         directory=str(directory),
         records=str(records),
-        known=frozenset(map(str, paths)),
+        known_paths=frozenset(map(str, paths)),
         identities=frozenset(filter(None, map(_identity, paths))),
         links=tuple((str(path), target) for path in findings.links if path in paths and (target := _target(path))),
     )
@@ -104,25 +104,29 @@ def _may_have_made(command: Quarantine, path: Path) -> bool:
 
 
 def _is_known(path: Path, quarantine: Quarantine) -> bool:
-    same = (path, path / "HEAD", *([path.parent] if path.name == "HEAD" else []))  # a repository, or what makes it one
-    return any(str(one) in quarantine.known for one in same) or _identity(path) in quarantine.identities
+    aliases = (
+        path,
+        path / "HEAD",
+        *([path.parent] if path.name == "HEAD" else []),
+    )  # a repository, or what makes it one
+    return any(str(alias) in quarantine.known_paths for alias in aliases) or _identity(path) in quarantine.identities
 
 
-def quarantine_report(found: Sequence[Quarantined]) -> list[dict[str, str]]:
+def quarantine_report(quarantined: Sequence[Quarantined]) -> list[dict[str, str]]:
     """Return what was moved aside as plain data, for results; a long list is cut."""
-    shown = [
-        {name: _readable(value) for name, value in msgspec.to_builtins(one).items() if value}
-        for one in found[:MAX_SHOWN]
+    rows = [
+        {name: _readable(value) for name, value in msgspec.to_builtins(item).items() if value}
+        for item in quarantined[:MAX_LISTED]
     ]
-    more = len(found) - len(shown)
-    return [*shown, *([{"path": f"… and {more} more"}] if more else [])]
+    more = len(quarantined) - len(rows)
+    return [*rows, *([{"path": f"… and {more} more"}] if more else [])]
 
 
 def _readable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def record(quarantine: Quarantine) -> Recorded:
+def record_command(quarantine: Quarantine) -> CommandRecord:
     """Write down that a command is about to start."""
     directory = Path(quarantine.records)
     path = directory / f"{os.urandom(8).hex()}.json"
@@ -136,22 +140,22 @@ def record(quarantine: Quarantine) -> Recorded:
         ) from error
     try_lock(lock)
     write_all(lock, _encode(quarantine))
-    return Recorded(path, lock)
+    return CommandRecord(path, lock)
 
 
-def settle(quarantine: Quarantine, recorded: Recorded) -> tuple[Quarantined, ...]:
+def finish_record(quarantine: Quarantine, record: CommandRecord) -> tuple[Quarantined, ...]:
     """Move aside what is new after a command of which nothing is left, and end its record."""
     try:
-        found = set_aside(quarantine)
-        recorded.path.unlink(missing_ok=True)
-        return found
+        quarantined = quarantine_new_files(quarantine)
+        record.path.unlink(missing_ok=True)
+        return quarantined
     finally:
-        release_lock(recorded.lock)
+        release_lock(record.lock)
 
 
 def recover(records: Path) -> tuple[Quarantined, ...]:
     """Do the same for the commands of runtimes that were killed."""
-    found: list[Quarantined] = []
+    quarantined: list[Quarantined] = []
     for path in sorted(records.glob("*.json")) if records.is_dir() else ():
         with suppress(OSError, ValueError, msgspec.MsgspecError):
             lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -163,24 +167,24 @@ def recover(records: Path) -> tuple[Quarantined, ...]:
             except (ValueError, msgspec.MsgspecError):  # the runtime was killed before it started the command
                 release_lock(lock)
                 raise
-            found += settle(quarantine, Recorded(path, lock))
-    return tuple(found)
+            quarantined += finish_record(quarantine, CommandRecord(path, lock))
+    return tuple(quarantined)
 
 
-def set_aside(quarantine: Quarantine) -> tuple[Quarantined, ...]:
+def quarantine_new_files(quarantine: Quarantine) -> tuple[Quarantined, ...]:
     """Move what is new, and put back the links that are gone."""
-    gone = [(Path(text), target) for text, target in quarantine.links if _target(Path(text)) != target]
-    in_the_way = [path for path, _ in gone if os.path.lexists(path)]
-    found = [(Path(root), survey(Path(root))) for root in quarantine.roots]
-    done = _move_all([*_new_paths(quarantine, found), *in_the_way], Path(quarantine.directory))
-    for path, target in gone:
+    changed_links = [(Path(text), target) for text, target in quarantine.links if _target(Path(text)) != target]
+    in_the_way = [path for path, _ in changed_links if os.path.lexists(path)]
+    scans = [(Path(root), scan(Path(root))) for root in quarantine.roots]
+    moved = _move_all([*_new_paths(quarantine, scans), *in_the_way], Path(quarantine.directory))
+    for path, target in changed_links:
         with suppress(OSError):
             path.symlink_to(target)
-    return (*done, *_unchecked(quarantine, found))
+    return (*moved, *_report_unchecked(quarantine, scans))
 
 
-def _new_paths(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Path]:
-    for _, findings in found:
+def _new_paths(quarantine: Quarantine, scans: Sequence[tuple[Path, Findings]]) -> Iterator[Path]:
+    for _, findings in scans:
         moved: set[Path] = set()
         many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
         for path in (*findings.obeyed, *many):  # sorted, so a directory comes before what is in it
@@ -202,8 +206,8 @@ def _is_in_use(path: Path) -> bool:
     return False
 
 
-def _unchecked(quarantine: Quarantine, found: Sequence[tuple[Path, Findings]]) -> Iterator[Quarantined]:
-    for root, findings in found:
+def _report_unchecked(quarantine: Quarantine, scans: Sequence[tuple[Path, Findings]]) -> Iterator[Quarantined]:
+    for root, findings in scans:
         new = (path for path in findings.concealed if not _is_known(path, quarantine))
         for path in (*new, *(() if findings.complete else (root,))):
             yield Quarantined(path=str(path), problem="it holds too much to check")
@@ -216,12 +220,12 @@ def _move_all(paths: Sequence[Path], directory: Path) -> tuple[Quarantined, ...]
     batch, at = directory / os.urandom(6).hex(), SystemClock().now()
     try:
         batch.mkdir(mode=PRIVATE_DIRECTORY, parents=True)
-        described = Batch(items=tuple(Item(path=str(path), at=at) for path in paths))
-        write_new(batch / DESCRIPTION, _encode(described))
+        contents = Batch(items=tuple(Item(path=str(path), at=at) for path in paths))
+        write_new(batch / DESCRIPTION, _encode(contents))
     except OSError as error:
         return tuple(Quarantined(path=str(path), problem=error.strerror or str(error)) for path in paths)
     moved = (_move(path, batch / str(number)) for number, path in enumerate(paths))
-    return tuple(one for one in moved if one is not None)
+    return tuple(item for item in moved if item is not None)
 
 
 def _move(path: Path, target: Path) -> Quarantined | None:
@@ -259,24 +263,24 @@ def _rename(parent: int, path: Path, target: Path) -> None:
         os.rename(path.name, target, src_dir_fd=parent)
 
 
-def items(directory: Path) -> list[tuple[Path, Item]]:
+def list_items(directory: Path) -> list[tuple[Path, Item]]:
     """Return what is set aside, oldest first, each with the place where it is."""
-    found: list[tuple[Path, Item]] = []
+    entries: list[tuple[Path, Item]] = []
     for description in directory.glob(f"*/{DESCRIPTION}"):
         with suppress(OSError, ValueError, msgspec.MsgspecError):
             batch = _decode(description.read_bytes(), Batch)
-            places = ((description.with_name(str(number)), item) for number, item in enumerate(batch.items))
-            found += [(path, item) for path, item in places if os.path.lexists(path)]
-    return sorted(found, key=lambda one: (one[1].at, one[1].path))
+            locations = ((description.with_name(str(number)), item) for number, item in enumerate(batch.items))
+            entries += [(path, item) for path, item in locations if os.path.lexists(path)]
+    return sorted(entries, key=lambda entry: (entry[1].at, entry[1].path))
 
 
 def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
     """Put back what the user accepts, everything by default; returns where it is now."""
-    waiting = items(directory)
+    waiting = list_items(directory)
     unknown = sorted(set(paths) - {item.path for _, item in waiting})
     if unknown or not waiting:
-        what = f"`{unknown[0]}` is not" if unknown else "nothing is"
-        raise NotFound(f"{what} set aside", hint="`--list` shows what is")
+        subject = f"`{unknown[0]}` is not" if unknown else "nothing is"
+        raise NotFound(f"{subject} set aside", hint="`--list` shows what is")
     accepted: list[str] = []
     for path, item in waiting:
         if paths and item.path not in paths:

@@ -11,9 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.ports import Enclosure, FileAccess
+from skills_runtime.ports import FileAccess, SandboxSetup
 from skills_runtime.protected_names import CREDENTIALS, GIT_CONTROL, REPOSITORY, SECRETS
-from skills_runtime.sandbox.adapter import Capabilities, Enclosed, Inner, hidden_in, opened_by, protected_in
+from skills_runtime.sandbox.adapter import (
+    Capabilities,
+    Inner,
+    SandboxedCommand,
+    build_file_access,
+    list_hidden,
+    list_protected,
+)
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import NO_OWN_NETWORK, Gap, SandboxPolicy
@@ -40,7 +47,7 @@ class Seatbelt:
 
     def probe(self) -> Capabilities:
         """Whether the program is there; what it does is not tried yet."""
-        return _probed(sys.platform)
+        return _probe_cached(sys.platform)
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
         """The promises it would not keep."""
@@ -60,17 +67,17 @@ class Seatbelt:
             gaps.append(Gap(promise="network", text=NO_OWN_NETWORK, fix=fix))
         return tuple(gaps)
 
-    def enclose(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> Enclosed:
+    def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
         """The command as the system's program starts it."""
         del machine, findings
-        parameters = parameters_of(policy)
-        defined = [word for name, value in parameters.items() for word in ("-D", f"{name}={value}")]
-        return Enclosed(
-            argv=(PROGRAM, "-p", profile_text(policy), *defined, "--", *inner.argv),
+        parameters = build_parameters(policy)
+        definitions = [argument for name, value in parameters.items() for argument in ("-D", f"{name}={value}")]
+        return SandboxedCommand(
+            argv=(PROGRAM, "-p", profile_text(policy), *definitions, "--", *inner.argv),
             cwd=inner.cwd,
             environment=inner.environment,
             options=tuple(profile_text(policy).splitlines()),
-            enclosure=Enclosure(),
+            setup=SandboxSetup(),
         )
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
@@ -78,21 +85,21 @@ class Seatbelt:
         del machine
         secret = {*CREDENTIALS, RUNTIME_DIRECTORY}
         return msgspec.structs.replace(
-            opened_by(policy, READABLE),
-            protected=tuple(path for path in protected_in(policy, findings) if path.name in READ_ONLY),
+            build_file_access(policy, READABLE),
+            protected=tuple(path for path in list_protected(policy, findings) if path.name in READ_ONLY),
             hidden=tuple(
-                path for path in hidden_in(policy, findings) if path.name.startswith(SECRETS) or path.name in secret
+                path for path in list_hidden(policy, findings) if path.name.startswith(SECRETS) or path.name in secret
             ),
         )
 
 
-def parameters_of(policy: SandboxPolicy) -> dict[str, str]:
+def build_parameters(policy: SandboxPolicy) -> dict[str, str]:
     """The paths of the profile, given apart from it so that no name can become a rule."""
-    named = {"WORKSPACE": policy.workspace}
-    named |= {f"READABLE_{number}": path for number, path in enumerate(policy.readable)}
-    named |= {f"WRITABLE_{number}": path for number, path in enumerate(policy.writable)}
-    named |= {f"PROTECTED_{number}": path for number, path in enumerate(policy.protected)}
-    return {name: str(path) for name, path in named.items()}
+    paths = {"WORKSPACE": policy.workspace}
+    paths |= {f"READABLE_{number}": path for number, path in enumerate(policy.readable)}
+    paths |= {f"WRITABLE_{number}": path for number, path in enumerate(policy.writable)}
+    paths |= {f"PROTECTED_{number}": path for number, path in enumerate(policy.protected)}
+    return {name: str(path) for name, path in paths.items()}
 
 
 def profile_text(policy: SandboxPolicy) -> str:
@@ -138,7 +145,7 @@ def _anywhere(name: str, *, open_end: bool = False) -> str:
 
 
 @cache
-def _probed(system: str) -> Capabilities:
+def _probe_cached(system: str) -> Capabilities:
     if system != "darwin":
         return Capabilities(adapter="seatbelt", works=False, problem="seatbelt is part of macOS only", fix="use macOS")
     if not os.access(PROGRAM, os.X_OK):

@@ -108,7 +108,7 @@ class Assembler:
 
     def __init__(self) -> None:
         self._instructions: list[tuple[int, int, str, str]] = []
-        self._places: dict[str, int] = {}
+        self._labels: dict[str, int] = {}
 
     def load(self, offset: int) -> None:
         """Take a word of what is known of the call."""
@@ -126,21 +126,21 @@ class Assembler:
         """Go on at one of two places, after comparing the word."""
         self._instructions.append((code, value, then, otherwise))
 
-    def answer(self, action: int) -> None:
+    def return_action(self, action: int) -> None:
         """End with a verdict."""
         self._instructions.append((RETURN, action, NEXT, NEXT))
 
-    def place(self, name: str) -> None:
+    def label(self, name: str) -> None:
         """Name what comes next."""
-        self._places[name] = len(self._instructions)
+        self._labels[name] = len(self._instructions)
 
     def assemble(self) -> bytes:
         """The whole program."""
         if len(self._instructions) > MAX_INSTRUCTIONS:
             raise ValueError(f"{len(self._instructions)} instructions are more than the kernel takes")
-        return b"".join(self._encoded(number) for number in range(len(self._instructions)))
+        return b"".join(self._encode(number) for number in range(len(self._instructions)))
 
-    def _encoded(self, number: int) -> bytes:
+    def _encode(self, number: int) -> bytes:
         code, value, then, otherwise = self._instructions[number]
         distances = [self._distance(number, name) for name in (then, otherwise)]
         return struct.pack("<HBBI", code, *distances, value & 0xFFFF_FFFF)
@@ -148,7 +148,7 @@ class Assembler:
     def _distance(self, number: int, name: str) -> int:
         if name == NEXT:
             return 0
-        distance = self._places[name] - number - 1
+        distance = self._labels[name] - number - 1
         if not 0 <= distance <= MAX_JUMP:
             raise ValueError(f"`{name}` is {distance} instructions away, which a jump cannot reach")
         return distance
@@ -186,7 +186,7 @@ HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
 """Linux itself, and the question which one it is."""
 
 
-class Permitted(msgspec.Struct, frozen=True, kw_only=True):
+class AllowedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """What the filter lets through besides the ordinary."""
 
     internet_sockets: bool = True
@@ -200,20 +200,20 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def seccomp_program(architecture: Architecture, permitted: Permitted | None = None) -> bytes:
+def seccomp_program(architecture: Architecture, permitted: AllowedCalls | None = None) -> bytes:
     """The filter as the kernel takes it."""
-    permitted = permitted or Permitted()
+    permitted = permitted or AllowedCalls()
     audit, numbers = ARCHITECTURES[architecture]
     program = Assembler()
     program.load(ARCHITECTURE_OFFSET)
     program.jump(JUMP_EQUAL, audit, then="ours")
-    program.answer(KILL_PROCESS)
-    program.place("ours")
+    program.return_action(KILL_PROCESS)
+    program.label("ours")
     program.load(NUMBER_OFFSET)
     if architecture == "x86_64":
         program.jump(JUMP_AT_LEAST, X32_BIT, otherwise="not x32")
-        program.answer(FAIL | errno.ENOSYS)
-        program.place("not x32")
+        program.return_action(FAIL | errno.ENOSYS)
+        program.label("not x32")
     denied = (*DENIED, *(() if permitted.shared_objects else SHARED_OBJECTS))
     _deny(program, (numbers[name] for name in denied if name in numbers))
     # Programs that meet these as unknown use the older call, which can be looked into.
@@ -221,97 +221,97 @@ def seccomp_program(architecture: Architecture, permitted: Permitted | None = No
     # One call could reserve a whole disk; programs write instead, which takes long enough to be seen.
     _deny(program, (numbers["fallocate"],), error=errno.EOPNOTSUPP)
     if not permitted.large_segments:
-        _segments(program, numbers["shmget"])
-    _sockets(program, numbers, permitted)
-    _bits(program, numbers["clone"], 0, NAMESPACES)
-    _requests(program, numbers["ioctl"])
-    _personality(program, numbers["personality"])
+        _limit_segments(program, numbers["shmget"])
+    _filter_sockets(program, numbers, permitted)
+    _deny_bits(program, numbers["clone"], 0, NAMESPACES)
+    _filter_ioctl(program, numbers["ioctl"])
+    _filter_personality(program, numbers["personality"])
     for name, argument in MODE_ARGUMENTS.items():
         if name in numbers:
-            _bits(program, numbers[name], argument, SET_USER_OR_GROUP_ID)
+            _deny_bits(program, numbers[name], argument, SET_USER_OR_GROUP_ID)
     for name, (flags, mode) in OPENING_ARGUMENTS.items():
         if name in numbers:
-            _opening(program, numbers[name], flags, mode)
-    program.answer(ALLOW)
+            _deny_mode_on_create(program, numbers[name], flags, mode)
+    program.return_action(ALLOW)
     return program.assemble()
 
 
 def _deny(program: Assembler, numbers: Iterable[int], *, error: int = errno.EPERM) -> None:
-    listed = sorted(numbers)
-    refuse, over = f"refuse {listed}", f"over {listed}"
-    for number in listed[:-1]:
+    ordered = sorted(numbers)
+    refuse, skip = f"refuse {ordered}", f"over {ordered}"
+    for number in ordered[:-1]:
         program.jump(JUMP_EQUAL, number, then=refuse)
-    program.jump(JUMP_EQUAL, listed[-1], otherwise=over)
-    program.place(refuse)
-    program.answer(FAIL | error)
-    program.place(over)
+    program.jump(JUMP_EQUAL, ordered[-1], otherwise=skip)
+    program.label(refuse)
+    program.return_action(FAIL | error)
+    program.label(skip)
 
 
-def _segments(program: Assembler, number: int) -> None:
+def _limit_segments(program: Assembler, number: int) -> None:
     """Small ones are what programs keep a lock in; the kernel has room for a few thousand of them."""
     program.jump(JUMP_EQUAL, number, otherwise="over segments")
     program.load_argument(1)
     program.jump(JUMP_AT_LEAST, SMALL_SEGMENT + 1, then="large segment")
     program.load_argument(1, upper=True)
     program.jump(JUMP_EQUAL, 0, otherwise="large segment")
-    program.answer(ALLOW)
-    program.place("large segment")
-    program.answer(FAIL | errno.ENOMEM)
-    program.place("over segments")
+    program.return_action(ALLOW)
+    program.label("large segment")
+    program.return_action(FAIL | errno.ENOMEM)
+    program.label("over segments")
 
 
-def _bits(program: Assembler, number: int, argument: int, bits: int) -> None:
+def _deny_bits(program: Assembler, number: int, argument: int, bits: int) -> None:
     """Refuse a call whose argument has one of these bits."""
-    over, fine = f"over {number}", f"fine {number}"
-    program.jump(JUMP_EQUAL, number, otherwise=over)
+    skip, fine = f"over {number}", f"fine {number}"
+    program.jump(JUMP_EQUAL, number, otherwise=skip)
     program.load_argument(argument)
     program.jump(JUMP_ANY_BIT, bits, otherwise=fine)
-    program.answer(FAIL | errno.EPERM)
-    program.place(fine)
-    program.answer(ALLOW)
-    program.place(over)
+    program.return_action(FAIL | errno.EPERM)
+    program.label(fine)
+    program.return_action(ALLOW)
+    program.label(skip)
 
 
-def _opening(program: Assembler, number: int, flags: int, mode: int) -> None:
-    over, fine = f"over {number}", f"fine {number}"
-    program.jump(JUMP_EQUAL, number, otherwise=over)
+def _deny_mode_on_create(program: Assembler, number: int, flags: int, mode: int) -> None:
+    skip, fine = f"over {number}", f"fine {number}"
+    program.jump(JUMP_EQUAL, number, otherwise=skip)
     program.load_argument(flags)
     program.jump(JUMP_ANY_BIT, CREATES, otherwise=fine)
     program.load_argument(mode)
     program.jump(JUMP_ANY_BIT, SET_USER_OR_GROUP_ID, otherwise=fine)
-    program.answer(FAIL | errno.EPERM)
-    program.place(fine)
-    program.answer(ALLOW)
-    program.place(over)
+    program.return_action(FAIL | errno.EPERM)
+    program.label(fine)
+    program.return_action(ALLOW)
+    program.label(skip)
 
 
-def _requests(program: Assembler, number: int) -> None:
+def _filter_ioctl(program: Assembler, number: int) -> None:
     program.jump(JUMP_EQUAL, number, otherwise="over ioctl")
     program.load_argument(1)
     for request in TERMINAL_REQUESTS:
         program.jump(JUMP_EQUAL, request, then="refuse ioctl")
     for request in RESERVING_REQUESTS:
         program.jump(JUMP_EQUAL, request, then="unsupported ioctl")
-    program.answer(ALLOW)
-    program.place("unsupported ioctl")
-    program.answer(FAIL | errno.EOPNOTSUPP)
-    program.place("refuse ioctl")
-    program.answer(FAIL | errno.EPERM)
-    program.place("over ioctl")
+    program.return_action(ALLOW)
+    program.label("unsupported ioctl")
+    program.return_action(FAIL | errno.EOPNOTSUPP)
+    program.label("refuse ioctl")
+    program.return_action(FAIL | errno.EPERM)
+    program.label("over ioctl")
 
 
-def _personality(program: Assembler, number: int) -> None:
+def _filter_personality(program: Assembler, number: int) -> None:
     program.jump(JUMP_EQUAL, number, otherwise="over personality")
     program.load_argument(0)
     for harmless in HARMLESS_PERSONALITIES:
         program.jump(JUMP_EQUAL, harmless, then="fine personality")
-    program.answer(FAIL | errno.EPERM)
-    program.place("fine personality")
-    program.answer(ALLOW)
-    program.place("over personality")
+    program.return_action(FAIL | errno.EPERM)
+    program.label("fine personality")
+    program.return_action(ALLOW)
+    program.label("over personality")
 
 
-def _sockets(program: Assembler, numbers: Mapping[str, int], permitted: Permitted) -> None:
+def _filter_sockets(program: Assembler, numbers: Mapping[str, int], permitted: AllowedCalls) -> None:
     """Only named families; a raw socket is none of them, nor one that talks to the machine's host."""
     program.jump(JUMP_EQUAL, numbers["socket"], otherwise="over socket")
     program.load_argument(0)
@@ -321,37 +321,37 @@ def _sockets(program: Assembler, numbers: Mapping[str, int], permitted: Permitte
         program.jump(JUMP_EQUAL, INET, then="internet")
         program.jump(JUMP_EQUAL, INET6, then="internet")
         program.jump(JUMP_EQUAL, NETLINK, then="netlink")
-    program.answer(FAIL | errno.EAFNOSUPPORT)
+    program.return_action(FAIL | errno.EAFNOSUPPORT)
     if permitted.internet_sockets:
-        program.place("internet")
+        program.label("internet")
         program.load_argument(1)
         program.keep_bits(TYPE_BITS)
         program.jump(JUMP_EQUAL, STREAM, then="fine socket")
         program.jump(JUMP_EQUAL, DATAGRAM, then="fine socket")
-        program.answer(FAIL | errno.EPERM)
-        program.place("netlink")
+        program.return_action(FAIL | errno.EPERM)
+        program.label("netlink")
         program.load_argument(2)
         program.jump(JUMP_EQUAL, ROUTE, then="fine socket")
-        program.answer(FAIL | errno.EPERM)
-    program.place("fine socket")
-    program.answer(ALLOW)
-    program.place("over socket")
-    _pairs(program, numbers["socketpair"], permitted)
+        program.return_action(FAIL | errno.EPERM)
+    program.label("fine socket")
+    program.return_action(ALLOW)
+    program.label("over socket")
+    _filter_socket_pairs(program, numbers["socketpair"], permitted)
 
 
-def _pairs(program: Assembler, number: int, permitted: Permitted) -> None:
+def _filter_socket_pairs(program: Assembler, number: int, permitted: AllowedCalls) -> None:
     """Two sockets that know only each other, as only connected ones do: others could send to names in a file system."""
     program.jump(JUMP_EQUAL, number, otherwise="over pair")
     program.load_argument(0)
     program.jump(JUMP_EQUAL, UNIX, then="unix pair")
-    program.answer(FAIL | errno.EAFNOSUPPORT)
-    program.place("unix pair")
+    program.return_action(FAIL | errno.EAFNOSUPPORT)
+    program.label("unix pair")
     if not permitted.unix_sockets:
         program.load_argument(1)
         program.keep_bits(TYPE_BITS)
         program.jump(JUMP_EQUAL, STREAM, then="fine pair")
         program.jump(JUMP_EQUAL, SEQUENCED, then="fine pair")
-        program.answer(FAIL | errno.EPERM)
-        program.place("fine pair")
-    program.answer(ALLOW)
-    program.place("over pair")
+        program.return_action(FAIL | errno.EPERM)
+        program.label("fine pair")
+    program.return_action(ALLOW)
+    program.label("over pair")

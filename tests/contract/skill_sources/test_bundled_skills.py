@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config.models import SandboxSettings, SkillsSettings
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import Library, SkillError, library_from
 from skills_runtime.skills.activation import read_skill_file
 from skills_runtime.skills.configured import InjectedClients
@@ -31,7 +31,7 @@ SETTINGS = SkillsSettings.model_validate(
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     variables = {"PATH": PATH, "HOME": str(tmp_path / "home")}
     made = Workshop(tmp_path)
-    made.sandbox = fence_for(SandboxSettings(), workspace=made.root, variables=variables)
+    made.sandbox = build_sandbox(SandboxSettings(), workspace=made.root, variables=variables)
     yield made
     await made.scope.aclose()
 

@@ -11,7 +11,7 @@ import pytest
 
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.events.payloads import NetworkDecision
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from tests.support.tools import Workshop
 
 ADDRESS = "127.0.0.2"
@@ -100,7 +100,7 @@ def networked(place: Path, **egress: Any) -> Workshop:
     """A user's tree whose commands may reach something."""
     workshop = Workshop(place)
     settings = SandboxSettings.model_validate({"egress": egress, "os": {"mode": "bubblewrap"}})
-    workshop.sandbox = fence_for(
+    workshop.sandbox = build_sandbox(
         settings, workspace=workshop.root, variables={"XDG_STATE_HOME": f"{workshop.root}-state"}
     )
     return workshop

@@ -83,7 +83,7 @@ def alive(pid: int) -> bool:
 
 def keepers(server: int) -> list[int]:
     """The launcher and the supervisors of a server, the launcher first."""
-    table = process_tree.table()
+    table = process_tree.list_processes()
     launchers = [one.pid for one in table.values() if one.parent == server]
     return [*launchers, *(one.pid for one in table.values() if one.parent in launchers)]
 

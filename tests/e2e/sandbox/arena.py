@@ -20,7 +20,7 @@ from pathlib import Path
 
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, ResourceLimits, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, ResourceLimits, build_policy, find_adapters
 
 PYTHON = "/usr/bin/python3"
 LOADED = ThreadPoolExecutor
@@ -182,14 +182,14 @@ class Arena:
         limits: ResourceLimits = CAREFUL,
     ) -> Outcome:
         """Try something behind the fence that every command gets."""
-        policy = policy_for("workspace-write", self.workspace, limits)
-        fence = Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(self.workspace))
+        policy = build_policy("workspace-write", self.workspace, limits)
+        fence = OsSandbox(policy, find_adapters("bubblewrap"), {}, state=state_beside(self.workspace))
         variables = {"ARENA": self.values(), **(environment or {})}
         request = ProcessRequest(
             argv=(PYTHON, "-I", "-S", "-c", PRELUDE + code), cwd=self.workspace, environment=variables
         )
         plan = fence.plan(request)
-        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+        command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
         allowed = Limits(wall_seconds=limits.wall_seconds, grace_seconds=0.2, total_bytes=limits.output_bytes)
         finished = asyncio.run(execute(command, allowed))
         return Outcome(finished, finished.stdout.text(), finished.stderr.text())

@@ -11,7 +11,7 @@ import msgspec
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import state_beside
 
 LIMITS = Limits(wall_seconds=60.0, grace_seconds=0.2)
@@ -21,11 +21,11 @@ NO_USER = {
 }  # fmt: skip
 
 
-def fence(workspace: Path, variables: Mapping[str, str] | None = None, **changes: Any) -> Fence:
+def fence(workspace: Path, variables: Mapping[str, str] | None = None, **changes: Any) -> OsSandbox:
     """The sandbox that a run has by default."""
     limits = msgspec.structs.replace(CAREFUL, cpu_seconds=60, wall_seconds=60.0)
-    policy = msgspec.structs.replace(policy_for("workspace-write", workspace, limits), **changes)
-    return Fence(policy, adapters_named("bubblewrap"), variables or {}, state=state_beside(workspace))
+    policy = msgspec.structs.replace(build_policy("workspace-write", workspace, limits), **changes)
+    return OsSandbox(policy, find_adapters("bubblewrap"), variables or {}, state=state_beside(workspace))
 
 
 def plan(workspace: Path, line: str, variables: Mapping[str, str] | None = None, **changes: Any) -> SandboxPlan:
@@ -34,7 +34,7 @@ def plan(workspace: Path, line: str, variables: Mapping[str, str] | None = None,
 
 
 def command(planned: SandboxPlan) -> Command:
-    return Command(planned.argv, planned.cwd, planned.environment, enclosure=planned.enclosure)
+    return Command(planned.argv, planned.cwd, planned.environment, setup=planned.setup)
 
 
 def run(workspace: Path, line: str, variables: Mapping[str, str] | None = None, **changes: Any) -> Finished:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from skills_runtime.sandbox.denials import What
+from skills_runtime.sandbox.denials import DeniedAction
 
 NO_GRANT = ""
 
@@ -12,7 +12,7 @@ class Stopped:
     """A command, what it was kept from, and what would let it go on."""
 
     command: str
-    what: What
+    what: DeniedAction
     target: str
     grant: str = NO_GRANT
 

@@ -13,7 +13,7 @@ import pytest
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.supervision import process_tree
 from tests.e2e.sandbox.arena import state_beside
 from tests.support.users import Unprivileged
@@ -33,14 +33,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def _plan(workspace: Path, *argv: str, **limits: int) -> SandboxPlan:
-    policy = policy_for("workspace-write", workspace, msgspec.structs.replace(CAREFUL, **limits))
-    return Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(workspace)).plan(
+    policy = build_policy("workspace-write", workspace, msgspec.structs.replace(CAREFUL, **limits))
+    return OsSandbox(policy, find_adapters("bubblewrap"), {}, state=state_beside(workspace)).plan(
         ProcessRequest(argv=argv or ECHO, cwd=workspace)
     )
 
 
 def _run(plan: SandboxPlan) -> Finished:
-    return asyncio.run(execute(Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure), LIMITS))
+    return asyncio.run(execute(Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup), LIMITS))
 
 
 def _output(plan: SandboxPlan) -> str:
@@ -134,12 +134,14 @@ def test_a_command_ends_with_its_supervisor(workspace: Path) -> None:
     async def work() -> None:
         plan = _plan(workspace, "/bin/sh", "-c", "echo begun; exec sleep 600")
         begun = asyncio.Event()
-        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+        command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
         running = asyncio.ensure_future(execute(command, LIMITS, on_output=lambda _stream, _piece: begun.set()))
         await begun.wait()
-        (sandbox,) = [one for one in process_tree.below(process_tree.table(), os.getpid()) if _runs(one.pid, "bwrap")][
-            :1
-        ]
+        (sandbox,) = [
+            one
+            for one in process_tree.find_descendants(process_tree.list_processes(), os.getpid())
+            if _runs(one.pid, "bwrap")
+        ][:1]
         watched = os.pidfd_open(sandbox.pid)
         os.kill(sandbox.parent, signal.SIGKILL)
         assert select.select([watched], [], [], 30)[0]

@@ -13,7 +13,7 @@ import pytest
 
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute, shell_command
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome
 from tests.e2e.sandbox.arena import state_beside
 from tests.e2e.sandbox.denied import LIMITS, ORDINARY, STOPPED, Stopped
@@ -39,19 +39,19 @@ class Place:
             text = text.replace(name, str(path))
         return text
 
-    def fence(self) -> Fence:
+    def fence(self) -> OsSandbox:
         limits = msgspec.structs.replace(CAREFUL, cpu_seconds=None)
-        return Fence(
-            policy_for("workspace-write", self.workspace, limits),
-            adapters_named("bubblewrap"),
+        return OsSandbox(
+            build_policy("workspace-write", self.workspace, limits),
+            find_adapters("bubblewrap"),
             VARIABLES,
             state=state_beside(self.workspace),
         )
 
-    def run(self, text: str, fence: Fence) -> ProcessOutcome:
+    def run(self, text: str, fence: OsSandbox) -> ProcessOutcome:
         argv = shell_command(self.said(text))
         plan = fence.plan(ProcessRequest(argv=argv, cwd=self.workspace))
-        command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+        command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
         return outcome(argv, self.workspace, asyncio.run(execute(command, Limits(wall_seconds=60))))
 
     def denials(self, text: str) -> tuple[Denial, ...]:
@@ -121,7 +121,7 @@ def test_only_what_the_kernel_counted_is_called_proven(place: Place) -> None:
 def test_with_the_grant_the_command_goes_on(command: str, place: Place) -> None:
     fence = place.fence()
     grants = [denial.grant for denial in fence.denials(place.run(command, fence)) if denial.grant]
-    wider = fence.widened(grants[0])
+    wider = fence.with_grant(grants[0])
     assert wider.policy.digest != fence.policy.digest
     assert place.run(command, wider).exit_code == 0
 
@@ -131,7 +131,7 @@ def test_what_is_opened_is_protected_as_the_workspace_is(place: Place) -> None:
     (outside / ".env").write_text("KEY=hush\n")
     (outside / "project/.git/hooks").mkdir(parents=True)
     fence = place.fence()
-    wider = fence.widened(next(one.grant for one in fence.denials(place.run("touch OUT/new", fence)) if one.grant))
+    wider = fence.with_grant(next(one.grant for one in fence.denials(place.run("touch OUT/new", fence)) if one.grant))
     assert "hush" not in place.run("cat OUT/.env", wider).stdout
     assert place.run("echo x > OUT/project/.git/hooks/pre-commit", wider).exit_code != 0
     place.run("echo x > OUT/.mcp.json", wider)

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sandbox_leaks import left_after
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, PtySession, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import state_beside
 from tests.support.users import Unprivileged
 from tests.unit.processes.test_execute_deadlines import ALLOWED, DAEMON, LATE, TRIES
@@ -26,14 +26,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def fenced(workspace: Path, *argv: str, terminal: bool = False) -> Command:
-    fence = Fence(
-        policy_for("workspace-write", workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(workspace),
     )
     plan = fence.plan(ProcessRequest(argv=argv, cwd=workspace, terminal=terminal))
-    return Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    return Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
 
 
 async def test_no_byte_is_lost_over_pipes(workspace: Path) -> None:

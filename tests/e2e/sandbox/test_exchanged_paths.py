@@ -11,7 +11,7 @@ import pytest
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import ORIGINAL, Arena, new_arena, state_beside
 from tests.support.users import Unprivileged
 
@@ -26,9 +26,9 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 
 def _plan(arena: Arena, *argv: str) -> SandboxPlan:
-    fence = Fence(
-        policy_for("workspace-write", arena.workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", arena.workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(arena.workspace),
     )
@@ -38,12 +38,12 @@ def _plan(arena: Arena, *argv: str) -> SandboxPlan:
 
 def _too_late(plan: SandboxPlan) -> SandboxPlan:
     """The plan for a start in which everything is exchanged only after the last look at what will be covered."""
-    mounts = tuple((point, source, "") for point, source, _ in plan.enclosure.mounts)
-    return msgspec.structs.replace(plan, enclosure=msgspec.structs.replace(plan.enclosure, mounts=mounts))
+    mounts = tuple((point, source, "") for point, source, _ in plan.setup.mounts)
+    return msgspec.structs.replace(plan, setup=msgspec.structs.replace(plan.setup, mounts=mounts))
 
 
 def _run(plan: SandboxPlan) -> Finished:
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     return asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
 
 
@@ -134,9 +134,9 @@ def test_a_workspace_with_odd_names_is_as_planned(tmp_path: Path) -> None:
 def test_what_is_readable_may_be_named_by_a_link(arena: Arena) -> None:
     link = arena.base / "link"
     link.symlink_to(arena.outside)
-    fence = Fence(
-        policy_for("workspace-write", arena.workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", arena.workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(arena.workspace),
     )

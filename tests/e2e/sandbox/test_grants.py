@@ -8,7 +8,7 @@ import pytest
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Grant, LimitName, ProcessRequest, RaisedLimit
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.policy import Profile
 
 OBEYED = (
@@ -26,14 +26,14 @@ def place(tmp_path: Path) -> Path:
     return real
 
 
-def _fence(place: Path, profile: Profile = "workspace-write") -> Fence:
-    policy = policy_for(profile, place / "workspace", CAREFUL)
-    return Fence(policy, adapters_named("bubblewrap"), {"HOME": str(place / "home")})
+def _fence(place: Path, profile: Profile = "workspace-write") -> OsSandbox:
+    policy = build_policy(profile, place / "workspace", CAREFUL)
+    return OsSandbox(policy, find_adapters("bubblewrap"), {"HOME": str(place / "home")})
 
 
-def _refused(fence: Fence, grant: Grant) -> bool:
+def _refused(fence: OsSandbox, grant: Grant) -> bool:
     try:
-        fence.widened(grant)
+        fence.with_grant(grant)
     except SandboxError:
         return True
     return False
@@ -61,7 +61,7 @@ def test_hooks_cannot_be_written_by_a_grant_for_their_directory(place: Path) -> 
         plan = _fence(place, "read-only").plan(request)
     except SandboxError:
         return
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
     assert not (hooks / "pre-commit").exists()
 

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.policy import Promise
 from tests.e2e.sandbox.arena import PYTHON, SECRET, Arena, new_arena, state_beside
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.skipif(not Landlock().probe().works, reason="there is n
 
 
 def run(arena: Arena, code: str, *, tell: str = "") -> Finished:
-    policy = msgspec.structs.replace(policy_for("workspace-write", arena.workspace, CAREFUL), accepted_gaps=ACCEPTED)
-    fence = Fence(policy, adapters_named("landlock"), {}, state=state_beside(arena.workspace))
+    policy = msgspec.structs.replace(build_policy("workspace-write", arena.workspace, CAREFUL), accepted_gaps=ACCEPTED)
+    fence = OsSandbox(policy, find_adapters("landlock"), {}, state=state_beside(arena.workspace))
     prelude = "import os, socket, subprocess, ctypes\nprint('STARTED', flush=True)\n"
     request = ProcessRequest(
         argv=(PYTHON, "-I", "-S", "-c", prelude + code), cwd=arena.workspace, environment={"TOLD": tell}
     )
     plan = fence.plan(request)
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     return asyncio.run(execute(command, Limits(wall_seconds=20.0)))
 
 
@@ -97,7 +97,7 @@ def test_work_goes_on(code: str, arena: Arena) -> None:
 
 
 def test_what_it_cannot_promise_is_refused_by_name(tmp_path: Path) -> None:
-    fence = Fence(policy_for("workspace-write", tmp_path), adapters_named("landlock"), {})
+    fence = OsSandbox(build_policy("workspace-write", tmp_path), find_adapters("landlock"), {})
     with pytest.raises(SandboxError, match="`protected_paths`, `secrets`, `processes`") as caught:
         fence.plan(ProcessRequest(argv=("/bin/true",), cwd=tmp_path))
     assert caught.value.details["missing"] == ["protected_paths", "secrets", "processes"]
@@ -105,9 +105,11 @@ def test_what_it_cannot_promise_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_gaps_that_were_accepted_are_told(tmp_path: Path) -> None:
-    policy = msgspec.structs.replace(policy_for("workspace-write", tmp_path), accepted_gaps=ACCEPTED)
+    policy = msgspec.structs.replace(build_policy("workspace-write", tmp_path), accepted_gaps=ACCEPTED)
     evidence = (
-        Fence(policy, adapters_named("landlock"), {}).plan(ProcessRequest(argv=("/bin/true",), cwd=tmp_path)).evidence
+        OsSandbox(policy, find_adapters("landlock"), {})
+        .plan(ProcessRequest(argv=("/bin/true",), cwd=tmp_path))
+        .evidence
     )
     assert evidence["accepted_gaps"] == sorted(ACCEPTED)
     assert not ACCEPTED & set(evidence["promises"])

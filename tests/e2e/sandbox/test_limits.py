@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError, ToolError
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.policy import MEBIBYTE
-from skills_runtime.sandbox.supervision.spawn import Limiting
+from skills_runtime.sandbox.supervision.spawn import SandboxStart
 from skills_runtime.tools.builtin import ShellCommand
 from tests.e2e.sandbox.arena import Arena, Outcome, new_arena
 from tests.support.tools import Workshop, data_of
@@ -267,7 +267,7 @@ def test_a_file_that_replaced_one_of_before_is_not_removed(arena: Arena) -> None
 
 
 async def test_a_result_tells_what_was_removed(arena: Arena) -> None:
-    fence = Fence(policy_for("workspace-write", arena.workspace, SMALL), adapters_named("bubblewrap"), {})
+    fence = OsSandbox(build_policy("workspace-write", arena.workspace, SMALL), find_adapters("bubblewrap"), {})
     result = await Workshop(arena.workspace, sandbox=fence).call(
         ShellCommand(), command="dd if=/dev/zero of=large bs=1M count=40"
     )
@@ -278,8 +278,8 @@ async def test_a_result_tells_what_was_removed(arena: Arena) -> None:
 
 
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:
-    limiting = Limiting({"tells": 62, "waits": 63, "values": []})
-    waits = os.dup(limiting.handed_over()[1][1])
+    limiting = SandboxStart({"tells": 62, "waits": 63, "values": []})
+    waits = os.dup(limiting.file_actions()[1][1])
     try:
         limiting.close()
         assert not select.select([waits], [], [], 0)[0]
@@ -288,11 +288,11 @@ def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:
 
 
 def test_the_word_to_begin_reaches_the_fence() -> None:
-    limiting = Limiting({"tells": 62, "waits": 63, "values": []})
-    tells, waits = (os.dup(action[1]) for action in limiting.handed_over())
+    limiting = SandboxStart({"tells": 62, "waits": 63, "values": []})
+    tells, waits = (os.dup(action[1]) for action in limiting.file_actions())
     try:
         os.write(tells, f'{{"child-pid": {os.getpid()}}}'.encode())
-        limiting.set(os.getpid())
+        limiting.apply(os.getpid())
         assert os.read(waits, 1)
     finally:
         for descriptor in (tells, waits):

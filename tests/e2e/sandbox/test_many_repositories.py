@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import state_beside
 
 COUNT = 600
@@ -30,9 +30,9 @@ def workspace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def _plan(workspace: Path, line: str) -> SandboxPlan:
-    fence = Fence(
-        policy_for("workspace-write", workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(workspace),
     )
@@ -41,7 +41,7 @@ def _plan(workspace: Path, line: str) -> SandboxPlan:
 
 def _run(workspace: Path, line: str) -> Finished:
     plan = _plan(workspace, line)
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     return asyncio.run(execute(command, Limits(wall_seconds=60.0, grace_seconds=0.2)))
 
 

@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.errors import SandboxError, ToolError
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import SECRET, Arena, new_arena, state_beside
 from tests.support.users import Unprivileged
 
@@ -79,9 +79,9 @@ def test_a_directory_that_became_a_link_to_the_old_root_has_nothing_made_outside
     swapped = arena.workspace / "swapped"
     swapped.mkdir()
     (swapped / ".env").touch()
-    fence = Fence(
-        policy_for("workspace-write", arena.workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", arena.workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(arena.workspace),
     )
@@ -89,7 +89,7 @@ def test_a_directory_that_became_a_link_to_the_old_root_has_nothing_made_outside
     # A command that runs in the same workspace at the same time can do this at any moment.
     swapped.rename(arena.workspace / "aside")
     swapped.symlink_to(f"/oldroot{arena.outside}")
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     with pytest.raises(SandboxError):
         asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
     assert not (arena.outside / ".env").exists()

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox import protected_paths as module
 from skills_runtime.sandbox.policy import Promise
 from tests.e2e.sandbox.arena import state_beside
@@ -18,14 +18,14 @@ BOTH: frozenset[Promise] = frozenset[Promise](("protected_paths", "secrets"))
 
 
 def plan(workspace: Path, line: str, accepted: frozenset[Promise] = frozenset()) -> SandboxPlan:
-    policy = msgspec.structs.replace(policy_for("workspace-write", workspace, CAREFUL), accepted_gaps=accepted)
-    fence = Fence(policy, adapters_named("bubblewrap"), {}, state=state_beside(workspace))
+    policy = msgspec.structs.replace(build_policy("workspace-write", workspace, CAREFUL), accepted_gaps=accepted)
+    fence = OsSandbox(policy, find_adapters("bubblewrap"), {}, state=state_beside(workspace))
     return fence.plan(ProcessRequest(argv=("/bin/sh", "-ec", line), cwd=workspace, environment={}))
 
 
 def run(workspace: Path, line: str) -> tuple[int | None, str]:
     planned = plan(workspace, line)
-    command = Command(planned.argv, planned.cwd, planned.environment, enclosure=planned.enclosure)
+    command = Command(planned.argv, planned.cwd, planned.environment, setup=planned.setup)
     finished = asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
     return finished.exit_code, finished.stdout.text() + finished.stderr.text()
 

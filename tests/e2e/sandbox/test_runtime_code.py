@@ -19,12 +19,12 @@ from pathlib import Path
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox import fence_for, runtime_code
+from skills_runtime.sandbox import build_sandbox, runtime_code
 
 workspace = Path(sys.argv[1])
-fence = fence_for(SandboxSettings(), workspace=workspace, variables=dict(os.environ))
+fence = build_sandbox(SandboxSettings(), workspace=workspace, variables=dict(os.environ))
 plan = fence.plan(ProcessRequest(argv=("/bin/bash", "-c", sys.argv[2]), cwd=workspace))
-command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
 asyncio.run(execute(command, Limits(wall_seconds=60.0, grace_seconds=0.2)))
 import lazy
 print(json.dumps({"lazy": lazy.VALUE, "code": [str(path) for path in runtime_code(workspace)]}))

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Finished, Limits, PtySession, execute
-from skills_runtime.sandbox import CAREFUL, Fence, Profile, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, Profile, build_policy, find_adapters
 from skills_runtime.sandbox.egress import Handover
 from tests.e2e.sandbox.arena import state_beside
 from tests.e2e.sandbox.attempt import snapshot
@@ -24,14 +24,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def plan(workspace: Path, *argv: str, terminal: bool = False, profile: Profile = "workspace-write") -> SandboxPlan:
-    fence = Fence(
-        policy_for(profile, workspace, CAREFUL), adapters_named("bubblewrap"), {}, state=state_beside(workspace)
+    fence = OsSandbox(
+        build_policy(profile, workspace, CAREFUL), find_adapters("bubblewrap"), {}, state=state_beside(workspace)
     )
     return fence.plan(ProcessRequest(argv=argv, cwd=workspace, terminal=terminal, environment={"PS1": "ready> "}))
 
 
 def command(planned: SandboxPlan) -> Command:
-    return Command(planned.argv, planned.cwd, planned.environment, enclosure=planned.enclosure)
+    return Command(planned.argv, planned.cwd, planned.environment, setup=planned.setup)
 
 
 async def run(workspace: Path, code: str) -> Finished:
@@ -113,7 +113,7 @@ async def test_many_commands_at_once_leave_nothing(workspace: Path) -> None:
 
 async def test_a_listener_comes_out_of_the_sandbox_s_network(workspace: Path) -> None:
     code = "import socket; print(socket.create_connection(('127.0.0.1', 3128), 10).recv(10))"
-    numbered = plan(workspace, "true").enclosure.next_descriptor
+    numbered = plan(workspace, "true").setup.next_descriptor
     with Handover() as handover:
         argv = handover.argv(("/usr/bin/python3", "-c", code), descriptor=numbered)
         planned = plan(workspace, *argv, profile="workspace-net")
@@ -121,7 +121,7 @@ async def test_a_listener_comes_out_of_the_sandbox_s_network(workspace: Path) ->
             planned.argv,
             planned.cwd,
             planned.environment,
-            enclosure=planned.enclosure,
+            setup=planned.setup,
             descriptors=(handover.descriptor,),
         )
         running = asyncio.create_task(execute(asked, LIMITS, on_start=handover.started))

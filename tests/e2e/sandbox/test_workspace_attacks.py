@@ -12,7 +12,7 @@ import pytest
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox import CAREFUL, Fence, adapters_named, policy_for
+from skills_runtime.sandbox import CAREFUL, OsSandbox, build_policy, find_adapters
 from tests.e2e.sandbox.arena import ORIGINAL, PYTHON, SECRET, Arena, new_arena, state_beside
 
 PROGRAM = Path(sys.executable).parent / "skills-runtime"
@@ -27,9 +27,9 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 
 
 def _plan(workspace: Path, code: str, readable: tuple[Path, ...] = ()) -> SandboxPlan:
-    fence = Fence(
-        policy_for("workspace-write", workspace, CAREFUL),
-        adapters_named("bubblewrap"),
+    fence = OsSandbox(
+        build_policy("workspace-write", workspace, CAREFUL),
+        find_adapters("bubblewrap"),
         {},
         state=state_beside(workspace),
     )
@@ -38,7 +38,7 @@ def _plan(workspace: Path, code: str, readable: tuple[Path, ...] = ()) -> Sandbo
 
 
 def _done(plan: SandboxPlan) -> str:
-    command = Command(plan.argv, plan.cwd, plan.environment, enclosure=plan.enclosure)
+    command = Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup)
     finished = asyncio.run(execute(command, Limits(wall_seconds=20.0, grace_seconds=0.2)))
     return finished.stdout.text()
 

@@ -45,7 +45,7 @@ class World:
         """Start a server, in a process that has imported everything already: no time for fifty full starts."""
         child = self._server.enter_context(self._nursery.child(serve_until_killed, self.workspace, self.port))
         self._child, self._own = child, (child.pid,)
-        started = process_tree.look(child.pid)
+        started = process_tree.find_process(child.pid)
         assert started is not None
         self._below = started.parent
 

@@ -19,7 +19,7 @@ def strays(root: int, *, without: Iterable[int]) -> list[process_tree.Process]:
     """The living processes below one that adopts, leaving out those that belong there with everything below them."""
     return [
         one
-        for one in process_tree.below(process_tree.table(), root, without=frozenset(without))
+        for one in process_tree.find_descendants(process_tree.list_processes(), root, without=frozenset(without))
         if not _is_dead(one.pid)
     ]
 

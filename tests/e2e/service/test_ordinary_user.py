@@ -81,7 +81,7 @@ def test_everything_works_is_private_and_ends(service: Service) -> None:
     home = service.artifacts.parent
     assert (home / "who.txt").stat().st_uid == service.state.stat().st_uid == (NOBODY if AS_USER else os.geteuid())
     assert exposed(service.state, service.artifacts, home / ".skills_runtime_sdk") == []
-    below = process_tree.below(process_tree.table(), service.process.pid)
+    below = process_tree.find_descendants(process_tree.list_processes(), service.process.pid)
     assert below
     service.process.terminate()
     assert service.process.wait(60) == 0

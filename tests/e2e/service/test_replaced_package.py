@@ -43,7 +43,7 @@ def answers(service: Service) -> list[object]:
 
 def launcher_of(service: Service) -> int:
     """The only child of a service that has executed nothing."""
-    found = [one.pid for one in process_tree.table().values() if one.parent == service.process.pid]
+    found = [one.pid for one in process_tree.list_processes().values() if one.parent == service.process.pid]
     assert len(found) == 1
     return found[0]
 

@@ -40,7 +40,7 @@ def plan(place: Path, tag: str, *argv: str) -> SandboxPlan:
 
 
 def alive(tag: str) -> list[int]:
-    return [process.pid for process in process_tree.marked(process_tree.table(), f"TAG={tag}".encode())]
+    return [process.pid for process in process_tree.find_marked(process_tree.list_processes(), f"TAG={tag}".encode())]
 
 
 def test_a_session_goes_on_in_the_next_run(tmp_path: Path) -> None:

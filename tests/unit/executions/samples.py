@@ -8,7 +8,7 @@ from typing import Any
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.executions import ExecutionLimits, Executor, PoolLimits, Supplies
 from skills_runtime.ports import Sandbox
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import FilesystemSource, Library, Origin, Skill
 
 ENTRIES = {"python": "run.py", "shell": "run.sh", "node": "run.js"}
@@ -17,7 +17,7 @@ ECHO = "import json, sys\nprint(json.dumps({'got': json.load(sys.stdin)}))\n"
 
 def fence(workspace: Path) -> Sandbox:
     """The fence of the default settings."""
-    return fence_for(SandboxSettings(), workspace=workspace, variables=dict(os.environ))
+    return build_sandbox(SandboxSettings(), workspace=workspace, variables=dict(os.environ))
 
 
 def make_skill(

@@ -19,7 +19,7 @@ FOREVER = "import time\nprint('[1]', flush=True)\ntime.sleep(1000)\n"
 
 def sleeping(seconds: str) -> bool:
     """Whether a process sleeps for just so long."""
-    for pid in process_tree.table():
+    for pid in process_tree.list_processes():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:

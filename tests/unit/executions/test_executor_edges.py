@@ -14,7 +14,7 @@ from skills_runtime.executions.layout import ExecutionLayout, stages_in_memory
 from skills_runtime.executions.settings import build_sandboxes
 from skills_runtime.executions.snapshot import SnapshotCache
 from skills_runtime.ports import ProcessRequest
-from skills_runtime.sandbox import NoFence, Unfenced
+from skills_runtime.sandbox import NoSandbox, UnavailableSandbox
 from skills_runtime.skills import Skill
 from tests.unit.executions.samples import ECHO, an_executor, fence, make_skill
 
@@ -31,14 +31,14 @@ class OnePython:
 
 
 async def test_without_a_fence_each_execution_gets_a_process(tmp_path: Path) -> None:
-    async with Executor(tmp_path / "x", lambda _: Unfenced(VARIABLES)) as executor:
+    async with Executor(tmp_path / "x", lambda _: NoSandbox(VARIABLES)) as executor:
         execution = await executor.execute(make_skill(tmp_path, ECHO), 7)
     assert (execution.output, execution.record.warm) == ({"got": 7}, False)
     assert execution.record.isolation["effective"] == "none"
 
 
 async def test_a_fence_that_refuses_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
-    async with Executor(tmp_path / "x", lambda _: NoFence()) as executor:
+    async with Executor(tmp_path / "x", lambda _: UnavailableSandbox()) as executor:
         with pytest.raises(SandboxError):
             await executor.execute(make_skill(tmp_path, ECHO), {}, key="k")
         assert not await executor.list()
@@ -141,9 +141,9 @@ def test_only_the_fence_for_declared_networks_reaches_anything(tmp_path: Path) -
 async def test_a_declared_network_uses_that_fence(tmp_path: Path) -> None:
     used: list[Path] = []
 
-    def opened(workspace: Path) -> Unfenced:
+    def opened(workspace: Path) -> NoSandbox:
         used.append(workspace)
-        return Unfenced(VARIABLES)
+        return NoSandbox(VARIABLES)
 
     async with an_executor(tmp_path, supplies=Supplies(network=opened)) as executor:
         await executor.execute(make_skill(tmp_path, ECHO, name="without"), 1)

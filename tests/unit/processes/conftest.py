@@ -37,7 +37,10 @@ class Tagged:
 
     def alive(self) -> list[int]:
         """The processes with the tag that still live, whoever their parent is."""
-        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self.tag}".encode())]
+        return [
+            process.pid
+            for process in process_tree.find_marked(process_tree.list_processes(), f"{TAG}={self.tag}".encode())
+        ]
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def command(tmp_path: Path) -> Tagged:
 def children() -> set[int]:
     """The processes this one is the parent of, zombies too."""
     own = os.getpid()
-    return {process.pid for process in process_tree.table().values() if process.parent == own}
+    return {process.pid for process in process_tree.list_processes().values() if process.parent == own}
 
 
 def descriptors(*, sockets: bool) -> dict[str, str]:

@@ -78,7 +78,7 @@ async def test_a_program_whose_first_thread_has_ended_is_ended(command: Tagged) 
     script = f"{sys.executable} program & until grep -q '^State:.Z' /proc/$!/status; do sleep 0.02; done; echo $!"
     finished = await execute(command.shell(script), QUICK)
     assert finished.exit_code == 0
-    assert process_tree.look(int(finished.stdout.text())) is None
+    assert process_tree.find_process(int(finished.stdout.text())) is None
 
 
 async def test_fifty_children_are_ended(command: Tagged) -> None:
@@ -128,12 +128,12 @@ async def test_commands_do_not_end_each_other_s_processes(command: Tagged) -> No
     await ready.wait()
     daemons = [int((command.cwd / name).read_text()) for name in ("one", "two")]
     finished = await execute(command.shell("setsid -f sleep 1000; setsid -f env -i sleep 1000; echo done"), QUICK)
-    alive = [process_tree.look(pid) is not None for pid in daemons]
+    alive = [process_tree.find_process(pid) is not None for pid in daemons]
     stop.set()
     await running
     assert finished.stdout.text() == "done\n"
     assert alive == [True, True]
-    assert [process_tree.look(pid) for pid in daemons] == [None, None]
+    assert [process_tree.find_process(pid) for pid in daemons] == [None, None]
 
 
 async def test_nobody_is_reported_to_survive(command: Tagged) -> None:

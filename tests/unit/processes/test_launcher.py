@@ -27,7 +27,7 @@ async def supervisor_of(command: Tagged) -> int:
 
 
 def parent(pid: int) -> int:
-    found = process_tree.look(pid)
+    found = process_tree.find_process(pid)
     assert found is not None
     return found.parent
 
@@ -47,7 +47,7 @@ async def test_only_a_few_supervisors_are_kept(command: Tagged) -> None:
 
     await asyncio.gather(*(meet() for _ in range(MAX_IDLE)))
     launcher = parent(min(supervisors))
-    for process in process_tree.table().values():
+    for process in process_tree.list_processes().values():
         if process.parent == launcher and process.pid not in supervisors:
             wait_for_end(process.pid)
     assert len(supervisors) == MAX_IDLE

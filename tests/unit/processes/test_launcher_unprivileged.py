@@ -104,7 +104,7 @@ def test_processes_that_may_not_be_ended_are_named(unprivileged: Unprivileged) -
 
     finished = unprivileged(lambda: asyncio.run(execute(command, Limits(1.5, grace_seconds=0.1))))
     for pid in finished.survivors:
-        assert process_tree.look(pid) is not None
+        assert process_tree.find_process(pid) is not None
         os.kill(pid, signal.SIGKILL)
         wait_for_end(pid)
     assert len(finished.survivors) == (1 if became_root else 0)

@@ -15,7 +15,7 @@ from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import ToolError
 from skills_runtime.processes.script_environments import EnvironmentNeed, ScriptEnvironments, parse_need
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills.problems import SkillError
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support.checkouts import make_wheel
@@ -200,7 +200,7 @@ def test_a_missing_uv_is_said_before_anything_is_made(monkeypatch: pytest.Monkey
 
 async def run_fenced(tmp_path: Path, tool: SkillExec, action: str) -> Any:
     workshop = Workshop(tmp_path)
-    workshop.sandbox = fence_for(SandboxSettings(), workspace=workshop.root, variables={})
+    workshop.sandbox = build_sandbox(SandboxSettings(), workspace=workshop.root, variables={})
     arguments = {"skill_mention": "$[web:mvp].greet", "action_id": action}
     before = await tool.preview(arguments, workshop)
     assert not list(tmp_path.glob("environments")), "nothing is made before the gate has let the call pass"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import ControlGroup, Enclosure
+from skills_runtime.ports import ControlGroup, SandboxSetup
 from skills_runtime.processes import Command, Finished, Limits, execute
 from skills_runtime.processes.launcher import dismiss
-from skills_runtime.sandbox.machine import places_of
+from skills_runtime.sandbox.machine import find_group_directories
 from tests.support.users import NOBODY, Unprivileged
 from tests.unit.processes.conftest import wait_for_end
 
@@ -25,7 +25,7 @@ LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
 
 def own_group() -> Path:
     """Where this process is in the hierarchy."""
-    places = places_of(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
+    places = find_group_directories(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     if "" not in places or os.geteuid() != 0 or not os.access(places[""], os.W_OK):
         pytest.skip("this user cannot make control groups of the second version")
     return places[""]
@@ -64,7 +64,7 @@ def outlast(place: Path) -> None:
 def run(parent: Path, home: Path, script: str, setting: str = SETTING) -> Finished:
     group = ControlGroup(parent=str(parent), home=str(home), settings=((setting, "7"),), counters=("memory.events",))
     command = Command(
-        ("/bin/sh", "-c", script), Path("/"), {"PATH": "/usr/bin:/bin"}, enclosure=Enclosure(control_groups=(group,))
+        ("/bin/sh", "-c", script), Path("/"), {"PATH": "/usr/bin:/bin"}, setup=SandboxSetup(control_groups=(group,))
     )
     try:
         return asyncio.run(execute(command, LIMITS))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError, ValidationFailed
-from skills_runtime.ports import ControlGroup, Enclosure, Quarantine, Watch
+from skills_runtime.ports import ControlGroup, Quarantine, SandboxSetup, Watch
 from skills_runtime.processes import Limits, execute
 from skills_runtime.sandbox.machine import this_machine
 from skills_runtime.sandbox.supervision.control_groups import Groups
@@ -18,17 +18,17 @@ LIMITS = Limits(wall_seconds=30.0)
 
 
 async def test_inputs_are_read_from_numbered_descriptors(command: Tagged) -> None:
-    enclosure = Enclosure(inputs=(b"one\xff", b"two"))
-    asked = msgspec.structs.replace(command.shell("cat <&3; cat <&4"), enclosure=enclosure)
+    setup = SandboxSetup(inputs=(b"one\xff", b"two"))
+    asked = msgspec.structs.replace(command.shell("cat <&3; cat <&4"), setup=setup)
     assert (await execute(asked, LIMITS)).stdout.head == b"one\xfftwo"
 
 
 async def test_descriptors_are_numbered_on_after_the_inputs(command: Tagged) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        enclosure = Enclosure(inputs=(b"one",))
-        asked = command.shell(f"cat <&3 >&{enclosure.next_descriptor}; ls /proc/self/fd | tr '\\n' ' '")
-        asked = msgspec.structs.replace(asked, enclosure=enclosure, descriptors=(theirs.fileno(),))
+        setup = SandboxSetup(inputs=(b"one",))
+        asked = command.shell(f"cat <&3 >&{setup.next_descriptor}; ls /proc/self/fd | tr '\\n' ' '")
+        asked = msgspec.structs.replace(asked, setup=setup, descriptors=(theirs.fileno(),))
         finished = await execute(asked, LIMITS, on_start=theirs.close)
         assert ours.recv(10) == b"one"
         assert ours.recv(10) == b""
@@ -59,7 +59,7 @@ def _quarantine(place: Path) -> Quarantine:
         roots=(str(workspace),),
         directory=str(state / "quarantine"),
         records=str(state / "running"),
-        known=frozenset(),
+        known_paths=frozenset(),
         identities=frozenset(),
     )
 
@@ -67,7 +67,7 @@ def _quarantine(place: Path) -> Quarantine:
 async def test_what_programs_outside_would_obey_is_moved_aside_at_the_end(command: Tagged) -> None:
     quarantine = _quarantine(command.cwd)
     asked = msgspec.structs.replace(
-        command.shell("mkdir .vscode; touch kept"), enclosure=Enclosure(quarantine=quarantine)
+        command.shell("mkdir .vscode; touch kept"), setup=SandboxSetup(quarantine=quarantine)
     )
     finished = await execute(asked, LIMITS)
     (moved,) = finished.quarantined
@@ -79,7 +79,7 @@ async def test_what_programs_outside_would_obey_is_moved_aside_at_the_end(comman
 async def test_a_command_is_recorded_only_while_it_runs(command: Tagged) -> None:
     quarantine = _quarantine(command.cwd)
     asked = msgspec.structs.replace(
-        command.shell(f"ls {quarantine.records} | wc -l"), enclosure=Enclosure(quarantine=quarantine)
+        command.shell(f"ls {quarantine.records} | wc -l"), setup=SandboxSetup(quarantine=quarantine)
     )
     assert (await execute(asked, LIMITS)).stdout.text().split() == ["1"]
     assert list(Path(quarantine.records).iterdir()) == []
@@ -88,7 +88,7 @@ async def test_a_command_is_recorded_only_while_it_runs(command: Tagged) -> None
 async def test_what_a_background_process_makes_last_is_moved_too(command: Tagged) -> None:
     quarantine = _quarantine(command.cwd)
     line = "(trap 'mkdir .vscode; exit' TERM; touch ready; sleep 60 & wait) & while ! test -e ready; do :; done"
-    asked = msgspec.structs.replace(command.shell(line), enclosure=Enclosure(quarantine=quarantine))
+    asked = msgspec.structs.replace(command.shell(line), setup=SandboxSetup(quarantine=quarantine))
     finished = await execute(asked, LIMITS)
     assert [Path(moved.path).name for moved in finished.quarantined] == [".vscode"]
     assert not (command.cwd / ".vscode").exists()
@@ -97,15 +97,15 @@ async def test_what_a_background_process_makes_last_is_moved_too(command: Tagged
 async def test_a_command_that_was_never_started_leaves_no_record(command: Tagged) -> None:
     quarantine = _quarantine(command.cwd)
     group = ControlGroup(parent="/nowhere", home="/nowhere", settings=(("pids.max", "1"),))
-    enclosure = Enclosure(quarantine=quarantine, control_groups=(group,))
+    setup = SandboxSetup(quarantine=quarantine, control_groups=(group,))
     with pytest.raises(SandboxError):
-        await execute(msgspec.structs.replace(command("true"), enclosure=enclosure), LIMITS)
+        await execute(msgspec.structs.replace(command("true"), setup=setup), LIMITS)
     assert list(Path(quarantine.records).glob("*")) == []
 
 
 async def test_a_command_does_not_start_without_its_control_group(command: Tagged) -> None:
     group = ControlGroup(parent="/nowhere", home="/nowhere", settings=(("pids.max", "1"),))
-    asked = msgspec.structs.replace(command.shell("touch ran"), enclosure=Enclosure(control_groups=(group,)))
+    asked = msgspec.structs.replace(command.shell("touch ran"), setup=SandboxSetup(control_groups=(group,)))
     with pytest.raises(SandboxError, match="limits of a command cannot be set"):
         await execute(asked, LIMITS)
     assert not (command.cwd / "ran").exists()
@@ -121,18 +121,18 @@ needs_groups = pytest.mark.skipif(not _groups(1), reason="this user can make no 
 
 @needs_groups
 async def test_the_kernel_counts_for_a_control_group(command: Tagged) -> None:
-    enclosure = Enclosure(control_groups=_groups(6))
+    setup = SandboxSetup(control_groups=_groups(6))
     code = "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; wait"
-    finished = await execute(msgspec.structs.replace(command.shell(code), enclosure=enclosure), LIMITS)
+    finished = await execute(msgspec.structs.replace(command.shell(code), setup=setup), LIMITS)
     assert finished.counted["process_limit_hits"] > 0
-    again = await execute(msgspec.structs.replace(command("true"), enclosure=enclosure), LIMITS)
+    again = await execute(msgspec.structs.replace(command("true"), setup=setup), LIMITS)
     assert again.counted["process_limit_hits"] == 0
 
 
 @needs_groups
 async def test_a_command_without_control_groups_takes_nobody_out_of_them(command: Tagged) -> None:
     asked = command.shell("echo $PPID")
-    grouped = msgspec.structs.replace(asked, enclosure=Enclosure(control_groups=_groups(50)))
+    grouped = msgspec.structs.replace(asked, setup=SandboxSetup(control_groups=_groups(50)))
     supervisors = [(await execute(one, LIMITS)).stdout.text() for one in (grouped, asked, grouped, asked)]
     assert supervisors[:2] == supervisors[2:]
     assert supervisors[0] != supervisors[1]
@@ -145,22 +145,22 @@ async def test_no_control_group_is_left_when_the_supervisor_is_gone(command: Tag
     groups.enter(wanted)
     made = [path for group in wanted for path in Path(group["parent"]).glob(f"skills-runtime-{os.getpid()}-*")]
     assert len(made) == len(wanted)
-    groups.spare()
+    groups.reset_oom_score()
     groups.close()
     assert not any(path.exists() for path in made)
 
 
 async def test_what_uses_more_than_is_watched_for_is_ended(command: Tagged) -> None:
-    enclosure = Enclosure(watch=Watch(memory_bytes=20 << 20))
+    setup = SandboxSetup(watch=Watch(memory_bytes=20 << 20))
     code = "import time; data = b'x' * (60 << 20); time.sleep(30)"
-    asked = msgspec.structs.replace(command("/usr/bin/python3", "-c", code), enclosure=enclosure)
+    asked = msgspec.structs.replace(command("/usr/bin/python3", "-c", code), setup=setup)
     finished = await execute(asked, LIMITS)
     assert (finished.ended_by, finished.exceeded) == ("resource_limit", "memory")
 
 
 async def test_what_stays_within_is_not_ended(command: Tagged) -> None:
     watch = Watch(memory_bytes=1 << 30, disk_path=str(command.cwd), disk_bytes=1 << 30, disk_files=1000)
-    asked = msgspec.structs.replace(command.shell("sleep 0.2; echo x > file"), enclosure=Enclosure(watch=watch))
+    asked = msgspec.structs.replace(command.shell("sleep 0.2; echo x > file"), setup=SandboxSetup(watch=watch))
     finished = await execute(asked, LIMITS)
     assert (finished.ended_by, finished.exit_code) == ("exit", 0)
 
@@ -169,6 +169,6 @@ async def test_the_layers_of_a_fence_are_not_asked_to_end(command: Tagged) -> No
     code = (
         "trap 'echo fence asked; exit 9' TERM; sh -c 'trap \"echo inner; exit 0\" TERM; sleep 60 & wait $!' & wait $!"
     )
-    asked = msgspec.structs.replace(command.shell(code), enclosure=Enclosure(layers=1))
+    asked = msgspec.structs.replace(command.shell(code), setup=SandboxSetup(layers=1))
     finished = await execute(asked, Limits(wall_seconds=0.5, grace_seconds=5.0))
     assert finished.stdout.text() == "inner\n"

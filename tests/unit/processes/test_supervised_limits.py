@@ -4,7 +4,7 @@ import resource
 from pathlib import Path
 
 from skills_runtime.errors import SandboxError
-from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.ports import KernelLimits, SandboxSetup
 from skills_runtime.processes import Command, Finished, Limits, execute
 from tests.support.users import Unprivileged
 
@@ -18,8 +18,8 @@ TELL = "import os; os.write(62, b'{\"child-pid\": %d, ' % os.getpid()); os.write
 
 def fence(code: str, **values: int) -> Command:
     """A stand-in for a fence: a program that tells its number and waits."""
-    enclosure = Enclosure(limits=KernelLimits(values=tuple(values.items())), layers=1)
-    return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, enclosure=enclosure)
+    setup = SandboxSetup(limits=KernelLimits(values=tuple(values.items())), layers=1)
+    return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, setup=setup)
 
 
 async def test_limits_are_set_when_the_fence_is_told_to_begin() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import SandboxError, ToolError
-from skills_runtime.ports import Enclosure, KernelLimits
+from skills_runtime.ports import KernelLimits, SandboxSetup
 from skills_runtime.processes import Command, Limits, execute
 
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
@@ -16,14 +16,14 @@ READ = "data = os.read(3, 100); "
 
 def fence(code: str, *mounts: tuple[str, str, str], withheld: int | None = 0, **values: int) -> Command:
     """A stand-in for a fence, which mounts nothing and is given one input."""
-    enclosure = Enclosure(
+    setup = SandboxSetup(
         inputs=(b"the filter",),
         mounts=mounts,
         withheld=withheld,
         limits=KernelLimits(values=tuple(values.items())),
         layers=1,
     )
-    return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, enclosure=enclosure)
+    return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, setup=setup)
 
 
 async def test_what_was_withheld_is_given_when_everything_is_in_its_place() -> None:

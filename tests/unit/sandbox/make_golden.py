@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.sandbox.policy import CAREFUL, policy_for
+from skills_runtime.sandbox.policy import CAREFUL, build_policy
 from skills_runtime.sandbox.seatbelt import profile_text
 from skills_runtime.sandbox.seccomp import ARCHITECTURES, seccomp_program
 from tests.unit.sandbox.bpf import listing
@@ -16,10 +16,10 @@ def main() -> None:
     for architecture in ARCHITECTURES:
         (GOLDEN / f"seccomp.{architecture}.txt").write_text(listing(seccomp_program(architecture)))
     for profile in ("read-only", "workspace-write", "build"):
-        policy = policy_for(profile, PLACE, None if profile == "build" else CAREFUL)
+        policy = build_policy(profile, PLACE, None if profile == "build" else CAREFUL)
         (GOLDEN / f"bubblewrap.{profile}.txt").write_text(lines(wrapped(policy)))
     policy = msgspec.structs.replace(
-        policy_for("workspace-write", PLACE), readable=(Path("/skills"),), writable=(Path("/out"),)
+        build_policy("workspace-write", PLACE), readable=(Path("/skills"),), writable=(Path("/out"),)
     )
     (GOLDEN / "seatbelt.workspace-write.txt").write_text(profile_text(policy))
 

@@ -9,8 +9,8 @@ import pytest
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.ports import Grant, ProcessRequest
 from skills_runtime.ports.files import TOLD_PATHS, FileAccess
-from skills_runtime.sandbox import Fence, Unfenced, adapters_named, policy_for
-from skills_runtime.sandbox.from_settings import fence_for
+from skills_runtime.sandbox import NoSandbox, OsSandbox, build_policy, find_adapters
+from skills_runtime.sandbox.from_settings import build_sandbox
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import Profile
@@ -22,7 +22,7 @@ MACHINE = Machine(architecture="x86_64", user=1001, roots=("/usr",), files=("/et
 
 def told(place: Path, profile: Profile = "workspace-write", **others: Any) -> dict[str, Any]:
     """What an approver reads of a command in this workspace."""
-    fence = Fence(policy_for(profile, place), adapters_named("bubblewrap"), {"PATH": "/p"})
+    fence = OsSandbox(build_policy(profile, place), find_adapters("bubblewrap"), {"PATH": "/p"})
     plan = fence.plan(ProcessRequest(argv=("/bin/true",), cwd=place, **others))
     return plan.told()["file_access"]
 
@@ -86,18 +86,18 @@ def test_a_name_that_is_no_text_can_be_told() -> None:
 
 
 def test_no_result_repeats_it(workspace: Path) -> None:
-    fence = Fence(policy_for("workspace-write", workspace), adapters_named("bubblewrap"), {})
+    fence = OsSandbox(build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {})
     assert "file_access" not in fence.plan(ProcessRequest(argv=("/bin/true",), cwd=workspace)).evidence
 
 
 def test_without_a_fence_no_list_pretends_to_be_one(workspace: Path) -> None:
-    unfenced = fence_for(SandboxSettings(default_policy="none"), workspace=workspace, variables={})
-    assert isinstance(unfenced, Unfenced)
+    unfenced = build_sandbox(SandboxSettings(default_policy="none"), workspace=workspace, variables={})
+    assert isinstance(unfenced, NoSandbox)
     assert "file_access" not in unfenced.plan(ProcessRequest(argv=("true",), cwd=workspace)).told()
 
 
 def test_landlock_claims_neither_to_protect_nor_to_hide() -> None:
-    policy = policy_for("workspace-write", Path("/w"))
+    policy = build_policy("workspace-write", Path("/w"))
     found = Findings(read_only=(Path("/w/.git"),), hidden_files=(Path("/w/.env"),))
     files = Landlock().file_access(policy, MACHINE, found)
     assert (files.writable, files.protected, files.hidden, files.temporary) == ((Path("/w"),), (), (), "")
@@ -105,7 +105,7 @@ def test_landlock_claims_neither_to_protect_nor_to_hide() -> None:
 
 
 def test_seatbelt_claims_only_what_its_profile_denies() -> None:
-    policy = policy_for("workspace-write", Path("/w"))
+    policy = build_policy("workspace-write", Path("/w"))
     found = Findings(
         read_only=(Path("/w/.git"), Path("/w/a/HEAD")), hidden_files=(Path("/w/.env"), Path("/w/second-name"))
     )

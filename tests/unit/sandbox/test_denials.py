@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.ports import Grant, LimitName, RaisedLimit
-from skills_runtime.sandbox.denials import Denial, ProcessOutcome, denials_of
+from skills_runtime.sandbox.denials import Denial, ProcessOutcome, find_denials
 from skills_runtime.sandbox.egress import EgressRecord
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
@@ -34,7 +34,7 @@ def outside() -> Iterator[Path]:
 
 def judged(stderr: str = "", *, policy: SandboxPolicy = POLICY, **known: Any) -> tuple[Denial, ...]:
     values: dict[str, Any] = {"cwd": WORKSPACE, "exit_code": 1, "stderr": stderr, **known}
-    return denials_of(ProcessOutcome(**values), policy, FINDINGS)
+    return find_denials(ProcessOutcome(**values), policy, FINDINGS)
 
 
 def decision(verdict: str, kind: str, host: str = "example.com") -> EgressRecord:

@@ -10,7 +10,7 @@ import pytest
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import ProcessRequest, Sandbox
-from skills_runtime.sandbox import Fence, NoFence, Unfenced, fence_for, runtime_code
+from skills_runtime.sandbox import NoSandbox, OsSandbox, UnavailableSandbox, build_sandbox, runtime_code
 
 PLACE = Path("/project")
 
@@ -20,12 +20,12 @@ def request(**changes: Any) -> ProcessRequest:
 
 
 def environment(variables: dict[str, str], **own: str) -> dict[str, str]:
-    return dict(Unfenced(variables).plan(request(environment=own)).environment)
+    return dict(NoSandbox(variables).plan(request(environment=own)).environment)
 
 
 @pytest.mark.parametrize("permissions", ["inherit", "restricted", "require_escalated"])
 def test_without_a_fence_nothing_starts(permissions: str) -> None:
-    sandbox: Sandbox = NoFence()
+    sandbox: Sandbox = UnavailableSandbox()
     with pytest.raises(SandboxError, match="no sandbox is available yet for processes") as caught:
         sandbox.plan(request(permissions=permissions))
     assert caught.value.kind == "sandbox_denied"
@@ -33,7 +33,7 @@ def test_without_a_fence_nothing_starts(permissions: str) -> None:
 
 
 def test_unfenced_the_command_stays_as_it_is() -> None:
-    sandbox: Sandbox = Unfenced({})
+    sandbox: Sandbox = NoSandbox({})
     plan = sandbox.plan(request())
     assert (plan.argv, plan.cwd) == (("echo", "a b"), PLACE)
 
@@ -54,14 +54,14 @@ def test_the_variables_of_a_request_come_last() -> None:
 
 def test_changing_the_variables_later_changes_nothing() -> None:
     variables = {"PATH": "/p"}
-    sandbox = Unfenced(variables)
+    sandbox = NoSandbox(variables)
     variables["PATH"] = "/evil"
     assert sandbox.plan(request()).environment["PATH"] == "/p"
 
 
 @pytest.mark.parametrize("permissions", ["inherit", "require_escalated"])
 def test_the_evidence_says_that_there_is_no_fence(permissions: str) -> None:
-    evidence = dict(Unfenced({}).plan(request(permissions=permissions)).evidence)
+    evidence = dict(NoSandbox({}).plan(request(permissions=permissions)).evidence)
     gaps = evidence.pop("gaps")
     assert evidence == {
         "requested": permissions,
@@ -78,7 +78,7 @@ def test_the_evidence_says_that_there_is_no_fence(permissions: str) -> None:
 
 def test_isolation_that_cannot_be_given_is_refused() -> None:
     with pytest.raises(SandboxError, match="there is none"):
-        Unfenced({}).plan(request(permissions="restricted"))
+        NoSandbox({}).plan(request(permissions="restricted"))
 
 
 def test_code_that_the_runtime_runs_is_found_in_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +98,8 @@ def test_it_is_read_only_for_commands(tmp_path: Path, monkeypatch: pytest.Monkey
     (workspace / "src").mkdir()
     (workspace / "settings.yaml").touch()
     monkeypatch.setattr(sys, "path", [str(workspace / "src"), *sys.path])
-    made = fence_for(SandboxSettings(), workspace=workspace, variables={}, protected=(workspace / "settings.yaml",))
-    assert isinstance(made, Fence)
+    made = build_sandbox(SandboxSettings(), workspace=workspace, variables={}, protected=(workspace / "settings.yaml",))
+    assert isinstance(made, OsSandbox)
     _, enclosed = made.explain(ProcessRequest(argv=("/bin/true",), cwd=workspace))
     words = " ".join(enclosed.options)
     for name in ("src", "settings.yaml"):
@@ -108,9 +108,9 @@ def test_it_is_read_only_for_commands(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_user_s_own_setting_accepts_a_home(tmp_path: Path) -> None:
     workspace, variables = tmp_path.resolve(), {"HOME": str(tmp_path)}
-    refusing = fence_for(SandboxSettings(), workspace=workspace, variables=variables)
+    refusing = build_sandbox(SandboxSettings(), workspace=workspace, variables=variables)
     with pytest.raises(SandboxError, match="is a home directory") as caught:
         refusing.plan(ProcessRequest(argv=("/bin/true",), cwd=workspace))
     assert "sandbox.allow_home" in caught.value.hint
-    accepting = fence_for(SandboxSettings(allow_home=True), workspace=workspace, variables=variables)
+    accepting = build_sandbox(SandboxSettings(allow_home=True), workspace=workspace, variables=variables)
     assert accepting.plan(ProcessRequest(argv=("/bin/true",), cwd=workspace)).evidence["active"] is True

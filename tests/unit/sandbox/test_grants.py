@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Egress, Grant, RaisedLimit
-from skills_runtime.sandbox.grants import combine_grants, granted, why_not_host, why_not_path
+from skills_runtime.sandbox.grants import apply_grant, combine_grants, why_not_host, why_not_path
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 POLICY = SandboxPolicy(profile="workspace-write", workspace=Path("/project"), limits=CAREFUL)
@@ -18,7 +18,7 @@ CONTROL = (Path(f"{HOME}/.config/skills_runtime"), Path(f"{HOME}/.local/state/sk
 
 
 def widened(grant: Grant, policy: SandboxPolicy = POLICY) -> SandboxPolicy:
-    return granted(policy, grant, control=CONTROL, resolve=str)
+    return apply_grant(policy, grant, control=CONTROL, resolve=str)
 
 
 def test_a_path_becomes_writable_under_a_new_digest() -> None:
@@ -141,7 +141,7 @@ def test_a_path_through_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     with pytest.raises(SandboxError, match="a link is on the way"):
-        granted(POLICY, Grant(writable=(str(tmp_path / "link"),)))
+        apply_grant(POLICY, Grant(writable=(str(tmp_path / "link"),)))
 
 
 def test_where_the_workspace_lies_is_not_opened() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import Grant, LimitName, RaisedLimit
-from skills_runtime.sandbox.grants import granted, program_directories, why_not_host, why_not_path
+from skills_runtime.sandbox.grants import apply_grant, program_directories, why_not_host, why_not_path
 from skills_runtime.sandbox.policy import CAREFUL, SandboxPolicy
 
 HOME = "/".join(("", "home", "somebody"))
@@ -66,13 +66,13 @@ def test_what_holds_secrets_cannot_be_read(path: str) -> None:
 
 def test_the_place_of_a_workspace_says_nothing_of_what_is_in_it() -> None:
     place = "/data/.codex/tree/src"
-    assert granted(POLICY, Grant(writable=(place,)), resolve=str).writable == (Path(place),)
+    assert apply_grant(POLICY, Grant(writable=(place,)), resolve=str).writable == (Path(place),)
 
 
 @pytest.mark.parametrize("name", [".git", ".git/hooks", ".vscode", "sub/.bashrc"])
 def test_what_is_protected_in_a_workspace_stays_so(name: str) -> None:
     with pytest.raises(SandboxError, match="obey"):
-        granted(POLICY, Grant(writable=(f"{POLICY.workspace}/{name}",)), resolve=str)
+        apply_grant(POLICY, Grant(writable=(f"{POLICY.workspace}/{name}",)), resolve=str)
 
 
 @pytest.mark.parametrize("path", ["/" + "a/" * 3000 + "b", "/data/" + "a" * 256, "/data/" + "ü" * 128])
@@ -86,7 +86,7 @@ def test_a_path_that_no_kernel_takes_is_too_long(path: str) -> None:
 )
 def test_a_limit_that_no_machine_has_is_refused(name: LimitName, value: int) -> None:
     with pytest.raises(SandboxError, match="cannot be"):
-        granted(POLICY, Grant(limits=(RaisedLimit(name, value),)), resolve=str)
+        apply_grant(POLICY, Grant(limits=(RaisedLimit(name, value),)), resolve=str)
 
 
 @pytest.mark.parametrize(

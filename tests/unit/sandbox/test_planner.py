@@ -12,18 +12,18 @@ from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, Sandbox
 from skills_runtime.sandbox import (
-    Fence,
-    NoFence,
-    Unfenced,
-    adapters_named,
-    fence_for,
+    NoSandbox,
+    OsSandbox,
+    UnavailableSandbox,
+    build_policy,
+    build_sandbox,
+    find_adapters,
     own_directories,
     planner,
-    policy_for,
 )
-from skills_runtime.sandbox.adapter import fenced_environment
+from skills_runtime.sandbox.adapter import build_environment
 from skills_runtime.sandbox.limits import limit_gaps
-from skills_runtime.sandbox.machine import ControlGroups, Machine, places_of, this_machine
+from skills_runtime.sandbox.machine import ControlGroups, Machine, find_group_directories, this_machine
 from skills_runtime.sandbox.planner import check_workspace, git_identity, home_within
 from skills_runtime.sandbox.policy import BOUNDED
 
@@ -34,9 +34,9 @@ def request(place: Path, *argv: str, **others: Any) -> ProcessRequest:
     return ProcessRequest(argv=argv or ("/bin/true",), cwd=place, **others)
 
 
-def fence(place: Path, **changes: Any) -> Fence:
-    policy = msgspec.structs.replace(policy_for("workspace-write", place), **changes)
-    return Fence(policy, adapters_named("bubblewrap"), {"LANG": "de_DE.UTF-8", "OPENAI_API_KEY": "k", "PATH": "/p"})
+def fence(place: Path, **changes: Any) -> OsSandbox:
+    policy = msgspec.structs.replace(build_policy("workspace-write", place), **changes)
+    return OsSandbox(policy, find_adapters("bubblewrap"), {"LANG": "de_DE.UTF-8", "OPENAI_API_KEY": "k", "PATH": "/p"})
 
 
 def test_the_evidence_tells_what_is_promised_and_what_is_not(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_more_rights_are_not_given_here(tmp_path: Path) -> None:
 
 
 def test_more_rights_are_given_where_somebody_is_asked_before(tmp_path: Path) -> None:
-    chosen = fence_for(SandboxSettings(), workspace=tmp_path, variables={}, may_leave=True)
+    chosen = build_sandbox(SandboxSettings(), workspace=tmp_path, variables={}, may_leave=True)
     evidence = chosen.plan(request(tmp_path, permissions="require_escalated")).evidence
     assert (evidence["requested"], evidence["effective"], evidence["active"]) == ("require_escalated", "none", False)
     assert chosen.plan(request(tmp_path)).evidence["active"]
@@ -116,7 +116,7 @@ def test_a_missing_promise_is_a_refusal_that_names_it(tmp_path: Path) -> None:
 
 def test_where_there_is_no_adapter_nothing_starts(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="there is none for this system"):
-        Fence(policy_for("workspace-write", tmp_path), (), {}).plan(request(tmp_path))
+        OsSandbox(build_policy("workspace-write", tmp_path), (), {}).plan(request(tmp_path))
 
 
 def test_a_link_at_a_protected_name_is_told_of_unless_nothing_can_be_written(tmp_path: Path) -> None:
@@ -193,9 +193,7 @@ class TestGitIdentity:
 
 
 def test_variables_are_few_and_those_asked_for_come_last() -> None:
-    found = fenced_environment(
-        {"LANG": "de", "KEY": "k", "PATH": "/p", "HOME": "/h"}, {"HOME": "/mine", "X": "1"}, BARE
-    )
+    found = build_environment({"LANG": "de", "KEY": "k", "PATH": "/p", "HOME": "/h"}, {"HOME": "/mine", "X": "1"}, BARE)
     assert (found["LANG"], found["HOME"], found["X"]) == ("de", "/mine", "1")
     assert "KEY" not in found
     assert "/p" not in found["PATH"].split(":")
@@ -204,14 +202,14 @@ def test_variables_are_few_and_those_asked_for_come_last() -> None:
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
-        ({"default_policy": "none"}, Unfenced),
-        ({"default_policy": "restricted"}, Fence),
-        ({"default_policy": "restricted", "os": {"mode": "none"}}, NoFence),
-        ({"default_policy": "restricted", "os": {"mode": "bubblewrap"}}, Fence),
+        ({"default_policy": "none"}, NoSandbox),
+        ({"default_policy": "restricted"}, OsSandbox),
+        ({"default_policy": "restricted", "os": {"mode": "none"}}, UnavailableSandbox),
+        ({"default_policy": "restricted", "os": {"mode": "bubblewrap"}}, OsSandbox),
     ],
 )
 def test_settings_choose_the_fence(settings: dict[str, Any], kind: type, tmp_path: Path) -> None:
-    chosen = fence_for(SandboxSettings.model_validate(settings), workspace=tmp_path, variables={})
+    chosen = build_sandbox(SandboxSettings.model_validate(settings), workspace=tmp_path, variables={})
     assert isinstance(chosen, kind)
 
 
@@ -221,8 +219,8 @@ def test_the_runtime_s_own_keys_are_hidden_in_a_home(tmp_path: Path) -> None:
     variables = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / ".local/state")}
     assert [path for path in own_directories(tmp_path, variables) if path in (keys, *keys.parents)]
     assert own_directories(tmp_path / "project", variables) == ()
-    chosen = fence_for(SandboxSettings(allow_home=True), workspace=tmp_path, variables=variables)
-    assert isinstance(chosen, Fence)
+    chosen = build_sandbox(SandboxSettings(allow_home=True), workspace=tmp_path, variables=variables)
+    assert isinstance(chosen, OsSandbox)
     _, enclosed = chosen.explain(request(tmp_path))
     covered = {Path(target) for word, target in itertools.pairwise(enclosed.options) if word == "--tmpfs"}
     assert covered & {keys, *keys.parents}
@@ -230,7 +228,7 @@ def test_the_runtime_s_own_keys_are_hidden_in_a_home(tmp_path: Path) -> None:
 
 def test_a_network_must_be_the_user_s_wish_and_is_told(tmp_path: Path) -> None:
     settings = SandboxSettings.model_validate({"os": {"bubblewrap": {"unshare_net": False}}})
-    evidence = fence_for(settings, workspace=tmp_path, variables={}).plan(request(tmp_path)).evidence
+    evidence = build_sandbox(settings, workspace=tmp_path, variables={}).plan(request(tmp_path)).evidence
     assert evidence["network"] == "host"
     assert "network" not in evidence["promises"]
     assert evidence["accepted_gaps"] == ["network"]
@@ -238,11 +236,11 @@ def test_a_network_must_be_the_user_s_wish_and_is_told(tmp_path: Path) -> None:
 
 def test_an_unknown_adapter_is_refused() -> None:
     with pytest.raises(ValidationFailed, match="no adapter"):
-        adapters_named("magic")
+        find_adapters("magic")
 
 
 def test_without_control_groups_memory_is_a_gap(tmp_path: Path) -> None:
-    policy = policy_for("workspace-write", tmp_path)
+    policy = build_policy("workspace-write", tmp_path)
     assert {gap.promise for gap in limit_gaps(policy, BARE, own_users=True)} == {"memory", "cpu", "disk"}
     root = msgspec.structs.replace(BARE, user=0)
     assert "process_count" in {gap.promise for gap in limit_gaps(policy, root, own_users=True)}
@@ -256,7 +254,7 @@ def test_places_of_control_groups_are_read_from_the_kernel() -> None:
         "32 25 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
         "33 25 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
     )
-    assert {name: str(path) for name, path in places_of(memberships, mounts).items()} == {
+    assert {name: str(path) for name, path in find_group_directories(memberships, mounts).items()} == {
         "memory": "/sys/fs/cgroup/memory/a/b",
         "pids": "/sys/fs/cgroup/pids",
         "": "/sys/fs/cgroup/unified/user.slice/x.scope",

@@ -9,12 +9,12 @@ import pytest
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
-from skills_runtime.sandbox import Fence, adapters_named, fence_for, policy_for
+from skills_runtime.sandbox import OsSandbox, build_policy, build_sandbox, find_adapters
 from skills_runtime.sandbox.egress import PROXY_PORT, proxy_variables
 from skills_runtime.sandbox.egress.gateway import compile_egress, stage_source, staged
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
-from skills_runtime.sandbox.planner import egress_of, enclose_with_network
+from skills_runtime.sandbox.planner import find_egress, wrap_with_network
 from skills_runtime.sandbox.policy import Gap
 from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seatbelt import Seatbelt
@@ -25,7 +25,9 @@ EGRESS = Egress(allow=("good.test",))
 
 def planned(place: Path, **egress: Any) -> SandboxPlan:
     settings = SandboxSettings.model_validate({"egress": egress})
-    return fence_for(settings, workspace=place, variables={}).plan(ProcessRequest(argv=("true",), cwd=place.resolve()))
+    return build_sandbox(settings, workspace=place, variables={}).plan(
+        ProcessRequest(argv=("true",), cwd=place.resolve())
+    )
 
 
 @pytest.mark.parametrize("egress", [{}, {"deny": ["bad.test"]}])
@@ -56,16 +58,16 @@ def test_every_change_of_the_list_is_another_policy(tmp_path: Path) -> None:
 
 def test_the_program_that_waits_for_the_proxy_is_an_input_of_the_fence(tmp_path: Path) -> None:
     plan = planned(tmp_path, allow=["good.test"])
-    *_, source = plan.enclosure.inputs
+    *_, source = plan.setup.inputs
     assert source == stage_source()
-    number = plan.enclosure.next_descriptor
+    number = plan.setup.next_descriptor
     assert plan.argv[-3:] == (str(number), str(PROXY_PORT), "true")
     assert f"os.read({number - 1}," in plan.argv[-4]
 
 
 def test_the_variables_of_the_proxy_give_way_to_those_asked_for(tmp_path: Path) -> None:
-    policy = msgspec.structs.replace(policy_for("workspace-net", tmp_path.resolve()), egress=EGRESS)
-    fence = Fence(policy, adapters_named("bubblewrap"), {})
+    policy = msgspec.structs.replace(build_policy("workspace-net", tmp_path.resolve()), egress=EGRESS)
+    fence = OsSandbox(policy, find_adapters("bubblewrap"), {})
     request = ProcessRequest(argv=("true",), cwd=tmp_path.resolve(), environment={"NO_PROXY": "mine"})
     options = fence.explain(request)[1].options
     given = {options[place + 1]: options[place + 2] for place, word in enumerate(options) if word == "--setenv"}
@@ -74,25 +76,25 @@ def test_the_variables_of_the_proxy_give_way_to_those_asked_for(tmp_path: Path) 
 
 @pytest.mark.parametrize("adapter", [Landlock(), Seatbelt()])
 def test_a_fence_without_networks_of_its_own_cannot_keep_an_allow_list(adapter: Any) -> None:
-    policy = policy_for("workspace-net", Path("/project"))
+    policy = build_policy("workspace-net", Path("/project"))
     broken = {gap.promise for gap in adapter.gaps(policy, MACHINE, Findings()) if not gap.partial}
     assert "network" in broken
-    closed = policy_for("workspace-write", Path("/project"))
+    closed = build_policy("workspace-write", Path("/project"))
     assert "network" not in {gap.promise for gap in adapter.gaps(closed, MACHINE, Findings())}
 
 
 def test_whoever_does_without_the_promise_has_no_network_at_all() -> None:
-    policy = msgspec.structs.replace(policy_for("workspace-net", Path("/project")), egress=EGRESS)
-    assert egress_of(policy) == EGRESS
-    assert egress_of(policy, (Gap(promise="network", text="no"),)) is None
+    policy = msgspec.structs.replace(build_policy("workspace-net", Path("/project")), egress=EGRESS)
+    assert find_egress(policy) == EGRESS
+    assert find_egress(policy, (Gap(promise="network", text="no"),)) is None
 
 
 def test_without_a_python_inside_the_promise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skills_runtime.sandbox.egress.gateway.INTERPRETERS", ("/no/such/python3",))
     machine: Machine = msgspec.structs.replace(MACHINE, interpreter=None)
-    (adapter,) = adapters_named("bubblewrap")
+    (adapter,) = find_adapters("bubblewrap")
     with pytest.raises(SandboxError, match="cannot promise `network`") as refused:
-        enclose_with_network(adapter, policy_for("workspace-net", Path("/project")), machine, FINDINGS, INNER)
+        wrap_with_network(adapter, build_policy("workspace-net", Path("/project")), machine, FINDINGS, INNER)
     assert refused.value.hint == "install `python3`"
 
 

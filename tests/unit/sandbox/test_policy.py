@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.sandbox.adapter import kept
+from skills_runtime.sandbox.adapter import held_promises
 from skills_runtime.sandbox.policy import (
     BOUNDED,
     CAREFUL,
@@ -18,9 +18,9 @@ from skills_runtime.sandbox.policy import (
     Gap,
     ResourceLimits,
     SandboxPolicy,
-    policy_for,
-    profile_named,
-    promise_named,
+    build_policy,
+    parse_profile,
+    parse_promise,
     refusal,
     unmet,
 )
@@ -60,19 +60,19 @@ def test_every_difference_is_another_digest(change: dict[str, Any]) -> None:
 def test_every_profile_has_a_policy_and_a_description() -> None:
     assert PROFILES == ("read-only", "workspace-write", "workspace-net", "build", "danger")
     assert set(DESCRIPTIONS) == set(PROFILES)
-    assert [policy_for(profile, Path("/p")).profile for profile in PROFILES] == list(PROFILES)
+    assert [build_policy(profile, Path("/p")).profile for profile in PROFILES] == list(PROFILES)
 
 
 def test_only_danger_requires_nothing() -> None:
-    required = {profile: policy_for(profile, Path("/p")).required for profile in PROFILES}
+    required = {profile: build_policy(profile, Path("/p")).required for profile in PROFILES}
     assert required.pop("danger") == frozenset()
     assert set(required.values()) == {ISOLATION}
 
 
 def test_the_default_profile_is_what_the_old_name_means() -> None:
-    assert profile_named("restricted") == "workspace-write"
+    assert parse_profile("restricted") == "workspace-write"
     with pytest.raises(ValidationFailed, match="no profile"):
-        profile_named("other")
+        parse_profile("other")
 
 
 def test_a_gap_in_what_is_required_is_unmet() -> None:
@@ -87,7 +87,7 @@ def test_a_gap_in_what_is_required_is_unmet() -> None:
 
 def test_what_has_no_gap_is_promised() -> None:
     gaps = (Gap(promise="network", text="t"), Gap(promise="fs_write", text="t", partial=True))
-    assert set(PROMISES) - set(kept(gaps)) == {"network", "fs_write"}
+    assert set(PROMISES) - set(held_promises(gaps)) == {"network", "fs_write"}
 
 
 def test_a_refusal_names_what_is_missing_and_what_to_do() -> None:
@@ -101,6 +101,6 @@ def test_a_refusal_names_what_is_missing_and_what_to_do() -> None:
 
 
 def test_promises_have_names() -> None:
-    assert promise_named("network") == "network"
+    assert parse_promise("network") == "network"
     with pytest.raises(ValidationFailed, match="no promise"):
-        promise_named("peace")
+        parse_promise("peace")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from skills_runtime.sandbox import protective_mounts as protection
 from skills_runtime.sandbox.policy import SandboxPolicy
-from skills_runtime.sandbox.protected_paths import survey
-from skills_runtime.sandbox.protective_mounts import MAX_MOUNTS, protection_for, protection_gaps
+from skills_runtime.sandbox.protected_paths import scan
+from skills_runtime.sandbox.protective_mounts import MAX_MOUNTS, plan_protection, protection_gaps
 
 
 def _repositories(above: Path, count: int, *, secret: bool = False) -> list[Path]:
@@ -29,8 +29,8 @@ def _mounts(found: protection.Protection) -> int:
 
 def test_few_repositories_are_protected_one_by_one(tmp_path: Path) -> None:
     made = _repositories(tmp_path / "vendor", 20)
-    policy, findings = _policy(tmp_path), survey(tmp_path)
-    found = protection_for(policy, findings)
+    policy, findings = _policy(tmp_path), scan(tmp_path)
+    found = plan_protection(policy, findings)
     assert found.closed == found.concealed == ()
     assert set(made) < set(found.pinned)
     assert protection_gaps(policy, findings) == ()
@@ -38,8 +38,8 @@ def test_few_repositories_are_protected_one_by_one(tmp_path: Path) -> None:
 
 def test_many_repositories_take_a_bounded_number_of_mounts(tmp_path: Path) -> None:
     made = _repositories(tmp_path / "vendor", 600)
-    policy, findings = _policy(tmp_path), survey(tmp_path)
-    found = protection_for(policy, findings)
+    policy, findings = _policy(tmp_path), scan(tmp_path)
+    found = plan_protection(policy, findings)
     assert _mounts(found) <= MAX_MOUNTS + 50
     assert found.closed == (tmp_path / "vendor",)
     # Those used last stay writable, with their control files protected.
@@ -52,14 +52,14 @@ def test_many_repositories_take_a_bounded_number_of_mounts(tmp_path: Path) -> No
 
 def test_repositories_at_the_top_close_the_workspace_itself(tmp_path: Path) -> None:
     made = _repositories(tmp_path, 600)
-    found = protection_for(_policy(tmp_path), survey(tmp_path))
+    found = plan_protection(_policy(tmp_path), scan(tmp_path))
     assert found.closed == (tmp_path,)
     assert made[-1] in found.pinned
 
 
 def test_a_few_too_many_are_closed_alone(tmp_path: Path) -> None:
     made = _repositories(tmp_path / "vendor", 110)
-    found = protection_for(_policy(tmp_path), survey(tmp_path))
+    found = plan_protection(_policy(tmp_path), scan(tmp_path))
     assert 0 < len(found.closed) <= 50
     assert set(found.closed) < set(made)
 
@@ -68,15 +68,15 @@ def test_what_holds_something_closed_is_not_opened_again(tmp_path: Path) -> None
     outer = _repositories(tmp_path, 1)[0]
     os.utime(outer / ".git", (10_000, 10_000))
     _repositories(outer / "inner", 600)
-    found = protection_for(_policy(tmp_path), survey(tmp_path))
+    found = plan_protection(_policy(tmp_path), scan(tmp_path))
     assert found.closed == (outer / "inner",)
     assert outer in found.pinned
 
 
 def test_secrets_beyond_the_bound_are_hidden_with_their_directory(tmp_path: Path) -> None:
     made = _repositories(tmp_path / "vendor", 600, secret=True)
-    policy, findings = _policy(tmp_path), survey(tmp_path)
-    found = protection_for(policy, findings)
+    policy, findings = _policy(tmp_path), scan(tmp_path)
+    found = plan_protection(policy, findings)
     assert _mounts(found) <= MAX_MOUNTS + 50
     hidden = {path.parent for path in found.hidden_files}
     assert hidden | set(found.concealed) == set(made)
@@ -87,5 +87,5 @@ def test_secrets_beyond_the_bound_are_hidden_with_their_directory(tmp_path: Path
 
 def test_where_nothing_is_written_only_secrets_matter(tmp_path: Path) -> None:
     _repositories(tmp_path / "vendor", 600)
-    found = protection_for(_policy(tmp_path, access="read"), survey(tmp_path))
+    found = plan_protection(_policy(tmp_path, access="read"), scan(tmp_path))
     assert found == protection.Protection()

@@ -11,19 +11,19 @@ import pytest
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import Quarantine, Quarantined
 from skills_runtime.sandbox import protected_paths
-from skills_runtime.sandbox.policy import SandboxPolicy, policy_for
-from skills_runtime.sandbox.protected_paths import findings_for
+from skills_runtime.sandbox.policy import SandboxPolicy, build_policy
+from skills_runtime.sandbox.protected_paths import scan_policy
 from skills_runtime.sandbox.quarantine import (
+    MAX_LISTED,
     MAX_SECRETS,
-    MAX_SHOWN,
     accept,
-    items,
-    quarantine_for,
+    finish_record,
+    list_items,
+    plan_quarantine,
+    quarantine_new_files,
     quarantine_report,
-    record,
+    record_command,
     recover,
-    set_aside,
-    settle,
 )
 from skills_runtime.storage import release_lock
 from tests.support.users import Unprivileged
@@ -41,9 +41,9 @@ def workspace(tmp_path: Path) -> Path:
 
 def before(workspace: Path, **changes: Any) -> Quarantine:
     """What is known at the start of a command."""
-    policy: SandboxPolicy = msgspec.structs.replace(policy_for("workspace-write", workspace), **changes)
+    policy: SandboxPolicy = msgspec.structs.replace(build_policy("workspace-write", workspace), **changes)
     state = workspace.with_name("state")
-    found = quarantine_for(policy, findings_for(policy), state / "quarantine", state / "running")
+    found = plan_quarantine(policy, scan_policy(policy), state / "quarantine", state / "running")
     assert found is not None
     return found
 
@@ -59,7 +59,7 @@ def test_what_is_new_and_would_be_obeyed_is_moved(name: str, place: str, workspa
     make(workspace, "src/main.py")
     known = before(workspace)
     make(workspace, place + name)
-    assert names(workspace, set_aside(known)) == {f"{place}{name}".rstrip("/")}
+    assert names(workspace, quarantine_new_files(known)) == {f"{place}{name}".rstrip("/")}
     assert not os.path.lexists(workspace / place / name.rstrip("/"))
     assert (workspace / "src/main.py").exists()
 
@@ -68,7 +68,7 @@ def test_what_is_new_and_would_be_obeyed_is_moved(name: str, place: str, workspa
 def test_so_is_what_the_next_run_would_obey(name: str, workspace: Path) -> None:
     known = before(workspace)
     make(workspace, name)
-    assert names(workspace, set_aside(known)) == {name}
+    assert names(workspace, quarantine_new_files(known)) == {name}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_so_is_what_git_would_obey_in_a_repository_that_existed(name: str, works
     make(workspace, ".git/HEAD", ".git/objects/")
     known = before(workspace)
     make(workspace, f".git/{name}", ".git/index", ".git/refs/heads/new", ".git/logs/HEAD", ".git/objects/ab/c")
-    assert names(workspace, set_aside(known)) == {f".git/{name}".rstrip("/")}
+    assert names(workspace, quarantine_new_files(known)) == {f".git/{name}".rstrip("/")}
     assert (workspace / ".git/refs/heads/new").exists()
 
 
@@ -88,21 +88,21 @@ def test_so_is_what_its_configuration_names(workspace: Path) -> None:
     (workspace / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../extra\n")
     known = before(workspace)
     make(workspace, "tools/hooks/pre-commit", "extra", "tools/other")
-    assert names(workspace, set_aside(known)) == {"tools/hooks", "extra"}
+    assert names(workspace, quarantine_new_files(known)) == {"tools/hooks", "extra"}
 
 
 @pytest.mark.parametrize("parts", [BARE, ("HEAD", "commondir")])
 def test_so_is_a_repository_by_any_name(parts: tuple[str, ...], workspace: Path) -> None:
     known = before(workspace)
     make(workspace, *(f"innocent/{part}" for part in parts))
-    assert names(workspace, set_aside(known)) == {"innocent"}
+    assert names(workspace, quarantine_new_files(known)) == {"innocent"}
 
 
 def test_of_what_becomes_a_repository_only_the_head_is_moved(workspace: Path) -> None:
     make(workspace, "src/main.c")
     known = before(workspace)
     make(workspace, *(f"src/{part}" for part in BARE[:3]))
-    assert names(workspace, set_aside(known)) == {"src/HEAD"}
+    assert names(workspace, quarantine_new_files(known)) == {"src/HEAD"}
     assert (workspace / "src/main.c").exists()
 
 
@@ -110,24 +110,24 @@ def test_a_repository_that_existed_stays_one_whatever_is_put_into_it(workspace: 
     make(workspace, *(f"mirror/{part}" for part in BARE))
     known = before(workspace)
     make(workspace, "mirror/notes")
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
     known = before(workspace)
     (workspace / "mirror/notes").unlink()
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
 
 
 def test_the_workspace_itself_does_not_become_a_repository(workspace: Path) -> None:
     make(workspace, "src/main.c")
     known = before(workspace)
     make(workspace, *BARE)
-    assert names(workspace, set_aside(known)) == {"HEAD", "config"}
+    assert names(workspace, quarantine_new_files(known)) == {"HEAD", "config"}
 
 
 @pytest.mark.parametrize("name", [".env.example", ".gitignore", ".gitattributes", "src/.prettierrc", "config/app.yaml"])
 def test_ordinary_files_stay(name: str, workspace: Path) -> None:
     known = before(workspace)
     make(workspace, name)
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
     assert (workspace / name).exists()
 
 
@@ -136,28 +136,28 @@ def test_what_was_there_before_stays_even_when_the_user_writes_it_anew(workspace
     known = before(workspace)
     (workspace / "new").write_text("x")
     (workspace / "new").rename(workspace / ".git/config")  # as `git config` outside does it
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
 
 
 def test_what_was_only_moved_with_its_directory_stays(workspace: Path) -> None:
     make(workspace, "app/.env")
     known = before(workspace)
     (workspace / "app").rename(workspace / "service")
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
     assert (workspace / "service/.env").exists()
 
 
 def test_what_is_in_a_directory_that_is_moved_goes_with_it(workspace: Path) -> None:
     known = before(workspace)
     make(workspace, "made/.git/config", "made/.git/hooks/", "made/.git/modules/m/HEAD", "made/.git/modules/m/hooks/")
-    assert names(workspace, set_aside(known)) == {"made/.git"}
+    assert names(workspace, quarantine_new_files(known)) == {"made/.git"}
 
 
 def test_a_workspace_that_becomes_a_home_keeps_what_the_user_had(workspace: Path) -> None:
     make(workspace, ".vimrc", ".local/bin/tool", ".config/systemd/unit")
     known = before(workspace)
     make(workspace, ".bashrc", ".tmux.conf")
-    assert names(workspace, set_aside(known)) == {".bashrc", ".tmux.conf"}
+    assert names(workspace, quarantine_new_files(known)) == {".bashrc", ".tmux.conf"}
 
 
 @pytest.mark.parametrize("name", [".vscode", ".git", ".env", "kgent.yaml", ".git/info"])
@@ -173,7 +173,7 @@ def test_a_link_is_put_back(name: str, change: str, workspace: Path) -> None:
         make(workspace, f"{name}/file")
     elif change == "other link":
         link.symlink_to("/etc")
-    moved = names(workspace, set_aside(known))
+    moved = names(workspace, quarantine_new_files(known))
     assert moved <= ({name} if change != "gone" else set())
     assert link.readlink() == workspace / "elsewhere"
 
@@ -183,7 +183,7 @@ def test_the_number_of_a_link_that_was_removed_makes_nothing_known(workspace: Pa
     known = before(workspace)
     (workspace / ".vscode").unlink()
     make(workspace, ".claude/x")  # many file systems give it the number of the link
-    assert ".claude" in names(workspace, set_aside(known))
+    assert ".claude" in names(workspace, quarantine_new_files(known))
 
 
 def test_another_name_of_a_link_is_new(workspace: Path) -> None:
@@ -191,21 +191,21 @@ def test_another_name_of_a_link_is_new(workspace: Path) -> None:
     known = before(workspace)
     make(workspace, "sub/shared/tasks.json")
     os.link(workspace / ".vscode", workspace / "sub/.vscode", follow_symlinks=False)
-    assert names(workspace, set_aside(known)) == {"sub/.vscode"}
+    assert names(workspace, quarantine_new_files(known)) == {"sub/.vscode"}
 
 
 def test_a_new_link_on_the_way_to_what_is_obeyed_is_moved(workspace: Path) -> None:
     known = before(workspace)
     make(workspace, "elsewhere/runtime.yaml")
     (workspace / "config").symlink_to("elsewhere")
-    assert names(workspace, set_aside(known)) == {"config"}
+    assert names(workspace, quarantine_new_files(known)) == {"config"}
 
 
 def test_a_file_that_is_no_text_is_moved_and_put_back(workspace: Path) -> None:
     odd = os.fsdecode(b"\xff\xfe")
     known = before(workspace)
     make(workspace, f"{odd}/.vscode/")
-    assert names(workspace, set_aside(known)) == {f"{odd}/.vscode"}
+    assert names(workspace, quarantine_new_files(known)) == {f"{odd}/.vscode"}
     accept(Path(known.directory))
     assert (workspace / odd / ".vscode").is_dir()
 
@@ -220,7 +220,7 @@ def test_rights_that_were_taken_away_are_in_no_ones_way(unprivileged: Unprivileg
         make(workspace, "private/.vscode/x")
         (workspace / "private/.vscode").chmod(0)
         (workspace / "private").chmod(0o500)
-        return names(workspace, set_aside(known))
+        return names(workspace, quarantine_new_files(known))
 
     assert unprivileged(run) == {"private/.vscode"}
     assert stat.S_IMODE((workspace / "private").stat().st_mode) == 0o700
@@ -231,7 +231,7 @@ def test_what_could_not_be_scanned_is_told(workspace: Path, monkeypatch: pytest.
     known = before(workspace)
     make(workspace, *(f"heap/{number}/deep/" for number in range(20)), "heap/7/deep/.git/")
     monkeypatch.setattr(protected_paths, "MAX_DIRECTORIES", 10)
-    assert {one.problem for one in set_aside(known)} == {"it holds too much to check"}
+    assert {one.problem for one in quarantine_new_files(known)} == {"it holds too much to check"}
 
 
 def test_what_could_not_be_scanned_before_either_is_not_told_again(
@@ -239,23 +239,23 @@ def test_what_could_not_be_scanned_before_either_is_not_told_again(
 ) -> None:
     make(workspace, *(f"heap/{number}/deep/" for number in range(20)))
     monkeypatch.setattr(protected_paths, "MAX_DIRECTORIES", 10)
-    assert set_aside(before(workspace)) == ()
+    assert quarantine_new_files(before(workspace)) == ()
 
 
 def test_more_new_keys_than_can_be_covered_are_moved(workspace: Path) -> None:
     make(workspace, "server.key")
     known = before(workspace)
     make(workspace, *(f"{number}.key" for number in range(5)))
-    assert set_aside(known) == ()
+    assert quarantine_new_files(known) == ()
     known = before(workspace)
     make(workspace, *(f"more/{number}.key" for number in range(MAX_SECRETS)))
-    assert len(set_aside(known)) == MAX_SECRETS
+    assert len(quarantine_new_files(known)) == MAX_SECRETS
     assert {path.name for path in workspace.glob("*.key")} == {"server.key", *(f"{number}.key" for number in range(5))}
 
 
 def test_where_nothing_can_be_written_nothing_is_compared(workspace: Path) -> None:
-    policy = policy_for("read-only", workspace)
-    assert quarantine_for(policy, findings_for(policy), workspace, workspace) is None
+    policy = build_policy("read-only", workspace)
+    assert plan_quarantine(policy, scan_policy(policy), workspace, workspace) is None
 
 
 def test_what_was_opened_to_writing_is_compared_too(workspace: Path, tmp_path: Path) -> None:
@@ -263,48 +263,48 @@ def test_what_was_opened_to_writing_is_compared_too(workspace: Path, tmp_path: P
     make(other, "src/")
     known = before(workspace, writable=(other,), opened=(other,))
     make(other, "src/.vscode/")
-    assert names(other, set_aside(known)) == {"src/.vscode"}
+    assert names(other, quarantine_new_files(known)) == {"src/.vscode"}
 
 
 class TestCommandsAtOnce:
     def test_what_one_has_made_is_not_known_to_another_that_starts_meanwhile(self, workspace: Path) -> None:
         first = before(workspace)
-        recorded = record(first)
+        recorded = record_command(first)
         make(workspace, ".vscode/")
         second = before(workspace)
-        settle(first, recorded)
+        finish_record(first, recorded)
         make(workspace, ".vscode/tasks.json")  # the second one makes it again
-        assert names(workspace, set_aside(second)) == {".vscode"}
+        assert names(workspace, quarantine_new_files(second)) == {".vscode"}
 
     def test_what_both_know_stays(self, workspace: Path) -> None:
         make(workspace, ".vscode/", ".env")
-        recorded = record(before(workspace))
+        recorded = record_command(before(workspace))
         second = before(workspace)
-        assert set_aside(second) == ()
+        assert quarantine_new_files(second) == ()
         release_lock(recorded.lock)
 
     def test_what_another_has_moved_is_not_told_twice(self, workspace: Path) -> None:
         first, second = before(workspace), before(workspace)
         make(workspace, ".vscode/")
-        assert names(workspace, set_aside(first)) == {".vscode"}
-        assert set_aside(second) == ()
+        assert names(workspace, quarantine_new_files(first)) == {".vscode"}
+        assert quarantine_new_files(second) == ()
 
 
 class TestRecovery:
     def test_the_command_of_a_runtime_that_is_gone_is_compared(self, workspace: Path) -> None:
         known = before(workspace)
-        release_lock(record(known).lock)  # as the end of its process does
+        release_lock(record_command(known).lock)  # as the end of its process does
         make(workspace, ".git/hooks/pre-commit")
         assert names(workspace, recover(Path(known.records))) == {".git"}
         assert list(Path(known.records).iterdir()) == []
 
     def test_the_command_of_a_runtime_that_lives_is_left_alone(self, workspace: Path) -> None:
         known = before(workspace)
-        recorded = record(known)
+        recorded = record_command(known)
         make(workspace, ".git/")
         assert recover(Path(known.records)) == ()
         assert (workspace / ".git").exists()
-        assert names(workspace, settle(known, recorded)) == {".git"}
+        assert names(workspace, finish_record(known, recorded)) == {".git"}
 
     @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"roots": 1}'])
     def test_a_record_that_was_never_finished_is_in_no_ones_way(self, data: bytes, workspace: Path) -> None:
@@ -316,7 +316,7 @@ class TestRecovery:
         assert set(Path("/proc/self/fd").iterdir()) == opened
 
     def test_records_are_private(self, workspace: Path) -> None:
-        recorded = record(before(workspace))
+        recorded = record_command(before(workspace))
         assert stat.S_IMODE(recorded.path.stat().st_mode) == 0o600
         release_lock(recorded.lock)
 
@@ -326,36 +326,36 @@ class TestAccepting:
         known = before(workspace)
         make(workspace, "made/.git/config", ".vscode/")
         (workspace / ".npmrc").write_text("a=b\n")
-        set_aside(known)
+        quarantine_new_files(known)
         directory = Path(known.directory)
-        assert [Path(item.path).name for _, item in items(directory)] == [".npmrc", ".vscode", ".git"]
+        assert [Path(item.path).name for _, item in list_items(directory)] == [".npmrc", ".vscode", ".git"]
         assert len(accept(directory)) == 3
         assert (workspace / ".npmrc").read_text() == "a=b\n"
         assert (workspace / "made/.git/config").exists()
-        assert items(directory) == []
-        assert set_aside(before(workspace)) == ()
+        assert list_items(directory) == []
+        assert quarantine_new_files(before(workspace)) == ()
 
     def test_only_what_was_named_is_put_back(self, workspace: Path) -> None:
         known = before(workspace)
         make(workspace, ".vscode/", ".husky/")
-        set_aside(known)
+        quarantine_new_files(known)
         assert accept(Path(known.directory), [str(workspace / ".husky")]) == [str(workspace / ".husky")]
         assert not (workspace / ".vscode").exists()
-        assert [item.path for _, item in items(Path(known.directory))] == [str(workspace / ".vscode")]
+        assert [item.path for _, item in list_items(Path(known.directory))] == [str(workspace / ".vscode")]
 
     def test_what_is_not_there_is_named(self, workspace: Path) -> None:
         with pytest.raises(NotFound, match="nothing is set aside"):
             accept(workspace)
         known = before(workspace)
         make(workspace, ".vscode/")
-        set_aside(known)
+        quarantine_new_files(known)
         with pytest.raises(NotFound, match=r"`/x` is not set aside"):
             accept(Path(known.directory), ["/x"])
 
     def test_nothing_is_overwritten(self, workspace: Path) -> None:
         known = before(workspace)
         make(workspace, ".vscode/")
-        set_aside(known)
+        quarantine_new_files(known)
         make(workspace, ".vscode/mine")
         with pytest.raises(ValidationFailed, match="exists again"):
             accept(Path(known.directory))
@@ -364,14 +364,14 @@ class TestAccepting:
     def test_the_directory_must_still_be_there(self, workspace: Path) -> None:
         known = before(workspace)
         make(workspace, "gone/.vscode/")
-        set_aside(known)
+        quarantine_new_files(known)
         (workspace / "gone").rmdir()
         with pytest.raises(NotFound, match="the directory of"):
             accept(Path(known.directory))
 
 
 def test_a_long_list_is_cut_in_results() -> None:
-    found = [Quarantined(path=f"/w/\udcff{number}", moved_to="/q") for number in range(MAX_SHOWN + 7)]
+    found = [Quarantined(path=f"/w/\udcff{number}", moved_to="/q") for number in range(MAX_LISTED + 7)]
     told = quarantine_report(found)
     assert told[0] == {"path": "/w/\\udcff0", "moved_to": "/q"}
     assert told[-1] == {"path": "… and 7 more"}

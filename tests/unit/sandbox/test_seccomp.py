@@ -14,9 +14,9 @@ from skills_runtime.sandbox.seccomp import (
     MODE_ARGUMENTS,
     RESERVING_REQUESTS,
     SHARED_OBJECTS,
+    AllowedCalls,
     Architecture,
     Assembler,
-    Permitted,
     seccomp_program,
 )
 from tests.unit.sandbox.bpf import listing, verdict
@@ -29,7 +29,7 @@ EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP = (
 both = pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 
 
-def ask(architecture: Architecture, name: "str | int", *arguments: int, permitted: Permitted | None = None) -> str:
+def ask(architecture: Architecture, name: "str | int", *arguments: int, permitted: AllowedCalls | None = None) -> str:
     audit, numbers = ARCHITECTURES[architecture]
     number = numbers[name] if isinstance(name, str) else name
     return verdict(seccomp_program(architecture, permitted), audit=audit, number=number, arguments=arguments)
@@ -104,14 +104,14 @@ def test_only_harmless_sockets(architecture: Architecture, arguments: tuple[int,
 
 @both
 def test_sockets_of_the_file_system_can_be_permitted(architecture: Architecture) -> None:
-    permitted = Permitted(unix_sockets=True)
+    permitted = AllowedCalls(unix_sockets=True)
     assert ask(architecture, "socket", 1, 1, permitted=permitted) == "allow"
     assert ask(architecture, "socketpair", 1, 2, permitted=permitted) == "allow"
 
 
 @both
 def test_without_a_network_of_its_own_a_process_gets_no_socket(architecture: Architecture) -> None:
-    permitted = Permitted(internet_sockets=False)
+    permitted = AllowedCalls(internet_sockets=False)
     assert {ask(architecture, "socket", family, 1, permitted=permitted) for family in range(50)} == {EAFNOSUPPORT}
 
 
@@ -161,7 +161,7 @@ def test_the_mode_counts_only_where_a_file_is_made(architecture: Architecture) -
 
 @both
 def test_shared_objects_are_refused_where_there_is_no_namespace(architecture: Architecture) -> None:
-    permitted = Permitted(shared_objects=False)
+    permitted = AllowedCalls(shared_objects=False)
     assert {ask(architecture, name, permitted=permitted) for name in SHARED_OBJECTS} == {EPERM}
     assert {ask(architecture, name) for name in SHARED_OBJECTS} == {"allow"}
 
@@ -176,9 +176,9 @@ def test_a_jump_too_far_is_refused() -> None:
     program = Assembler()
     program.jump(JUMP_EQUAL, 1, then="far")
     for _ in range(300):
-        program.answer(0)
-    program.place("far")
-    program.answer(0)
+        program.return_action(0)
+    program.label("far")
+    program.return_action(0)
     with pytest.raises(ValueError, match="cannot reach"):
         program.assemble()
 
@@ -186,6 +186,6 @@ def test_a_jump_too_far_is_refused() -> None:
 def test_a_program_too_long_is_refused() -> None:
     program = Assembler()
     for _ in range(5000):
-        program.answer(0)
+        program.return_action(0)
     with pytest.raises(ValueError, match="more than the kernel takes"):
         program.assemble()

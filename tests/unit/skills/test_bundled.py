@@ -11,7 +11,7 @@ import pytest
 
 from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
-from skills_runtime.sandbox import fence_for
+from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
 from skills_runtime.skills.evals import load_suite
@@ -29,7 +29,7 @@ def library() -> Library:
 
 async def output_of(name: str, tmp_path: Path, **value: Any) -> Any:
     workshop = Workshop(tmp_path)
-    workshop.sandbox = fence_for(SandboxSettings(), workspace=workshop.root, variables={})
+    workshop.sandbox = build_sandbox(SandboxSettings(), workspace=workshop.root, variables={})
     tool = SkillExec(library(), enabled=True, runner=RunExecutions(tmp_path / "executions", library()))
     mention = f"$[{BUNDLED_NAMESPACE}].{name}"
     result = await workshop.answer(tool, skill_mention=mention, action_id="run", input=value)

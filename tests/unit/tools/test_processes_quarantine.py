@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import Quarantined, Tool, ToolResult
-from skills_runtime.sandbox import Fence, adapters_named, policy_for
+from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 from skills_runtime.tools.builtin import ExecCommand, Shell, ShellCommand, ShellExec
 from skills_runtime.tools.processes import tell_quarantined
 from tests.support.tools import Workshop, data_of
@@ -24,8 +24,8 @@ CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
 @pytest.fixture
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     made = Workshop(tmp_path.resolve())
-    policy = policy_for("workspace-write", made.root)
-    made.sandbox = Fence(policy, adapters_named("bubblewrap"), {}, state=tmp_path / "state")
+    policy = build_policy("workspace-write", made.root)
+    made.sandbox = OsSandbox(policy, find_adapters("bubblewrap"), {}, state=tmp_path / "state")
     yield made
     await made.scope.aclose()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
-from skills_runtime.sandbox import NoFence, Unfenced
+from skills_runtime.sandbox import NoSandbox, UnavailableSandbox
 from skills_runtime.tools import search as ripgrep
 from skills_runtime.tools.builtin import GrepFiles
 from skills_runtime.tools.search import PLACES, Pattern, weakened
@@ -25,7 +25,7 @@ class Watching:
 
     def __init__(self) -> None:
         self.started: list[tuple[str, ...]] = []
-        self._unfenced = Unfenced({"PATH": PATH})
+        self._unfenced = NoSandbox({"PATH": PATH})
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Note it."""
@@ -131,7 +131,7 @@ async def test_a_pattern_that_is_none_is_refused_before_it_is_asked(tmp_path: Pa
 
 
 async def test_where_no_process_may_be_started_every_file_is_searched(tmp_path: Path) -> None:
-    found = await grep(workshop_in(tmp_path, NoFence()), "import")
+    found = await grep(workshop_in(tmp_path, UnavailableSandbox()), "import")
     assert found["files"] == ["a.py", "b/d.txt"]
     assert "sifted_by" not in found
 

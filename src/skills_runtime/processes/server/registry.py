@@ -93,7 +93,7 @@ class Registry:
 
     def note(self, number: int, pid: int) -> None:
         """Remember the first process of a session, which may drop its marker at any time."""
-        process = process_tree.look(pid)
+        process = process_tree.find_process(pid)
         if process is not None:
             known = Known(process.pid, process.started)
             self._entries[number] = msgspec.structs.replace(self._entries[number], processes=(known,))
@@ -142,8 +142,8 @@ def orphans_of(
             for known in entry.processes
             if (process := table.get(known.pid)) is not None and process.started == known.started
         ]
-        for process in (*process_tree.marked(table, entry.assignment), *noted):
-            processes = process_tree.below(table, process.pid, without={cleaner})
+        for process in (*process_tree.find_marked(table, entry.assignment), *noted):
+            processes = process_tree.find_descendants(table, process.pid, without={cleaner})
             found |= {one.pid: one for one in (process, *processes)}
     while cleaner in table:
         found.pop(cleaner, None)
@@ -157,7 +157,7 @@ def end_orphans(entries: Entries) -> Cleanup:
     ended: set[Known] = set()
     survivors: set[Known] = set()
     for _ in range(ROUNDS):
-        processes = orphans_of(entries, process_tree.table(), machine=machine, cleaner=os.getpid())
+        processes = orphans_of(entries, process_tree.list_processes(), machine=machine, cleaner=os.getpid())
         fresh = [process for process in processes if Known(process.pid, process.started) not in ended | survivors]
         if not fresh:
             break
@@ -185,7 +185,7 @@ def _kill(processes: Sequence[process_tree.Process]) -> set[Known]:
                 continue
             descriptors.callback(os.close, descriptor)
             watched[descriptor] = known
-        process_tree.send(processes, SIGKILL)
+        process_tree.send_signal(processes, SIGKILL)
         return gone | _ended(watched)
 
 

@@ -19,8 +19,8 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, DEVICE_CONTROL = 1 << 13, 1 << 14, 1 << 15
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_CONTROL
 READING = EXECUTE | READ_FILE | READ_DIR
-EVERYTHING = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
-EVERYTHING_NOW = (1 << 16) - 1
+ACCESS_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
+ALL_ACCESS_RIGHTS = (1 << 16) - 1
 TCP = 0b11
 SCOPES = 0b11
 NETWORK_VERSION, SCOPES_VERSION = 4, 6
@@ -42,10 +42,10 @@ def main() -> NoReturn:
     with open(int(sys.argv[1]) if len(sys.argv) > 1 else SPECIFICATION, encoding="utf-8") as file:
         specification: dict[str, Any] = json.load(file)
     os.closerange(SPECIFICATION, max(HIGHEST, os.sysconf("SC_OPEN_MAX")))
-    argv = [_raw(word) for word in specification["argv"]]
+    argv = [_raw(argument) for argument in specification["argv"]]
     environment = {_raw(name): _raw(value) for name, value in specification["environment"].items()}
     try:
-        _give_up(specification)
+        _restrict(specification)
     except OSError as error:
         _say(f"the sandbox could not be put up: {error}")
         os._exit(REFUSED)
@@ -56,7 +56,7 @@ def main() -> NoReturn:
         os._exit(NOT_FOUND)
 
 
-def _give_up(specification: "dict[str, Any]") -> None:
+def _restrict(specification: "dict[str, Any]") -> None:
     control(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     os.chdir(_raw(specification["cwd"]))
     for name, value in specification["limits"].items():
@@ -78,7 +78,7 @@ def version() -> int:
 def confine(reading: "list[str]", writing: "list[str]") -> None:
     """Leave only these places, for reading or for anything; what does not exist needs no rule."""
     present = version()
-    handled = EVERYTHING.get(present, EVERYTHING_NOW)
+    handled = ACCESS_RIGHTS.get(present, ALL_ACCESS_RIGHTS)
     fields = [handled, TCP if present >= NETWORK_VERSION else 0, SCOPES if present >= SCOPES_VERSION else 0]
     size = 24 if present >= SCOPES_VERSION else 16 if present >= NETWORK_VERSION else 8
     ruleset = _call(CREATE_RULESET, struct.pack("QQQ", *fields)[:size], size, 0)
@@ -107,8 +107,8 @@ def drop_capabilities() -> None:
 
 def filter_calls(program: bytes) -> None:
     """Have the kernel ask a program about each system call."""
-    held = ctypes.create_string_buffer(program, len(program))
-    described = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(held))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
     if _library.prctl(SET_SECCOMP, FILTER_MODE, ctypes.c_char_p(described), 0, 0) != 0:
         raise _error()
 
@@ -121,21 +121,27 @@ def control(option: int, value: int) -> None:
 
 def _allow(ruleset: int, path: str, access: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        directory = os.fstat(place).st_mode & 0o170000 == 0o040000
-        _call(ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", access if directory else access & OF_FILES, place), 0)
+        directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000
+        _call(
+            ADD_RULE,
+            ruleset,
+            PATH_BENEATH,
+            struct.pack("=Qi", access if directory else access & OF_FILES, descriptor),
+            0,
+        )
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _call(number: int, *arguments: "int | bytes | None") -> int:
-    given = [
+    converted = [
         ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument) for argument in arguments
     ]
-    result = _library.syscall(ctypes.c_long(number), *given)
+    result = _library.syscall(ctypes.c_long(number), *converted)
     if result < 0:
         raise _error()
     return result

@@ -73,10 +73,10 @@ def _forget_coerced_locale() -> None:
     """Take back the variable that Python sets for itself in a plain locale."""
     try:
         with open("/proc/self/environ", "rb") as file:
-            given = any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0"))
+            inherited = any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0"))
     except OSError:
         return
-    if not given:
+    if not inherited:
         os.environ.pop("LC_CTYPE", None)  # noqa: TID251 - the command's own environment, passed on as it came
 
 

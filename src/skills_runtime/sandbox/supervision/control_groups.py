@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from .process_tree import look
+from .process_tree import find_process
 
 PREFIX = "skills-runtime-"
 ATTEMPTS = 100
 PAUSE = 0.005
 OPTIONAL = ("memory.swappiness", "memory.swap.max")
 """Settings that not every kernel has, and without which the others still hold."""
-SACRIFICED = b"500"
-SPARED = b"0"
+FIRST_OOM_VICTIM = b"500"
+DEFAULT_OOM_SCORE = b"0"
 MOST = 1 << 16
 """Bytes of what the kernel counts."""
 RESET = "memory.max_usage_in_bytes"
 """A counter that is set back for each command."""
 
-Wanted = Sequence[Mapping[str, Any]]
+GroupSpecs = Sequence[Mapping[str, Any]]
 
 
 class Groups:
@@ -32,37 +32,37 @@ class Groups:
     def __init__(self) -> None:
         # A number alone could belong to a process of another container that sees the same groups.
         self._name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
-        self._wanted: Wanted = ()
+        self._specs: GroupSpecs = ()
         self._before: dict[str, int] = {}
         self._files: dict[tuple[str, int], int] = {}
         """Files of the kernel that are read or written for every command, open: to open one costs most of it."""
 
-    def includes(self, wanted: Wanted) -> bool:
+    def includes(self, specs: GroupSpecs) -> bool:
         """Whether this process is where these groups are already."""
-        return [group["parent"] for group in wanted] == [group["parent"] for group in self._wanted]
+        return [group["parent"] for group in specs] == [group["parent"] for group in self._specs]
 
-    def enter(self, wanted: Wanted) -> None:
+    def enter(self, specs: GroupSpecs) -> None:
         """Be where the next command has to be born, with the limits it has to have."""
-        if not self.includes(wanted):
+        if not self.includes(specs):
             self.close()
-            self._make(wanted)
+            self._create(specs)
         else:
-            for group, now in zip(wanted, self._wanted, strict=True):
+            for group, now in zip(specs, self._specs, strict=True):
                 if group["settings"] != now["settings"]:
                     _configure(self._directory(group), group)
-        self._wanted = wanted
-        if wanted:
+        self._specs = specs
+        if specs:
             with suppress(OSError):
-                os.pwrite(self._file(f"{self._directory(wanted[0])}/{RESET}", os.O_WRONLY), b"0", 0)
+                os.pwrite(self._file(f"{self._directory(specs[0])}/{RESET}", os.O_WRONLY), b"0", 0)
             self._before = self._counters()
-            self._prefer(SACRIFICED)
+            self._set_oom_score(FIRST_OOM_VICTIM)
 
-    def spare(self) -> None:
+    def reset_oom_score(self) -> None:
         """Go back to being nobody's first choice, once the command is there instead."""
-        if self._wanted:
-            self._prefer(SPARED)
+        if self._specs:
+            self._set_oom_score(DEFAULT_OOM_SCORE)
 
-    def counted(self) -> "dict[str, int]":
+    def read_counters(self) -> "dict[str, int]":
         """What the kernel counted since the command was begun."""
         now = self._counters()
         return {
@@ -74,30 +74,30 @@ class Groups:
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files = {}
-        for group in self._wanted:
+        for group in self._specs:
             with suppress(OSError):
                 _write(f"{group['home']}/cgroup.procs", "0")
             _remove(self._directory(group))
-        self._wanted = ()
+        self._specs = ()
 
-    def _make(self, wanted: Wanted) -> None:
-        for group in wanted:
+    def _create(self, specs: GroupSpecs) -> None:
+        for group in specs:
             _sweep(group["parent"])
             os.mkdir(self._directory(group))  # noqa: PTH102 - nothing is imported here that is not needed
-            self._wanted = (*self._wanted, group)
+            self._specs = (*self._specs, group)
             _configure(self._directory(group), group)
-        for group in wanted:
+        for group in specs:
             _write(f"{self._directory(group)}/cgroup.procs", "0")
 
     def _directory(self, group: Mapping[str, Any]) -> str:
         return f"{group['parent']}/{self._name}"
 
     def _counters(self) -> "dict[str, int]":
-        found: dict[str, int] = {}
-        for group in self._wanted:
+        counters: dict[str, int] = {}
+        for group in self._specs:
             for name in group["counters"]:
-                found |= _counts(name, self._read(f"{self._directory(group)}/{name}"))
-        return found
+                counters |= _parse_counters(name, self._read(f"{self._directory(group)}/{name}"))
+        return counters
 
     def _read(self, path: str) -> str:
         try:
@@ -105,7 +105,7 @@ class Groups:
         except OSError:
             return ""
 
-    def _prefer(self, value: bytes) -> None:
+    def _set_oom_score(self, value: bytes) -> None:
         with suppress(OSError):
             os.pwrite(self._file("/proc/self/oom_score_adj", os.O_WRONLY), value, 0)
 
@@ -115,7 +115,7 @@ class Groups:
         return self._files[path, mode]
 
 
-def _counts(name: str, text: str) -> "dict[str, int]":
+def _parse_counters(name: str, text: str) -> "dict[str, int]":
     """What a file of the kernel says, under names that are the same for both versions of its interface."""
     if name in ("memory.max_usage_in_bytes", "memory.peak"):
         return {"memory_peak": int(text)} if text.strip().isdigit() else {}
@@ -165,6 +165,6 @@ def _sweep(parent: str) -> None:
     _swept.add(parent)
     for entry in os.scandir(parent):
         pid = entry.name[len(PREFIX) :].partition("-")[0] if entry.name.startswith(PREFIX) else ""
-        if pid.isdigit() and look(int(pid)) is None:
+        if pid.isdigit() and find_process(int(pid)) is None:
             with suppress(OSError):
                 os.rmdir(entry.path)  # noqa: PTH106 - nothing is imported here that is not needed

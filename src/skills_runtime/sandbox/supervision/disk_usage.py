@@ -59,43 +59,45 @@ def nameless_files(processes: "Iterable[int]") -> "Iterator[tuple[str, os.stat_r
                 continue
 
 
-def nameless_on(path: str, processes: "Iterable[int]") -> "list[int]":
+def nameless_blocks_on(path: str, processes: "Iterable[int]") -> "list[int]":
     """Return the blocks of each file without a name on the disk of a directory."""
     try:
         device = os.stat(path).st_dev  # noqa: PTH116 - nothing more is imported here
     except OSError:
         return []
-    found = {(info.st_dev, info.st_ino): info.st_blocks for _, info in nameless_files(processes) if not info.st_nlink}
-    return [blocks for (where, _), blocks in found.items() if where == device]
+    blocks_by_file = {
+        (info.st_dev, info.st_ino): info.st_blocks for _, info in nameless_files(processes) if not info.st_nlink
+    }
+    return [blocks for (file_device, _), blocks in blocks_by_file.items() if file_device == device]
 
 
 class DiskUsage:
     """What a command writes to a directory, and its limits."""
 
-    def __init__(self, wanted: "Mapping[str, Any]") -> None:
-        self._path: str = wanted["disk_path"]
-        self._bytes: int = wanted["disk_bytes"]
-        self._files: int = wanted["disk_files"]
-        self._excluded = frozenset[str](wanted["disk_excluded"])
-        self._room = (0, 0)
+    def __init__(self, limits: "Mapping[str, Any]") -> None:
+        self._path: str = limits["disk_path"]
+        self._bytes: int = limits["disk_bytes"]
+        self._files: int = limits["disk_files"]
+        self._excluded = frozenset[str](limits["disk_excluded"])
+        self._free_space = (0, 0)
         self._first_bytes, self._first_files = self._last = self._free()
         self._certain = self._next_walk = (self._first_bytes - self._bytes, self._first_files - self._files)
         """The room on the disk down to which no limit can be exceeded, and below which to look closer."""
-        self._began = self._kept_until = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        self._over = False
+        self._began = self._last_within_limit = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        self._has_exceeded = False
         self.interval = INTERVAL
         """Seconds until it should be looked at again."""
 
-    def exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
+    def is_exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
         """Return whether the command uses more than its limit now; `at_last` is exact whatever it costs."""
-        looked = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        measured_at = time.clock_gettime_ns(time.CLOCK_REALTIME)
         free = self._free()
         self.interval = INTERVAL if _is_less(free, self._last) else min(2 * self.interval, IDLE_INTERVAL)
         self._last = free
         if _is_less(free, self._certain if at_last else self._next_walk):
-            size, count = self._used(processes, free)
+            size, count = self._measure_usage(processes, free)
             if size > self._bytes or count > self._files:
-                self._over = True
+                self._has_exceeded = True
                 return True
             # Something else has written, too: look again when the command could exceed its limit, but not all the time.
             left_bytes, left_files = self._bytes - size, self._files - count
@@ -105,45 +107,45 @@ class DiskUsage:
                 free[1] - max(left_files, self._files // WALKS),
             )
         if not _is_less(free, self._certain):
-            self._kept_until = looked
+            self._last_within_limit = measured_at
         return False
 
     def remove_excess(self) -> "dict[str, Any] | None":
         """Remove what was written since the limit was exceeded, until the rest is within it; report what that was."""
         free = self._free()
         gone_bytes, gone_files = self._first_bytes - free[0], self._first_files - free[1]
-        if not self._over and gone_bytes <= self._bytes and gone_files <= self._files:
+        if not self._has_exceeded and gone_bytes <= self._bytes and gone_files <= self._files:
             return None
-        size, count = self._used(list, free)
+        size, count = self._measure_usage(list, free)
         # A file that was only touched counts as used, too: no more is beyond the limit than is new or gone.
-        new_bytes, new_files, _ = _changed(self._path, self._began - TICK_NS, self._excluded, born=self._began)
+        new_bytes, new_files, _ = _measure_changes(self._path, self._began - TICK_NS, self._excluded, born=self._began)
         size, count = min(size, max(gone_bytes, new_bytes)), min(count, max(gone_files, new_files))
         if size <= self._bytes and count <= self._files:
             return None
-        removal = _Removal(self._path, self._excluded, began=self._began, since=self._kept_until - TICK_NS)
+        removal = _Removal(self._path, self._excluded, began=self._began, since=self._last_within_limit - TICK_NS)
         return removal.run(size - self._bytes, count - self._files)
 
-    def _used(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
-        size, count, unseen = _changed(self._path, self._began - TICK_NS, self._excluded)
+    def _measure_usage(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
+        size, count, unseen = _measure_changes(self._path, self._began - TICK_NS, self._excluded)
         if unseen:  # what a command hides is taken to be all that is gone
             size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
         if size <= self._bytes and count <= self._files:
-            nameless = nameless_on(self._path, [process.pid for process in processes()])
+            nameless = nameless_blocks_on(self._path, [process.pid for process in processes()])
             size, count = size + sum(nameless) * BLOCK, count + len(nameless)
         return size, count
 
     def _free(self) -> "tuple[int, int]":
         with suppress(OSError):  # a command may take the directory away: the disk is still the same
-            found = os.statvfs(self._path)
-            self._room = (found.f_bfree * found.f_frsize, found.f_ffree)
-        return self._room
+            status = os.statvfs(self._path)
+            self._free_space = (status.f_bfree * status.f_frsize, status.f_ffree)
+        return self._free_space
 
 
 def _is_less(free: "tuple[int, int]", than: "tuple[int, int]") -> bool:
     return free[0] < than[0] or free[1] < than[1]
 
 
-def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":
+def _measure_changes(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":
     """Return bytes and number of what was changed below a directory since a time, and whether some of it is hidden.
 
     With `born`, count only what was made since then.
@@ -163,7 +165,7 @@ def _changed(path: str, since: int, excluded: "Container[str]", *, born: int = 0
                     except FileNotFoundError:  # removed meanwhile
                         continue
                     fresh = info.st_ctime_ns >= since
-                    if fresh and (not born or _birth(AT_FDCWD, entry.path) >= born):
+                    if fresh and (not born or _birth_time(AT_FDCWD, entry.path) >= born):
                         size += info.st_blocks * BLOCK
                         count += 1
                     if entry.is_dir(follow_symlinks=False):
@@ -195,13 +197,13 @@ class _Removal:
         with suppress(OSError):
             root = os.open(self._path, DIRECTORY)
             try:
-                self._go_through(root, "", os.fstat(root).st_dev, new=False, depth=0)
+                self._walk(root, "", os.fstat(root).st_dev, new=False, depth=0)
             finally:
                 os.close(root)
-        left = {"left_bytes": max(0, self._size), "left_files": max(0, self._count)}
-        return {"files": self._files, "bytes": self._bytes, "paths": self._paths, **left}
+        remaining = {"left_bytes": max(0, self._size), "left_files": max(0, self._count)}
+        return {"files": self._files, "bytes": self._bytes, "paths": self._paths, **remaining}
 
-    def _go_through(self, directory: int, path: str, device: int, *, new: bool, depth: int) -> None:
+    def _walk(self, directory: int, path: str, device: int, *, new: bool, depth: int) -> None:
         for name in os.listdir(directory):
             if self._size <= 0 and self._count <= 0:
                 return
@@ -210,29 +212,29 @@ class _Removal:
             with suppress(OSError):
                 info = os.stat(name, dir_fd=directory, follow_symlinks=False)
                 if not stat.S_ISDIR(info.st_mode):
-                    self._consider(directory, path, name, info, new=new)
+                    self._remove_if_excess(directory, path, name, info, new=new)
                 elif info.st_dev == device and depth < MAX_DEPTH:
                     self._enter(directory, path, name, device, depth)
 
     def _enter(self, directory: int, path: str, name: str, device: int, depth: int) -> None:
-        born = _birth(directory, name)
+        born = _birth_time(directory, name)
         inner = os.open(name, DIRECTORY, dir_fd=directory)
         try:
-            self._go_through(inner, f"{path}{name}/", device, new=born >= self._began, depth=depth + 1)
+            self._walk(inner, f"{path}{name}/", device, new=born >= self._began, depth=depth + 1)
         finally:
             os.close(inner)
         if born >= max(self._began, self._since) and (self._size > 0 or self._count > 0):
             os.rmdir(name, dir_fd=directory)  # only where nothing is left in it
             self._count -= 1
 
-    def _consider(self, directory: int, path: str, name: str, info: os.stat_result, *, new: bool) -> None:
+    def _remove_if_excess(self, directory: int, path: str, name: str, info: os.stat_result, *, new: bool) -> None:
         """Remove a file that was written beyond the limit.
 
         Its inode is younger than the command. In a directory that is not, it must have been made under its own name:
         a rename, which may have replaced something, changes the inode later than the content.
         """
         made_here = new or info.st_ctime_ns == info.st_mtime_ns
-        if info.st_ctime_ns < self._since or not made_here or _birth(directory, name) < self._began:
+        if info.st_ctime_ns < self._since or not made_here or _birth_time(directory, name) < self._began:
             return
         os.unlink(name, dir_fd=directory)
         freed = info.st_blocks * BLOCK if info.st_nlink == 1 else 0
@@ -244,11 +246,11 @@ class _Removal:
             self._paths.append(os.fsencode(path + name).decode(errors="backslashreplace")[:MAX_NAME])
 
 
-def _birth(directory: int, name: str) -> int:
+def _birth_time(directory: int, name: str) -> int:
     """Return when a file was made, in nanoseconds; 0 where the file system does not know."""
-    found = ctypes.create_string_buffer(STATX_SIZE)
-    if _statx is None or _statx(directory, os.fsencode(name), AT_SYMLINK_NOFOLLOW, STATX_BTIME, found) != 0:
+    buffer = ctypes.create_string_buffer(STATX_SIZE)
+    if _statx is None or _statx(directory, os.fsencode(name), AT_SYMLINK_NOFOLLOW, STATX_BTIME, buffer) != 0:
         return 0
-    mask: int = struct.unpack_from("=I", found)[0]
-    seconds, nanoseconds = struct.unpack_from("=qI", found, BIRTH_OFFSET)
+    mask: int = struct.unpack_from("=I", buffer)[0]
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, BIRTH_OFFSET)
     return seconds * 1_000_000_000 + nanoseconds if mask & STATX_BTIME else 0

@@ -11,7 +11,7 @@ import socket
 from typing import NoReturn
 
 from . import process_tree
-from .supervisor import adopt_orphans, supervise, tell, wake_on_child_exit
+from .supervisor import adopt_orphans, send_message, supervise, wake_on_child_exit
 
 LEAST_OPEN_MAX = 1 << 16
 """Where to look for descriptors to close, even if the limit was lowered after they had been opened."""
@@ -66,7 +66,7 @@ class _Launcher:
         try:
             pid = os.fork()
         except OSError as error:
-            tell(control, {"failed": "fork", "errno": error.errno})
+            send_message(control, {"failed": "fork", "errno": error.errno})
             return
         if pid == 0:
             self._supervise(control)
@@ -83,12 +83,13 @@ class _Launcher:
     def _reap(self) -> None:
         orphaned = False
         try:
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                orphaned = orphaned or found[0] not in self._supervisors or found[1] != 0
-                self._supervisors.discard(found[0])
+            while (reaped := os.waitpid(-1, os.WNOHANG))[0]:
+                orphaned = orphaned or reaped[0] not in self._supervisors or reaped[1] != 0
+                self._supervisors.discard(reaped[0])
         except ChildProcessError:
             return
         if orphaned:
-            process_tree.send(
-                process_tree.below(process_tree.table(), os.getpid(), without=self._supervisors), signal.SIGKILL
+            process_tree.send_signal(
+                process_tree.find_descendants(process_tree.list_processes(), os.getpid(), without=self._supervisors),
+                signal.SIGKILL,
             )

@@ -18,50 +18,50 @@ Mounted = tuple[bytes, bytes, bytes]
 MEMORY = b"tmpfs"
 
 
-class ChangedMeanwhile(Exception):
+class MountsChanged(Exception):
     """What was planned is not what is there."""
 
 
-def check_places(mounts: "Iterable[Mount]") -> None:
+def check_mount_points(mounts: "Iterable[Mount]") -> None:
     """See that everything which will be covered is there, and that no link leads to it."""
-    seen = {b"", b"/"}
+    checked = {b"", b"/"}
     for _, _, path in mounts:
-        above: list[bytes] = []
-        while path not in seen:
-            seen.add(path)
-            above.append(path)
+        parents: list[bytes] = []
+        while path not in checked:
+            checked.add(path)
+            parents.append(path)
             path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
-        for data in reversed(above):  # the highest first
+        for data in reversed(parents):  # the highest first
             try:
                 mode = os.lstat(data).st_mode
             except OSError as error:
-                raise ChangedMeanwhile from error
+                raise MountsChanged from error
             if stat.S_ISLNK(mode):
-                raise ChangedMeanwhile
+                raise MountsChanged
 
 
-class Planned:
+class PlannedMounts:
     """The mounts of a fence as the kernel will tell of them; found out while the fence is put up."""
 
     def __init__(self, mounts: "Sequence[Mount]") -> None:
-        self._ours = {point: found[-1][:2] for point, found in _by_point("/proc/self/mountinfo").items()}
+        self._ours = {point: mounted[-1][:2] for point, mounted in _read_mount_table("/proc/self/mountinfo").items()}
         self._ours.setdefault(b"/", (b"", b""))
-        self._wanted: dict[bytes, list[Mount]] = {}
+        self._planned: dict[bytes, list[Mount]] = {}
         for mount in mounts:
-            self._wanted.setdefault(mount[0], []).append(mount)
+            self._planned.setdefault(mount[0], []).append(mount)
 
     def check(self, process: int) -> None:
         """See that the process has before its eyes what was planned; none is left to look at when it has ended."""
-        theirs = _by_point(f"/proc/{process}/mountinfo")
-        for point, planned in self._wanted.items():
-            found = theirs.get(point, [])
-            if len(found) < len(planned):
+        theirs = _read_mount_table(f"/proc/{process}/mountinfo")
+        for point, planned in self._planned.items():
+            mounted = theirs.get(point, [])
+            if len(mounted) < len(planned):
                 planned = list(filter(_is_needed, planned))
-            if len(found) < len(planned):
-                raise ChangedMeanwhile
-            for (_, source, _), mounted in zip(reversed(planned), reversed(found), strict=False):
-                if not _is(mounted, source, self._ours) and not (source and _same(process, point, source)):
-                    raise ChangedMeanwhile
+            if len(mounted) < len(planned):
+                raise MountsChanged
+            for (_, source, _), mount in zip(reversed(planned), reversed(mounted), strict=False):
+                if not _matches(mount, source, self._ours) and not (source and _is_same_file(process, point, source)):
+                    raise MountsChanged
 
 
 def _is_needed(mount: Mount) -> bool:
@@ -70,41 +70,41 @@ def _is_needed(mount: Mount) -> bool:
     return bool(data) or not source or os.path.lexists(source)
 
 
-def _by_point(path: str) -> "dict[bytes, list[Mounted]]":
+def _read_mount_table(path: str) -> "dict[bytes, list[Mounted]]":
     """A table of mounts as the kernel writes it, in the order in which they were made."""
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
-    found: dict[bytes, list[Mounted]] = {}
+    by_point: dict[bytes, list[Mounted]] = {}
     for line in table.split(b"\n")[:-1]:  # a name may hold any other sign that ends a line elsewhere
         _, _, device, root, point, data = line.split(b" ", 5)
         if b"\\" in line:
-            root, point = _plain(root), _plain(point)
-        found.setdefault(point, []).append((device, root, data))
-    return found
+            root, point = _unescape(root), _unescape(point)
+        by_point.setdefault(point, []).append((device, root, data))
+    return by_point
 
 
-def _plain(text: bytes) -> bytes:
+def _unescape(text: bytes) -> bytes:
     for code, sign in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
         text = text.replace(code, sign)
     return text
 
 
-def _is(mounted: Mounted, source: bytes, ours: "dict[bytes, Origin]") -> bool:
+def _matches(mounted: Mounted, source: bytes, ours: "dict[bytes, Origin]") -> bool:
     if source:
         return mounted[:2] == _origin(source, ours)
     return mounted[2].partition(b" - ")[2].startswith(MEMORY)
 
 
-def _origin(path: bytes, known: "dict[bytes, Origin]") -> "Origin":
+def _origin(path: bytes, origins: "dict[bytes, Origin]") -> "Origin":
     """Where a path lies, as the kernel tells it of a mount; what is found out is known from then on."""
-    if path not in known:
+    if path not in origins:
         parent, _, name = path.rpartition(b"/")
-        device, root = _origin(parent or b"/", known)
-        known[path] = device, b"%s/%s" % (root.rstrip(b"/"), name)
-    return known[path]
+        device, root = _origin(parent or b"/", origins)
+        origins[path] = device, b"%s/%s" % (root.rstrip(b"/"), name)
+    return origins[path]
 
 
-def _same(process: int, point: bytes, source: bytes) -> bool:
+def _is_same_file(process: int, point: bytes, source: bytes) -> bool:
     """The same by its number: some file systems do not tell the place of a mount, and one mount may cover another."""
     try:
         descriptor = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -113,7 +113,7 @@ def _same(process: int, point: bytes, source: bytes) -> bool:
             straight = os.readlink(b"/proc/self/fd/%d" % descriptor) == source  # noqa: PTH115 - see above
         finally:
             os.close(descriptor)
-        there = os.stat(b"/proc/%d/root%s" % (process, point), follow_symlinks=False)  # noqa: PTH116 - see above
+        inside = os.stat(b"/proc/%d/root%s" % (process, point), follow_symlinks=False)  # noqa: PTH116 - see above
     except OSError:
         return False
-    return straight and os.path.samestat(info, there)
+    return straight and os.path.samestat(info, inside)

@@ -20,30 +20,30 @@ class Process:
         self.started = started
 
 
-def parse(line: str) -> Process:
+def parse_stat(line: str) -> Process:
     """The process that a line of `/proc/<pid>/stat` tells of."""
     # The name stands in parentheses and may hold spaces and parentheses itself.
-    before, _, after = line.rpartition(")")
-    fields = after.split()
-    return Process(int(before.split("(", 1)[0]), int(fields[1]), int(fields[2]), int(fields[19]))
+    identity, _, remainder = line.rpartition(")")
+    fields = remainder.split()
+    return Process(int(identity.split("(", 1)[0]), int(fields[1]), int(fields[2]), int(fields[19]))
 
 
-def look(pid: int) -> "Process | None":
+def find_process(pid: int) -> "Process | None":
     """The process with this number, if there is one."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return parse(file.read())
+            return parse_stat(file.read())
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def table() -> dict[int, Process]:
+def list_processes() -> dict[int, Process]:
     """Every process that this user can see."""
     numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-    return {pid: process for pid in numbers if (process := look(pid)) is not None}
+    return {pid: process for pid in numbers if (process := find_process(pid)) is not None}
 
 
-def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
+def find_descendants(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
     """The descendants of a process, parents first, leaving out the named branches.
 
     Zombies are among them: a program whose first thread has ended looks like one, though the others go on.
@@ -52,33 +52,33 @@ def below(processes: Table, root: int, *, without: Container[int] = ()) -> list[
     for process in processes.values():
         if process.pid not in without:
             children.setdefault(process.parent, []).append(process)
-    found = list(children.get(root, ()))
-    for process in found:
-        found += children.get(process.pid, ())
-    return found
+    descendants = list(children.get(root, ()))
+    for process in descendants:
+        descendants += children.get(process.pid, ())
+    return descendants
 
 
-def topmost(processes: Table, root: int, *, generations: int) -> "set[int]":
+def find_generations(processes: Table, root: int, *, generations: int) -> "set[int]":
     """The numbers of the children of a process, of their children, and so on for so many generations."""
-    found: set[int] = set()
-    above = {root}
+    pids: set[int] = set()
+    parents = {root}
     for _ in range(generations):
-        above = {process.pid for process in processes.values() if process.parent in above}
-        found |= above
-    return found
+        parents = {process.pid for process in processes.values() if process.parent in parents}
+        pids |= parents
+    return pids
 
 
-def marked(processes: Table, assignment: bytes) -> list[Process]:
+def find_marked(processes: Table, assignment: bytes) -> list[Process]:
     """The living processes that were started with this assignment in their environment."""
-    found: list[Process] = []
+    matches: list[Process] = []
     for process in processes.values():
         with suppress(OSError), open(f"/proc/{process.pid}/environ", "rb") as file:
             if assignment in file.read().split(b"\0"):
-                found.append(process)
-    return found
+                matches.append(process)
+    return matches
 
 
-def send(processes: Iterable[Process], number: int) -> set[int]:
+def send_signal(processes: Iterable[Process], number: int) -> set[int]:
     """Signal these processes; the numbers of those this user may not signal come back."""
     refused: set[int] = set()
     for process in processes:
@@ -86,7 +86,7 @@ def send(processes: Iterable[Process], number: int) -> set[int]:
             # What the descriptor names cannot change any more, so the look after it is opened decides.
             descriptor = os.pidfd_open(process.pid)
             try:
-                now = look(process.pid)
+                now = find_process(process.pid)
                 if now is not None and now.started == process.started:
                     signal.pidfd_send_signal(descriptor, number)
             except PermissionError:

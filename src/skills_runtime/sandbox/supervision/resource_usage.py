@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from .disk_usage import BLOCK, DiskUsage, Processes, nameless_files
-from .socket_usage import sockets_use, sockets_use_at_most
+from .socket_usage import estimate_socket_bytes, measure_socket_bytes
 
 IN_MEMORY = "/memfd:"
 
@@ -20,7 +20,7 @@ Key = tuple[int, int]
 """The number of a device, and that of a file on it."""
 
 
-def in_memory(processes: "Iterable[int]") -> "dict[Key, int]":
+def memory_file_blocks(processes: "Iterable[int]") -> "dict[Key, int]":
     """The blocks of each file that was made in memory alone."""
     return {
         (info.st_dev, info.st_ino): info.st_blocks
@@ -36,12 +36,12 @@ COUNTED = (b"Pss_Anon", b"Pss_Shmem")
 
 def uses_more_than(limit: int, processes: "Sequence[int]") -> bool:
     """Whether the processes use more than this together."""
-    files = {key: blocks * BLOCK for key, blocks in in_memory(processes).items()}
+    files = {key: blocks * BLOCK for key, blocks in memory_file_blocks(processes).items()}
     held = sum(files.values())
     at_most = sum(_resident(process) for process in processes) + held
-    if at_most + sockets_use_at_most(processes) <= limit:
+    if at_most + estimate_socket_bytes(processes) <= limit:
         return False
-    limit -= sockets_use(processes)
+    limit -= measure_socket_bytes(processes)
     if at_most <= limit:
         return False
     used = sum(map(_used, processes))
@@ -110,7 +110,7 @@ class Watching:
         """Return the limit that is exceeded now, if one is and it is time to look again."""
         began = time.monotonic()
         if self._disk is not None and began >= self._next_disk:
-            if self._disk.exceeded(processes):
+            if self._disk.is_exceeded(processes):
                 return "disk"
             now = time.monotonic()
             self._next_disk = now + max(self._disk.interval, LEISURE * (now - began))
@@ -127,9 +127,9 @@ class Watching:
         following = min(self._next_disk, self._next_memory)
         return None if following == inf else max(0.0, following - time.monotonic()) * 1000
 
-    def exceeded_at_last(self) -> "str | None":
+    def find_exceeded_at_end(self) -> "str | None":
         """Return the limit that was exceeded unseen, once nothing is left that could use more."""
-        return "disk" if self._disk is not None and self._disk.exceeded(list, at_last=True) else None
+        return "disk" if self._disk is not None and self._disk.is_exceeded(list, at_last=True) else None
 
     def remove_excess(self) -> "dict[str, Any] | None":
         """Remove what a command that has ended wrote beyond its limit; nothing when it kept to it."""

@@ -21,13 +21,13 @@ LARGEST = 64 << 20
 _library = ctypes.CDLL(None, use_errno=True)
 
 
-def _largest(*names: str) -> int:
+def _largest_buffer(*names: str) -> int:
     """Return the largest buffer of these settings of the kernel, as it counts it."""
     largest = 0
     for name in names:
         try:
             with open(f"/proc/sys/net/{name}", "rb") as file:
-                values = [int(word) for word in file.read().split()]
+                values = [int(value) for value in file.read().split()]
         except OSError:
             return LARGEST
         # What a program asks for is doubled, what the kernel grows to is not.
@@ -35,11 +35,11 @@ def _largest(*names: str) -> int:
     return largest
 
 
-MOST = _largest("core/rmem_max", "ipv4/tcp_rmem") + _largest("core/wmem_max", "ipv4/tcp_wmem")
+MOST = _largest_buffer("core/rmem_max", "ipv4/tcp_rmem") + _largest_buffer("core/wmem_max", "ipv4/tcp_wmem")
 """Bytes that one socket can hold."""
 
 
-def sockets_use_at_most(processes: "Sequence[int]") -> int:
+def estimate_socket_bytes(processes: "Sequence[int]") -> int:
     """Return more than what the sockets of the processes can hold, which costs little to know."""
     for process in reversed(processes):  # the last are children, in the network that the first have made
         with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/net/sockstat", "rb") as file:
@@ -47,7 +47,7 @@ def sockets_use_at_most(processes: "Sequence[int]") -> int:
     return 0
 
 
-def sockets_use(processes: "Sequence[int]") -> int:
+def measure_socket_bytes(processes: "Sequence[int]") -> int:
     """Return how many bytes wait in the sockets of the processes.
 
     In a network of their own every internet socket counts, also one that no process has accepted. Of other sockets
@@ -55,7 +55,7 @@ def sockets_use(processes: "Sequence[int]") -> int:
     """
     ours = _network("self")
     own = next((process for process in processes if _network(process) not in (ours, "")), None)
-    internet = 0 if own is None else sum(_waiting(own, table) for table in TABLES)
+    internet = 0 if own is None else sum(_queued_bytes(own, table) for table in TABLES)
     sent = received = 0
     for connection in _open_sockets(processes):
         with connection, suppress(OSError):
@@ -76,7 +76,7 @@ def _network(process: "int | str") -> str:
         return ""
 
 
-def _waiting(process: int, table: str) -> int:
+def _queued_bytes(process: int, table: str) -> int:
     try:
         with open(f"/proc/{process}/net/{table}", "rb") as file:
             queues = [line.split()[QUEUES].split(b":") for line in file if b":" in line.split()[QUEUES]]
@@ -87,7 +87,7 @@ def _waiting(process: int, table: str) -> int:
 
 def _open_sockets(processes: "Sequence[int]") -> "Iterator[socket.socket]":
     """Yield a copy of each socket that one of the processes has open."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     for process in processes:
         with suppress(OSError):
             numbers = os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - nothing more is imported here
@@ -96,8 +96,8 @@ def _open_sockets(processes: "Sequence[int]") -> "Iterator[socket.socket]":
                 for number in numbers:
                     with suppress(OSError):
                         name = os.readlink(f"/proc/{process}/fd/{number}")  # noqa: PTH115
-                        if name.startswith("socket:") and name not in seen:
-                            seen.add(name)
+                        if name.startswith("socket:") and name not in visited:
+                            visited.add(name)
                             copy: int = _library.syscall(PIDFD_GETFD, handle, int(number), 0)
                             if copy >= 0:
                                 yield socket.socket(fileno=copy)

@@ -25,9 +25,9 @@ MAX_DESCRIPTORS = 3 + 8
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
 PATIENCE = 1.0
 """Seconds after which processes that may not be signalled are left alone and reported."""
-FALLING_SECONDS = 0.2
+SANDBOX_EXIT_SECONDS = 0.2
 """How long a fence may take to fall by itself, with everything behind it."""
-UNSEEN = 0
+INVISIBLE_PROCESS = 0
 """Stands for processes of other users that the system does not even show."""
 _CHILD_SUBREAPER = 36
 
@@ -52,23 +52,23 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
         streams = []
     for stream in streams:
         os.set_inheritable(stream, False)  # noqa: FBT003 - it has no name
-    hearing = Hearing(control)
-    request = hearing.first()
+    messages = MessageReader(control)
+    request = messages.read_request()
     if request is None:
         return False
-    watching = Watching(request["watch"])  # before anything can be written
+    watch = Watching(request["watch"])  # before anything can be written
     try:
-        started = _start(request, streams, groups)
+        pid = _start(request, streams, groups)
     except SpawnFailed as error:
-        tell(control, {"failed": error.step, "errno": error.number})
+        send_message(control, {"failed": error.step, "errno": error.number})
         return True
     finally:
         for stream in streams:
             os.close(stream)
-    tell(control, {"started": started})
-    survivors = _Supervision(control, hearing, watching, started=started, request=request).run(woken)
-    removed = None if survivors else watching.remove_excess()
-    tell(control, {"gone": sorted(survivors), "counted": groups.counted(), "removed": removed})
+    send_message(control, {"started": pid})
+    survivors = _Supervision(control, messages, watch, pid=pid, request=request).run(woken)
+    removed = None if survivors else watch.remove_excess()
+    send_message(control, {"gone": sorted(survivors), "counted": groups.read_counters(), "removed": removed})
     return not survivors
 
 
@@ -81,7 +81,7 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", groups: Groups) -
     try:
         return spawn(request, streams)
     finally:
-        groups.spare()
+        groups.reset_oom_score()
 
 
 class _Supervision:
@@ -90,174 +90,178 @@ class _Supervision:
     def __init__(
         self,
         control: socket.socket,
-        hearing: "Hearing",
-        watching: Watching,
+        messages: "MessageReader",
+        watch: Watching,
         *,
-        started: int,
+        pid: int,
         request: "Mapping[str, Any]",
     ) -> None:
         self._control = control
-        self._hearing = hearing
-        self._main = started
+        self._messages = messages
+        self._main = pid
         self._grace: float = request["grace"]
         self._layers: int = request["layers"]
-        self._watching = watching
+        self._limit_watch = watch
         self._kill_at: float | None = None
-        self._asked: set[tuple[int, int, int]] = set()
+        self._signalled: set[tuple[int, int, int]] = set()
         self._exited = False
         self._ended = False
         self._pause = FIRST_PAUSE
-        self._alone = False
+        self._has_no_children = False
 
     def run(self, woken: int) -> "set[int]":
         """Return when no process is left but those, if any, that this user may not signal."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(woken, select.POLLIN)
-        self._obey(poll)  # what came together with the request makes nothing readable any more
+        self._handle_messages(poll)  # what came together with the request makes nothing readable any more
         while True:
             self._reap()
-            if self._alone:
+            if self._has_no_children:
                 # Tell of what was too quick to be seen, unless something else has ended the command.
-                if not self._ended and (limit := self._watching.exceeded_at_last()):
-                    tell(self._control, {"exceeded": limit})
+                if not self._ended and (limit := self._limit_watch.find_exceeded_at_end()):
+                    send_message(self._control, {"exceeded": limit})
                 return set()
-            self._watch()
-            survivors = self._press()
+            self._check_limits()
+            survivors = self._kill_remaining()
             if survivors:
                 return survivors
             for descriptor, _ in poll.poll(self._wait_ms()):
                 if descriptor == woken:
                     os.read(woken, 512)
                 else:
-                    self._obey(poll)
+                    self._handle_messages(poll)
 
     def _reap(self) -> None:
         reaped = False
         try:
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            while (reaped_child := os.waitpid(-1, os.WNOHANG))[0]:
                 reaped = True
-                if found[0] == self._main:
+                if reaped_child[0] == self._main:
                     self._exited = True
-                    tell(self._control, {"exited": os.waitstatus_to_exitcode(found[1])})
+                    send_message(self._control, {"exited": os.waitstatus_to_exitcode(reaped_child[1])})
         except ChildProcessError:
-            self._alone = True
+            self._has_no_children = True
             return
         if reaped and self._exited and self._layers:
-            self._hurry(FALLING_SECONDS)  # the kernel is ending what was behind the fence already
+            self._set_deadline(SANDBOX_EXIT_SECONDS)  # the kernel is ending what was behind the fence already
         elif reaped and self._exited:
-            self._end(signal.SIGTERM, self._grace)
+            self._terminate(signal.SIGTERM, self._grace)
 
-    def _obey(self, poll: select.poll) -> None:
-        for message in self._hearing.more():
+    def _handle_messages(self, poll: select.poll) -> None:
+        for message in self._messages.read_messages():
             if "end" in message:
                 self._ended = True
-                self._end(message["first"], message["end"])
+                self._terminate(message["first"], message["end"])
             else:
                 group = [process for process in self._tree() if process.group == message["group"]]
-                process_tree.send(group, message["signal"])
-        if self._hearing.over:
+                process_tree.send_signal(group, message["signal"])
+        if self._messages.is_closed:
             poll.unregister(self._control)
-            self._end(signal.SIGTERM, self._grace)
+            self._terminate(signal.SIGTERM, self._grace)
 
-    def _end(self, first: int, grace: float) -> None:
+    def _terminate(self, first: int, grace: float) -> None:
         """Ask everybody to end, each of them once; the time they have only ever becomes less."""
-        self._hurry(grace)
+        self._set_deadline(grace)
         # One that was just being forked when the others were asked has not heard of it.
-        new = [process for process in self._askable() if (first, process.pid, process.started) not in self._asked]
-        self._asked.update((first, one.pid, one.started) for one in new)
-        process_tree.send(new, first)
-        process_tree.send(new, signal.SIGCONT)  # a stopped process hears nothing else
+        new = [
+            process for process in self._terminable() if (first, process.pid, process.started) not in self._signalled
+        ]
+        self._signalled.update((first, process.pid, process.started) for process in new)
+        process_tree.send_signal(new, first)
+        process_tree.send_signal(new, signal.SIGCONT)  # a stopped process hears nothing else
 
-    def _hurry(self, grace: float) -> None:
+    def _set_deadline(self, grace: float) -> None:
         kill_at = time.monotonic() + grace
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
-    def _press(self) -> "set[int]":
+    def _kill_remaining(self) -> "set[int]":
         """Kill what is left when its time is over; returns the survivors when there is nothing more to hope for."""
         if self._kill_at is None or time.monotonic() < self._kill_at:
             return set()
-        everybody = self._tree()
-        refused = process_tree.send(everybody, signal.SIGKILL)
-        hopeless = len(refused) == len(everybody) and time.monotonic() > self._kill_at + PATIENCE
-        return refused or {UNSEEN} if hopeless else set()
+        processes = self._tree()
+        refused = process_tree.send_signal(processes, signal.SIGKILL)
+        hopeless = len(refused) == len(processes) and time.monotonic() > self._kill_at + PATIENCE
+        return refused or {INVISIBLE_PROCESS} if hopeless else set()
 
-    def _watch(self) -> None:
+    def _check_limits(self) -> None:
         """End a command at once that uses more than it may."""
-        if self._kill_at is None and (limit := self._watching.exceeded(self._tree)):
-            tell(self._control, {"exceeded": limit})
+        if self._kill_at is None and (limit := self._limit_watch.exceeded(self._tree)):
+            send_message(self._control, {"exceeded": limit})
             self._ended = True
             self._kill_at = time.monotonic()
 
-    def _askable(self) -> "list[process_tree.Process]":
+    def _terminable(self) -> "list[process_tree.Process]":
         """Everybody but the processes of the fence: without them nobody could end in peace."""
-        processes = process_tree.table()
+        processes = process_tree.list_processes()
         layers = 0 if self._exited else self._layers
-        fence = process_tree.topmost(processes, os.getpid(), generations=layers)
-        return [process for process in process_tree.below(processes, os.getpid()) if process.pid not in fence]
+        sandbox = process_tree.find_generations(processes, os.getpid(), generations=layers)
+        return [
+            process for process in process_tree.find_descendants(processes, os.getpid()) if process.pid not in sandbox
+        ]
 
     def _wait_ms(self) -> "float | None":
         """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
         if self._kill_at is None:
-            return self._watching.wait_ms()
-        left = self._kill_at - time.monotonic()
-        if left > 0:
-            return left * 1000 + 1
+            return self._limit_watch.wait_ms()
+        remaining = self._kill_at - time.monotonic()
+        if remaining > 0:
+            return remaining * 1000 + 1
         self._pause = min(self._pause * 2, LAST_PAUSE)
         return self._pause * 1000
 
     def _tree(self) -> "list[process_tree.Process]":
-        return process_tree.below(process_tree.table(), os.getpid())
+        return process_tree.find_descendants(process_tree.list_processes(), os.getpid())
 
 
-class Hearing:
+class MessageReader:
     """Messages from the runtime, one JSON object a line."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._rest = b""
-        self.over = False
+        self._buffer = b""
+        self.is_closed = False
 
-    def first(self) -> "dict[str, Any] | None":
+    def read_request(self) -> "dict[str, Any] | None":
         """Wait for a whole request with its inputs; nothing when the runtime has gone before it was complete."""
-        while b"\n" not in self._rest:
-            if not self._wait():
+        while b"\n" not in self._buffer:
+            if not self._receive():
                 return None
-        line, _, self._rest = self._rest.partition(b"\n")
+        line, _, self._buffer = self._buffer.partition(b"\n")
         request = json.loads(line)
-        whole = sum(request["inputs"])
-        while len(self._rest) < whole:
-            if not self._wait():
+        total = sum(request["inputs"])
+        while len(self._buffer) < total:
+            if not self._receive():
                 return None
         lengths, request["inputs"] = request["inputs"], []
         for length in lengths:
-            request["inputs"].append(self._rest[:length])
-            self._rest = self._rest[length:]
+            request["inputs"].append(self._buffer[:length])
+            self._buffer = self._buffer[length:]
         return request
 
-    def _wait(self) -> bool:
+    def _receive(self) -> bool:
         """Take what comes next; false when the runtime has gone."""
         try:
             piece = self._control.recv(1 << 16)
         except ConnectionResetError:
             return False
-        self._rest += piece
+        self._buffer += piece
         return bool(piece)
 
-    def more(self) -> "list[dict[str, Any]]":
+    def read_messages(self) -> "list[dict[str, Any]]":
         """The messages that have arrived since."""
         try:
             piece = self._control.recv(1 << 16, socket.MSG_DONTWAIT)
-            self.over = not piece
+            self.is_closed = not piece
         except BlockingIOError:
             piece = b""
         except ConnectionResetError:
-            piece, self.over = b"", True
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+            piece, self.is_closed = b"", True
+        *lines, self._buffer = (self._buffer + piece).split(b"\n")
         return [json.loads(line) for line in lines]
 
 
-def tell(control: socket.socket, message: Mapping[str, Any]) -> None:
+def send_message(control: socket.socket, message: Mapping[str, Any]) -> None:
     """Send one message; a runtime that is gone needs none."""
     try:
         control.sendall(json.dumps(message).encode() + b"\n")

@@ -23,7 +23,7 @@ from skills_runtime.config import (
 )
 from skills_runtime.engine import Storage, describe_decision, measure_storage, model_problem
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.sandbox import Fence, fence_for
+from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of, state_of
@@ -89,10 +89,10 @@ async def sandbox_doctor(request: Request) -> Response:
 
     def looked_at() -> dict[str, Any]:
         resolved = home.settings()
-        fence = fence_for(
+        fence = build_sandbox(
             resolved.settings.sandbox, workspace=home.workspace_root, variables=resolved.environment.process
         )
-        capabilities, gaps, kept = fence.state() if isinstance(fence, Fence) else ((), (), False)
+        capabilities, gaps, kept = fence.state() if isinstance(fence, OsSandbox) else ((), (), False)
         return {"adapters": capabilities, "gaps": gaps, "required_promises_kept": kept}
 
     return as_json(await asyncio.to_thread(looked_at))

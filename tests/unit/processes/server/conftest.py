@@ -15,7 +15,7 @@ from skills_runtime.processes.server.client import server_info
 from skills_runtime.processes.server.directory import Place
 from skills_runtime.processes.server.methods import NoChildren, ServedChildren
 from skills_runtime.processes.server.runtime_server import RuntimeServer
-from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox import NoSandbox
 from tests.unit.processes.conftest import TAG, Tagged
 
 NEVER = 3600.0
@@ -96,12 +96,12 @@ class Served:
         return text
 
 
-def unfenced(command: Tagged) -> Unfenced:
+def unfenced(command: Tagged) -> NoSandbox:
     """No fence; the processes carry the tag of the test."""
     return _TaggedUnfenced(command)
 
 
-class _TaggedUnfenced(Unfenced):
+class _TaggedUnfenced(NoSandbox):
     def __init__(self, command: Tagged) -> None:
         super().__init__({"PATH": command.environment["PATH"]})
         self._environment = {**self._environment, TAG: command.tag}

@@ -17,7 +17,7 @@ from skills_runtime.processes.server import protocol as wire
 from skills_runtime.processes.server import runtime_server as serve
 from skills_runtime.processes.server.directory import Place
 from skills_runtime.runtime.client import RuntimeClient
-from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox import NoSandbox
 from tests.support.users import Unprivileged
 from tests.unit.processes.conftest import Tagged
 from tests.unit.processes.server.conftest import Served, unfenced
@@ -195,7 +195,7 @@ async def test_a_client_does_not_talk_with_the_server_of_another_user(
 def _own_server(workspace: Path) -> tuple[str, int]:
     async def work() -> tuple[str, int]:
         with Place.of(workspace, create=True) as place:
-            served = await Served(place, Unfenced({})).up()
+            served = await Served(place, NoSandbox({})).up()
             said = await served.rest(await served.spawn("id -u; exit 4"))
             await served.down()
             return said["stdout"].strip(), said["exit_code"]

@@ -59,7 +59,7 @@ def entries(*sessions: Entry, machine: str | None = None) -> Entries:
 
 
 def known(process: subprocess.Popen[bytes], *, later: int = 0) -> Known:
-    found = process_tree.look(process.pid)
+    found = process_tree.find_process(process.pid)
     assert found is not None
     return Known(found.pid, found.started + later)
 
@@ -104,7 +104,7 @@ def test_an_orphan_that_forks_on_and_on_is_ended(started: Started) -> None:
     assert ours.stdout is not None
     ours.stdout.readline()
     end_orphans(entries(Entry(marker="m1")))
-    assert process_tree.marked(process_tree.table(), f"{MARKER}=m1".encode()) == []
+    assert process_tree.find_marked(process_tree.list_processes(), f"{MARKER}=m1".encode()) == []
 
 
 def test_whoever_cleans_up_is_spared_with_those_above_and_its_own() -> None:

@@ -13,7 +13,7 @@ from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes.server.directory import REGISTRY, Place
 from skills_runtime.processes.server.registry import Entries, Entry, this_machine
 from skills_runtime.runtime.client import RuntimeClient
-from skills_runtime.sandbox import Fence, adapters_named, policy_for
+from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 from tests.unit.processes.conftest import Tagged
 from tests.unit.processes.server.conftest import Served, unfenced
 
@@ -151,7 +151,7 @@ async def test_a_fenced_command_reaches_neither_the_socket_nor_the_secret(tmp_pa
     workspace = tmp_path / "workspace"
     workspace.mkdir(mode=0o755)
     with Place.of(workspace, create=True) as place:
-        fence = Fence(policy_for("workspace-write", workspace), adapters_named("auto"), {})
+        fence = OsSandbox(build_policy("workspace-write", workspace), find_adapters("auto"), {})
         served = await Served(place, fence).up()
         (workspace / "attack.py").write_text(ATTACK.format(place=place.path))
         spawned = await served.call("exec.spawn", argv=["/usr/bin/python3", "attack.py"])

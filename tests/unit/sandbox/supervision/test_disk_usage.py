@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.sandbox.supervision.disk_usage import IDLE_INTERVAL, INTERVAL, TICK_NS, DiskUsage, nameless_on
+from skills_runtime.sandbox.supervision.disk_usage import (
+    IDLE_INTERVAL,
+    INTERVAL,
+    TICK_NS,
+    DiskUsage,
+    nameless_blocks_on,
+)
 from skills_runtime.sandbox.supervision.process_tree import Process
 from skills_runtime.sandbox.supervision.resource_usage import Watching
 from tests.support.users import Unprivileged
@@ -22,15 +28,15 @@ def test_a_file_without_a_name_is_found(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, MEBIBYTE)
         (tmp_path / "file").unlink()
-        assert sum(nameless_on(str(tmp_path), [os.getpid()])) * 512 >= MEBIBYTE
+        assert sum(nameless_blocks_on(str(tmp_path), [os.getpid()])) * 512 >= MEBIBYTE
 
 
 def test_a_file_with_a_name_is_not_counted_twice(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, MEBIBYTE)
-        before = nameless_on(str(tmp_path), [os.getpid()])
+        before = nameless_blocks_on(str(tmp_path), [os.getpid()])
         (tmp_path / "file").unlink()
-        assert len(nameless_on(str(tmp_path), [os.getpid()])) == len(before) + 1
+        assert len(nameless_blocks_on(str(tmp_path), [os.getpid()])) == len(before) + 1
 
 
 def _watching(place: Path, size: int) -> Watching:
@@ -49,13 +55,13 @@ def _allocate(path: Path, size: int) -> None:
 def test_what_was_too_quick_to_be_seen_is_seen_at_last(tmp_path: Path) -> None:
     watching = _watching(tmp_path, 4 * MEBIBYTE)
     _allocate(tmp_path / "file", SIZE)
-    assert watching.exceeded_at_last() == "disk"
+    assert watching.find_exceeded_at_end() == "disk"
 
 
 def test_little_is_no_matter_at_last(tmp_path: Path) -> None:
     watching = _watching(tmp_path, 4 * MEBIBYTE)
     _allocate(tmp_path / "file", MEBIBYTE)
-    assert watching.exceeded_at_last() is None
+    assert watching.find_exceeded_at_end() is None
 
 
 def test_what_lies_in_a_closed_directory_counts(unprivileged: Unprivileged) -> None:
@@ -66,7 +72,7 @@ def test_what_lies_in_a_closed_directory_counts(unprivileged: Unprivileged) -> N
         _allocate(closed / "file", SIZE)
         closed.chmod(0)
         try:
-            return watching.exceeded_at_last()
+            return watching.find_exceeded_at_end()
         finally:
             closed.chmod(0o700)
 
@@ -78,7 +84,7 @@ def test_a_directory_that_was_taken_away_is_no_matter(tmp_path: Path) -> None:
     place.mkdir()
     watching = _watching(place, 4 * MEBIBYTE)
     place.rmdir()
-    assert watching.exceeded_at_last() is None
+    assert watching.find_exceeded_at_end() is None
     assert watching.exceeded(lambda: [Process(os.getpid(), 1, 1, 1)]) is None
 
 
@@ -113,8 +119,8 @@ def _write(path: Path, size: int) -> None:
 
 def test_a_disk_that_fills_up_is_looked_at_often(tmp_path: Path) -> None:
     usage = _usage(tmp_path, size=SIZE)
-    assert not usage.exceeded(list)
-    while not usage.exceeded(list):  # other programs may make room on the same disk
+    assert not usage.is_exceeded(list)
+    while not usage.is_exceeded(list):  # other programs may make room on the same disk
         _write(tmp_path / "file", MEBIBYTE // 4)
         if usage.interval == INTERVAL:
             break
@@ -124,7 +130,7 @@ def test_a_disk_that_fills_up_is_looked_at_often(tmp_path: Path) -> None:
 def test_a_disk_on_which_nothing_happens_is_looked_at_seldom(tmp_path: Path) -> None:
     usage = _usage(tmp_path, size=SIZE)
     while usage.interval < IDLE_INTERVAL:  # other programs may write to the same disk
-        assert not usage.exceeded(list)
+        assert not usage.is_exceeded(list)
 
 
 def test_files_written_beyond_the_limit_are_removed(tmp_path: Path) -> None:
@@ -132,7 +138,7 @@ def test_files_written_beyond_the_limit_are_removed(tmp_path: Path) -> None:
     (tmp_path / "made/here").mkdir(parents=True)
     for number in range(64):
         _write(tmp_path / f"made/here/{number}", MEBIBYTE)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     removed = _removed(usage)
     assert sum(path.stat().st_blocks * 512 for path in tmp_path.rglob("*")) <= LIMIT
     assert removed["files"] >= 60
@@ -145,9 +151,9 @@ def test_what_was_written_within_the_limit_is_kept(tmp_path: Path) -> None:
     usage = _usage(tmp_path, size=SIZE)
     _write(tmp_path / "early", SIZE // 2)
     _age((tmp_path / "early").stat().st_ctime_ns + TICK_NS, tmp_path)
-    assert not usage.exceeded(list)
+    assert not usage.is_exceeded(list)
     _write(tmp_path / "late", 2 * SIZE)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     assert _removed(usage)["paths"] == ["late"]
     assert (tmp_path / "early").exists()
 
@@ -158,9 +164,9 @@ def test_what_other_programs_write_moves_no_limit(tmp_path: Path) -> None:
     usage = _usage(place, size=SIZE)
     _write(place / "early", SIZE - MEBIBYTE)
     _write(tmp_path / "of another program", SIZE)
-    assert not usage.exceeded(list)
+    assert not usage.is_exceeded(list)
     _write(place / "late", 2 * MEBIBYTE)
-    assert usage.exceeded(list, at_last=True)
+    assert usage.is_exceeded(list, at_last=True)
     assert _removed(usage)["left_bytes"] == 0
 
 
@@ -183,7 +189,7 @@ def test_a_file_that_existed_before_is_never_removed(way: str, tmp_path: Path) -
     _age((tmp_path / "old").stat().st_ctime_ns, tmp_path)
     usage = _usage(tmp_path)
     BEFORE[way](tmp_path)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     before = {path: path.stat().st_size for path in tmp_path.rglob("*")}
     removed = _removed(usage)
     assert removed["files"] == 0
@@ -196,7 +202,7 @@ def test_files_and_directories_beyond_their_number_are_removed(tmp_path: Path) -
     for number in range(1000):
         (tmp_path / f"file{number}").touch()
         (tmp_path / f"directory{number}").mkdir()
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     assert _removed(usage)["left_files"] == 0
     assert len(list(tmp_path.iterdir())) == 100
 
@@ -206,9 +212,9 @@ def test_what_the_command_cannot_write_is_neither_counted_nor_removed(tmp_path: 
     protected.mkdir()
     usage = _usage(tmp_path, excluded=(str(protected),))
     _write(protected / "file", SIZE)
-    assert not usage.exceeded(list)
+    assert not usage.is_exceeded(list)
     _write(tmp_path / "file", SIZE)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     assert _removed(usage)["paths"] == ["file"]
     assert (protected / "file").stat().st_size == SIZE
 
@@ -221,7 +227,7 @@ def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
     _write(outside / "file", SIZE)
     (place / "link").symlink_to(outside)
     _write(place / "file", SIZE)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     _removed(usage)
     assert (outside / "file").stat().st_size == SIZE
 
@@ -248,5 +254,5 @@ def test_what_lies_too_deep_for_any_path_counts(tmp_path: Path) -> None:
     os.posix_fallocate(file, 0, SIZE)
     os.close(file)
     os.close(deep)
-    assert usage.exceeded(list)
+    assert usage.is_exceeded(list)
     assert _removed(usage)["left_bytes"] == 0

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from skills_runtime.sandbox.supervision.socket_usage import sockets_use, sockets_use_at_most
+from skills_runtime.sandbox.supervision.socket_usage import estimate_socket_bytes, measure_socket_bytes
 
 PAIRS = 32
 LEAST = PAIRS * 64 << 10
@@ -33,28 +33,28 @@ def _close(pairs: list[tuple[socket.socket, socket.socket]]) -> None:
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_what_waits_in_a_pair_of_sockets_counts(closed: bool) -> None:
-    before = sockets_use([os.getpid()])
+    before = measure_socket_bytes([os.getpid()])
     pairs = [_filled() for _ in range(PAIRS)]
     try:
         for one, _ in pairs if closed else []:
             one.close()
-        assert sockets_use([os.getpid()]) - before >= LEAST
+        assert measure_socket_bytes([os.getpid()]) - before >= LEAST
     finally:
         _close(pairs)
 
 
 def test_what_waits_in_a_connection_counts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
-        before = sockets_use([os.getpid()])
+        before = measure_socket_bytes([os.getpid()])
         with server.accept()[0]:
             _fill(one)
-            assert sockets_use([os.getpid()]) - before >= 64 << 10
+            assert measure_socket_bytes([os.getpid()]) - before >= 64 << 10
 
 
 def test_the_cheap_number_is_never_too_small() -> None:
     pairs = [_filled() for _ in range(PAIRS)]
     try:
-        assert sockets_use_at_most([os.getpid()]) >= sockets_use([os.getpid()])
+        assert estimate_socket_bytes([os.getpid()]) >= measure_socket_bytes([os.getpid()])
     finally:
         _close(pairs)
 
@@ -64,4 +64,4 @@ def test_a_process_that_has_ended_holds_nothing() -> None:
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    assert (sockets_use([pid]), sockets_use_at_most([pid])) == (0, 0)
+    assert (measure_socket_bytes([pid]), estimate_socket_bytes([pid])) == (0, 0)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox import NoSandbox
 from skills_runtime.sandbox.supervision import process_tree
 from tests.support.tools import PATH, Workshop
 
@@ -21,7 +21,7 @@ class Tagging:
     def __init__(self) -> None:
         self.requests: list[ProcessRequest] = []
         self._tag = uuid.uuid4().hex
-        self._unfenced = Unfenced({"PATH": PATH})
+        self._unfenced = NoSandbox({"PATH": PATH})
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         self.requests.append(request)
@@ -30,7 +30,10 @@ class Tagging:
 
     def alive(self) -> list[int]:
         """The processes that still live, whoever their parent is."""
-        return [process.pid for process in process_tree.marked(process_tree.table(), f"{TAG}={self._tag}".encode())]
+        return [
+            process.pid
+            for process in process_tree.find_marked(process_tree.list_processes(), f"{TAG}={self._tag}".encode())
+        ]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.errors import NotFound, SandboxError, ToolError
 from skills_runtime.ports import ToolResult
-from skills_runtime.sandbox import NoFence
+from skills_runtime.sandbox import UnavailableSandbox
 from skills_runtime.tools.builtin import ExecCommand, WriteStdin
 from skills_runtime.tools.exec_sessions import RunSessions
 from tests.support.tools import Workshop, data_of
@@ -219,7 +219,7 @@ async def test_a_session_without_a_terminal_is_refused(running: Workshop, fence:
 
 
 async def test_without_a_fence_no_session_starts(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path, sandbox=NoFence())
+    workshop = Workshop(tmp_path, sandbox=UnavailableSandbox())
     with pytest.raises(SandboxError):
         await begin(workshop, "touch made")
     assert workshop.contents() == {}

@@ -9,7 +9,7 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, NotFound, SandboxError, SkillsRuntimeError, ToolError, ValidationFailed
 from skills_runtime.ports import Tool, ToolResult
-from skills_runtime.sandbox import NoFence
+from skills_runtime.sandbox import UnavailableSandbox
 from skills_runtime.testing import FrozenClock
 from skills_runtime.tools.builtin import Shell, ShellCommand, ShellExec
 from skills_runtime.tools.invoke import LIMIT, invoke
@@ -65,7 +65,7 @@ async def test_every_result_says_what_the_fence_was(name: str, running: Workshop
 @pytest.mark.parametrize("name", ONE_SHOT)
 async def test_without_a_fence_nothing_is_started(name: str, tmp_path: Path) -> None:
     tool, command, _ = ONE_SHOT[name]
-    workshop = Workshop(tmp_path, sandbox=NoFence())
+    workshop = Workshop(tmp_path, sandbox=UnavailableSandbox())
     words: Any = "touch made" if name == "shell_command" else ["touch", "made"]
     with pytest.raises(SandboxError, match="no sandbox is available"):
         await tool.invoke({command: words}, workshop)

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.errors import ToolError
-from skills_runtime.sandbox import Unfenced
+from skills_runtime.sandbox import NoSandbox
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support.tools import PATH, Workshop, data_of
 from tests.unit.skills.samples import library_at, make_skill, skill_text
@@ -63,7 +63,7 @@ async def test_typescript_needs_a_program_that_runs_it(running: Workshop, tmp_pa
     tools.mkdir()
     (tools / "ts-node").write_text('#!/bin/sh\necho "{\\"ran\\": \\"$1\\"}"\n')
     (tools / "ts-node").chmod(0o755)
-    equipped = Workshop(tmp_path / "equipped", sandbox=Unfenced({"PATH": f"{tools}:{PATH}"}))
+    equipped = Workshop(tmp_path / "equipped", sandbox=NoSandbox({"PATH": f"{tools}:{PATH}"}))
 
     assert "No tsx or ts-node found for TypeScript skill" in missing.stderr
     assert data_of(await run(skill, equipped))["output"] == {"ran": "run.ts"}

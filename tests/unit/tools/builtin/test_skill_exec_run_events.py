@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.events.payloads import SkillExecutionFinished, SkillExecutionStarted
-from skills_runtime.sandbox import Unfenced, fence_for
+from skills_runtime.sandbox import NoSandbox, build_sandbox
 from tests.support.tools import PATH, Workshop, data_of
 from tests.unit.tools.builtin.test_skill_exec_run import MENTION, counter, run, tool_for
 
@@ -54,7 +54,7 @@ async def test_a_call_that_is_made_again_begins_nothing(running: Workshop, tmp_p
 async def test_what_the_fence_stopped_is_said_and_nothing_is_offered_that_nobody_can_give(tmp_path: Path) -> None:
     skill = counter(tmp_path, WRITES_OUTSIDE, file="run.sh")
     workspace = tmp_path / "fenced" / "project"
-    fence = fence_for(SandboxSettings(), workspace=workspace, variables={"PATH": PATH})
+    fence = build_sandbox(SandboxSettings(), workspace=workspace, variables={"PATH": PATH})
     fenced = Workshop(tmp_path / "fenced", sandbox=fence)
 
     result = await fenced.answer(tool_for(skill), skill_mention=MENTION, action_id="run")
@@ -67,7 +67,7 @@ async def test_what_the_fence_stopped_is_said_and_nothing_is_offered_that_nobody
 
 
 async def test_a_skill_that_fails_by_itself_is_no_matter_of_the_fence(tmp_path: Path) -> None:
-    plain = Workshop(tmp_path / "plain", sandbox=Unfenced({"PATH": PATH}))
+    plain = Workshop(tmp_path / "plain", sandbox=NoSandbox({"PATH": PATH}))
 
     result = await plain.answer(
         tool_for(counter(tmp_path, "exit 3\n", file="run.sh")), skill_mention=MENTION, action_id="run"
