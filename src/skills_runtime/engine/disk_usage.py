@@ -82,12 +82,12 @@ def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path
 
 def _runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
     """The runs of a workspace; one that lives elsewhere is reached by its link."""
-    path = runs_root(workspace)
-    for name in _names(path):
+    directory = runs_root(workspace)
+    for name in _names(directory):
         if not budget.spend():
             return
-        if is_legal_id(name) and (place := _resolve_run(path / name)) is not None:
-            yield name, place
+        if is_legal_id(name) and (path := _resolve_run(directory / name)) is not None:
+            yield name, path
 
 
 def _resolve_run(link: Path) -> Path | None:

@@ -104,7 +104,7 @@ class RunReader:
         if query.text.strip():
             rows = (row for row in index.search(query.text, PAGE_LIMIT) if before is None or row.cursor < before)
             return sorted(filter(is_listed, rows), key=lambda row: row.cursor, reverse=True)[:limit]
-        found: list[RunRow] = []
+        listed: list[RunRow] = []
         for _ in range(MAX_PAGES):
             rows = index.list(
                 status=query.status,
@@ -113,11 +113,11 @@ class RunReader:
                 before=before,
                 limit=PAGE_LIMIT,
             )
-            found.extend(islice(filter(is_listed, rows), limit - len(found)))
-            if len(found) >= limit or len(rows) < PAGE_LIMIT:
+            listed.extend(islice(filter(is_listed, rows), limit - len(listed)))
+            if len(listed) >= limit or len(rows) < PAGE_LIMIT:
                 break
             before = rows[-1].cursor
-        return found
+        return listed
 
     def approvals(self) -> list[OpenApproval]:
         """List the open approval requests, oldest first; what a sub-agent asks is there once."""
@@ -166,8 +166,8 @@ class RunReader:
 
     def last_indexed_head(self, run: RecordedRun) -> Head | None:
         """Where the index last saw the log in exactly this directory end, whichever run that log names by now."""
-        wanted = run.run_id
-        for run_id, directory, _ in sorted(self.ledger.index.locations(), key=lambda place: place[0] != wanted):
+        recorded_id = run.run_id
+        for run_id, directory, _ in sorted(self.ledger.index.locations(), key=lambda row: row[0] != recorded_id):
             if _same(directory, run.paths.root):
                 return _head(self.ledger.index.get(run_id))
         return None

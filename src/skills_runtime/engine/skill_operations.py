@@ -231,9 +231,9 @@ class SkillOperations:
                     "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
                 )
             prepared.refuse_malicious()
-            for one in prepared.overwriting:
+            for overwritten in prepared.overwriting:
                 raise RequestConflict(
-                    f"the installed skill `{one.name}` was written or changed here, and would be replaced",
+                    f"the installed skill `{overwritten.name}` was written or changed here, and would be replaced",
                     hint="remove it first, or install from the command line",
                 )
             prepared.install()

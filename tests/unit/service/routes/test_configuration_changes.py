@@ -67,7 +67,7 @@ async def test_storage_counts_runs_executions_and_caches(tmp_path: Path) -> None
 def test_counting_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (tmp_path / f"{number}").write_text("x")
-    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: ScanBudget(max_files=5))
+    monkeypatch.setattr("skills_runtime.engine.disk_usage.ScanBudget", lambda: ScanBudget(max_files=5))
     shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
     assert not all(part.complete for part in shown.parts)
 

@@ -52,8 +52,8 @@ def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch
     for number in range(20):
         (runs / f"run_{number}").mkdir(parents=True)
     looked: list[Path] = []
-    monkeypatch.setattr("skills_runtime.engine.disk_usage.Budget", lambda: ScanBudget(max_files=5))
-    monkeypatch.setattr("skills_runtime.engine.disk_usage._place", looked.append)
+    monkeypatch.setattr("skills_runtime.engine.disk_usage.ScanBudget", lambda: ScanBudget(max_files=5))
+    monkeypatch.setattr("skills_runtime.engine.disk_usage._resolve_run", looked.append)
     shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
     assert len(looked) == 5
     assert shown.parts[0].complete is False
