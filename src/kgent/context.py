@@ -57,7 +57,7 @@ def create_run_context(
     request = RunRequest(
         prompt=prompt, sandbox_path=Path(sandbox_path), session_id=session_id, task_id=task_id, run_id=run_id
     )
-    run = create_run(run_spec(_resolved(config), request), log_ports())
+    run = create_run(run_spec(_resolve_config(config), request), log_ports())
     try:
         run.commit()
     finally:
@@ -79,23 +79,23 @@ def load_run_context(root: Path | str) -> RunContext:
 
 def update_run_state(context: RunContext, status: RunStatus | str, *, failure_reason: str | None = None) -> None:
     """Move a run to another state: legal moves only, recorded in the log first."""
-    wanted = parse_status(status)
+    target = parse_status(status)
     try:
         run = open_run(context.root, log_ports())
     except LogEnded:
-        check_transition(context.status, wanted)
+        check_transition(context.status, target)
         raise
     locator = str(run.paths.events)
     try:
-        if wanted is RunStatus.COMPLETED:
+        if target is RunStatus.COMPLETED:
             finish_run(run, RunCompleted(final_output="", wal_locator=locator))
-        elif wanted is RunStatus.FAILED:
+        elif target is RunStatus.FAILED:
             reason = failure_reason or "unspecified"
             finish_run(run, RunFailed(error_kind="unknown", message=reason, wal_locator=locator))
-        elif wanted is RunStatus.CANCELLED:
+        elif target is RunStatus.CANCELLED:
             finish_run(run, RunCancelled(message=failure_reason or "cancelled", wal_locator=locator))
         else:
-            run.change(wanted, reason=failure_reason or "")
+            run.change(target, reason=failure_reason or "")
     finally:
         run.close()
 
@@ -120,7 +120,7 @@ def _record_refusal(context: RunContext, user_path: str, kind: str) -> None:
         run.close()
 
 
-def _resolved(config: Path | str | Mapping[str, Any] | Resolved) -> Resolved:
+def _resolve_config(config: Path | str | Mapping[str, Any] | Resolved) -> Resolved:
     if isinstance(config, Resolved):
         return config
     if isinstance(config, Mapping):

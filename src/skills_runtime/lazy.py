@@ -8,12 +8,12 @@ from typing import Any
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package; `modules` maps each of its modules to the names it offers there."""
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    module_of_name = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
-        if name not in homes:
+        if name not in module_of_name:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_module(f"{package}.{module_of_name[name]}"), name)
         setattr(sys.modules[package], name, value)  # found at once the next time
         return value
 

@@ -6,10 +6,10 @@ One list for the sandbox, for the file tools and for what may be granted.
 import re
 
 REPOSITORY = ".git"
-GIT_CONTROL = ("hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes")
+GIT_CONTROL_PATHS = ("hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes")
 """What makes git run commands, or look for them somewhere else; the rest of a repository is data."""
 
-OBEYED = frozenset(
+AUTOLOADED_NAMES = frozenset(
     {
         ".agent", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".opencode", ".goose", ".openhands", ".copilot",
         ".windsurf", ".continue", ".kiro", ".roo", ".trae", ".junie", ".qwen", ".amazonq", ".mcp.json",
@@ -20,9 +20,9 @@ OBEYED = frozenset(
     }
 )  # fmt: skip
 """What agents, editors and tools obey when they open a directory."""
-OBEYED_SUFFIX = ".code-workspace"
+AUTOLOADED_SUFFIX = ".code-workspace"
 
-START_UP = frozenset(
+STARTUP_FILES = frozenset(
     {
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
         ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
@@ -47,20 +47,20 @@ LOGIN_PATHS = (
 )  # fmt: skip
 """What sessions, shells, editors, agents and package managers of a user run or read when they start, below a home."""
 
-NEXT_RUN = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml")
+RUN_CONFIG_FILES = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml")
 """What the next run in a workspace obeys, besides `.env`."""
 
-SECRETS = ".env"
+ENV_FILE_PREFIX = ".env"
 """How the names of files begin that hold secrets."""
 SECRET_TEMPLATES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
 """What only shows the form of such a file."""
 
-CREDENTIALS = frozenset(
+CREDENTIAL_NAMES = frozenset(
     (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".pypirc", ".git-credentials")
 )
 """What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
 
-HOME_SECRETS = (
+HOME_SECRET_PATHS = (
     ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
     ".config/op", ".config/hub", ".config/skills_runtime", ".local/share/keyrings", ".local/state/skills_runtime",
     ".mozilla", ".config/google-chrome", ".config/chromium", ".cargo/credentials", ".cargo/credentials.toml",
@@ -77,22 +77,24 @@ HOME_SECRETS = (
 
 KEY_SUFFIXES = frozenset({"pem", "key", "p12", "pfx", "kdbx", "jks", "keystore", "gpg"})
 KEY_NAMES = frozenset({"credentials", "credentials.json", "credentials.toml"})
-_KEY = re.compile(r"id_(rsa|dsa|ecdsa|ed25519)(_\w+)?(\.(?!pub$)\w+)?|\..*_history", re.IGNORECASE)
+_KEY_FILE = re.compile(r"id_(rsa|dsa|ecdsa|ed25519)(_\w+)?(\.(?!pub$)\w+)?|\..*_history", re.IGNORECASE)
 
 
 def is_key_file(name: str) -> bool:
     """Whether a file of this name holds a key, a password or what was typed."""
     if name.rpartition(".")[2].lower() in KEY_SUFFIXES and "." in name:
         return True
-    return name in KEY_NAMES or (name[:1] in "iI." and _KEY.fullmatch(name) is not None)
+    return name in KEY_NAMES or (name[:1] in "iI." and _KEY_FILE.fullmatch(name) is not None)
 
 
 def is_secret_file(name: str) -> bool:
     """Whether a file of this name holds variables that are secret, or a key."""
-    holds_variables = name in (SECRETS, ".envrc") or (name.startswith(f"{SECRETS}.") and name not in SECRET_TEMPLATES)
+    holds_variables = name in (ENV_FILE_PREFIX, ".envrc") or (
+        name.startswith(f"{ENV_FILE_PREFIX}.") and name not in SECRET_TEMPLATES
+    )
     return holds_variables or is_key_file(name)
 
 
-def is_obeyed_name(name: str) -> bool:
+def is_autoloaded_name(name: str) -> bool:
     """Whether programs obey what has this name, in whatever directory it lies."""
-    return name in OBEYED or name == REPOSITORY or name.endswith(OBEYED_SUFFIX)
+    return name in AUTOLOADED_NAMES or name == REPOSITORY or name.endswith(AUTOLOADED_SUFFIX)

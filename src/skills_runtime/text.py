@@ -27,29 +27,27 @@ FREQUENT = 100
 _SPACES = re.compile(r"\s+")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _READABLE = frozenset("\n\t")
-_PICTURES = (
-    r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-)
-_JOINING = (
+_EMOJI = r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_JOINING_LETTERS = (
     r"\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06ff\u0750-\u077f\u08a0-\u08e1\u0900-\u0dff\u1000-\u109f"
     r"\u1780-\u17b3\u17b6-\u17dd\u1820-\u18aa"
 )
 """Letters of scripts that are not written without joiners: Arabic, those of India, Khmer, Burmese, Mongolian."""
 _JOINER = re.compile(
-    f"(?:(?<=[{_PICTURES}])|(?<=[{_PICTURES}]\ufe0f))\u200d(?=[{_PICTURES}])"
-    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+    f"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
+    f"|(?<=[{_JOINING_LETTERS}])[\u200c\u200d](?=[{_JOINING_LETTERS}])"
 )
 """A joiner between two characters that it joins; anywhere else it only hides that two texts differ."""
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]"
-    f"|(?<![{_PICTURES}])[\ufe0e\ufe0f](?!\u20e3)"
+    f"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
 )
 """Letters and marks that nobody sees; one that chooses the look of a picture stays behind it."""
 _OPENER = re.compile(f"[{OPENERS}]")
-_SKIPPED_KINDS = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me", "Cn", "Co"})
+_SKIPPED_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me", "Cn", "Co"})
 _SKIPPED = frozenset("/\\⁄∕⧸⧹╱!?\u115f\u1160\u2800\u3164\uffa0")
 """Slashes of all sorts, and letters that nobody sees."""
-_ALIKE = str.maketrans("ѕꜱкκⲕіıιɩӏǀ|1l", "sskkkiiiiiiiii")
+_LOOKALIKES = str.maketrans("ѕꜱкκⲕіıιɩӏǀ|1l", "sskkkiiiiiiiii")
 """Small letters that look like one of ours; `i` and `l` are one letter here."""
 
 
@@ -58,11 +56,14 @@ def well_formed(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def printable(text: str, *, instead: str | None = None) -> str:
+def printable(text: str, *, replacement: str | None = None) -> str:
     """Escape every character that is not printable, line breaks too; or put `instead` in its place."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else _escaped(each) if instead is None else instead for each in text)
+    return "".join(
+        character if character.isprintable() else _escape(character) if replacement is None else replacement
+        for character in text
+    )
 
 
 def one_line(text: str, *, limit: int | None = None) -> str:
@@ -81,11 +82,15 @@ def readable(text: str) -> str:
     joiners = {match.start() for match in _JOINER.finditer(text)}
     blanks = {match.start() for match in _BLANK.finditer(text)}
     return "".join(
-        _escaped(each)
+        _escape(character)
         if index in blanks
-        or (each not in _READABLE and index not in joiners and unicodedata.category(each) in _HIDDEN_CATEGORIES)
-        else each
-        for index, each in enumerate(text)
+        or (
+            character not in _READABLE
+            and index not in joiners
+            and unicodedata.category(character) in _HIDDEN_CATEGORIES
+        )
+        else character
+        for index, character in enumerate(text)
     )
 
 
@@ -100,7 +105,7 @@ def fold_name(name: str) -> str:
     if name.isascii():
         return name.lower()
     plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
+    return "".join(character for character in plain if unicodedata.category(character) != "Cf")
 
 
 def escape_controls(text: str) -> str:
@@ -108,16 +113,16 @@ def escape_controls(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        (f"\\x{ord(each):02x}" if ord(each) <= 0xFF else f"\\u{ord(each):04x}")
-        if unicodedata.category(each) in ("Cc", "Cs")
-        else each
-        for each in text
+        (f"\\x{ord(character):02x}" if ord(character) <= 0xFF else f"\\u{ord(character):04x}")
+        if unicodedata.category(character) in ("Cc", "Cs")
+        else character
+        for character in text
     )
 
 
 def escape_tags(text: str) -> str:
     """Take apart every beginning of a tag like ours, however it is spelled; all other markup stays as it is."""
-    return _OPENER.sub(lambda match: "&lt;" if _names_our_tag(text, match.end()) else match[0], text)
+    return _OPENER.sub(lambda match: "&lt;" if _starts_our_tag(text, match.end()) else match[0], text)
 
 
 def escape_attribute(text: str) -> str:
@@ -148,8 +153,8 @@ def unified_diff(
         yield f"--- {names[0]}{end}"
         yield f"+++ {names[1]}{end}"
     for group in groups:
-        here, there = range(group[0][1], group[-1][2]), range(group[0][3], group[-1][4])
-        yield f"@@ -{_line_range(here)} +{_line_range(there)} @@{end}"
+        old_range, new_range = range(group[0][1], group[-1][2]), range(group[0][3], group[-1][4])
+        yield f"@@ -{_line_range(old_range)} +{_line_range(new_range)} @@{end}"
         for kind, i, i_end, j, j_end in group:
             if kind == "equal":
                 yield from (f" {line}" for line in old[i:i_end])
@@ -158,29 +163,31 @@ def unified_diff(
                 yield from (f"+{line}" for line in new[j:j_end])
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def _names_our_tag(text: str, start: int) -> bool:
+def _starts_our_tag(text: str, start: int) -> bool:
     """Whether what follows reads like the name of our tag once everything invisible is left out."""
-    rest = TAG.translate(_ALIKE)
+    remaining = TAG.translate(_LOOKALIKES)
     for index in range(start, len(text)):
-        for letter in _folded(text[index]):
-            if not rest.startswith(letter):
+        for letter in _fold_lookalike(text[index]):
+            if not remaining.startswith(letter):
                 return False
-            rest = rest[1:]
-            if not rest:
+            remaining = remaining[1:]
+            if not remaining:
                 return True
     return False
 
 
-def _folded(character: str) -> str:
+def _fold_lookalike(character: str) -> str:
     """What a character amounts to for somebody who only looks: nothing, or a few small letters."""
-    if character in _SKIPPED or unicodedata.category(character) in _SKIPPED_KINDS:
+    if character in _SKIPPED or unicodedata.category(character) in _SKIPPED_CATEGORIES:
         return ""
-    plain = unicodedata.normalize("NFKD", character).casefold().translate(_ALIKE)
-    return "".join(each for each in plain if each not in _SKIPPED and unicodedata.category(each) not in _SKIPPED_KINDS)
+    plain = unicodedata.normalize("NFKD", character).casefold().translate(_LOOKALIKES)
+    return "".join(
+        letter for letter in plain if letter not in _SKIPPED and unicodedata.category(letter) not in _SKIPPED_CATEGORIES
+    )
 
 
 class _Comparison(SequenceMatcher[str]):
@@ -199,26 +206,26 @@ class _Comparison(SequenceMatcher[str]):
 
     def compare(self, old: range, new: range, *, divided: bool = False) -> None:
         """Find what these lines have in common."""
-        above = self._count_equal(zip(old, new, strict=False))
-        old, new = old[above:], new[above:]
-        below = self._count_equal(zip(reversed(old), reversed(new), strict=False))
-        self._add(old.start - above, new.start - above, above)
-        self._compare_between(old[: len(old) - below], new[: len(new) - below], divided=divided)
-        self._add(old.stop - below, new.stop - below, below)
+        equal_at_start = self._count_equal(zip(old, new, strict=False))
+        old, new = old[equal_at_start:], new[equal_at_start:]
+        equal_at_end = self._count_equal(zip(reversed(old), reversed(new), strict=False))
+        self._add(old.start - equal_at_start, new.start - equal_at_start, equal_at_start)
+        self._compare_between(old[: len(old) - equal_at_end], new[: len(new) - equal_at_end], divided=divided)
+        self._add(old.stop - equal_at_end, new.stop - equal_at_end, equal_at_end)
 
     def _compare_between(self, old: range, new: range, *, divided: bool) -> None:
-        here, there = self._old[old.start : old.stop], self._new[new.start : new.stop]
-        steps = _pairs(here, there) * min(len(here), len(there))
+        old_lines, new_lines = self._old[old.start : old.stop], self._new[new.start : new.stop]
+        steps = _count_equal_pairs(old_lines, new_lines) * min(len(old_lines), len(new_lines))
         if 0 < steps <= self._steps:
             self._steps -= steps
-            for i, j, size in SequenceMatcher(None, here, there).get_matching_blocks():
+            for i, j, size in SequenceMatcher(None, old_lines, new_lines).get_matching_blocks():
                 self._add(old.start + i, new.start + j, size)
         elif steps and not divided:
-            i_done, j_done = old.start, new.start
-            for i, j in [*_anchors(here, there), (len(old), len(new))]:
-                self.compare(range(i_done, old.start + i), range(j_done, new.start + j), divided=True)
+            next_i, next_j = old.start, new.start
+            for i, j in [*_find_anchors(old_lines, new_lines), (len(old), len(new))]:
+                self.compare(range(next_i, old.start + i), range(next_j, new.start + j), divided=True)
                 self._add(old.start + i, new.start + j, int(i < len(old)))
-                i_done, j_done = old.start + i + 1, new.start + j + 1
+                next_i, next_j = old.start + i + 1, new.start + j + 1
 
     def _count_equal(self, pairs: "zip[tuple[int, int]]") -> int:
         count = 0
@@ -236,37 +243,37 @@ class _Comparison(SequenceMatcher[str]):
             self._matches.append(Match(i, j, size))
 
 
-def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
+def _count_equal_pairs(old: Sequence[str], new: Sequence[str]) -> int:
     """How many pairs of equal lines difflib would look at."""
-    there = Counter(new)
-    most = len(new) // FREQUENT + 1 if len(new) >= 2 * FREQUENT else len(new)
-    return sum(there[line] for line in old if there[line] <= most)
+    new_counts = Counter(new)
+    max_count = len(new) // FREQUENT + 1 if len(new) >= 2 * FREQUENT else len(new)
+    return sum(new_counts[line] for line in old if new_counts[line] <= max_count)
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """The most lines in the same order that each side has once, by their indexes."""
-    once = {line for line, count in Counter(old).items() if count == 1}
-    indexes = {line: j for j, line in enumerate(new) if line in once}
-    often = {line for line, count in Counter(new).items() if count > 1}
-    pairs = [(i, indexes[line]) for i, line in enumerate(old) if line in indexes and line not in often]
-    return _rising(pairs)
+    unique_in_old = {line for line, count in Counter(old).items() if count == 1}
+    indexes = {line: j for j, line in enumerate(new) if line in unique_in_old}
+    repeated_in_new = {line for line, count in Counter(new).items() if count > 1}
+    pairs = [(i, indexes[line]) for i, line in enumerate(old) if line in indexes and line not in repeated_in_new]
+    return _longest_increasing(pairs)
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """As many of the pairs as can be that rise in both numbers; they come in the order of the first."""
     lowest: list[int] = []
     tails: list[int] = []
-    before: list[int] = []
+    predecessors: list[int] = []
     for number, (_, j) in enumerate(pairs):
         length = bisect_left(lowest, j)
-        before.append(tails[length - 1] if length else -1)
+        predecessors.append(tails[length - 1] if length else -1)
         lowest[length : length + 1] = [j]
         tails[length : length + 1] = [number]
     chosen: list[tuple[int, int]] = []
     number = tails[-1] if tails else -1
     while number >= 0:
         chosen.append(pairs[number])
-        number = before[number]
+        number = predecessors[number]
     return chosen[::-1]
 
 
@@ -276,7 +283,7 @@ def _line_range(lines: range) -> str:
     return f"{lines.start + bool(lines)},{len(lines)}"
 
 
-def title_of(prompt: str) -> str:
+def make_title(prompt: str) -> str:
     """The first line of a prompt that says something, printable, and short enough for a list."""
-    lines = (one_line(printable(line, instead=" ")) for line in prompt.splitlines())
+    lines = (one_line(printable(line, replacement=" ")) for line in prompt.splitlines())
     return next((line for line in lines if line), "")[:TITLE_CHARS].rstrip()

@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 from skills_runtime.config import Settings, resolve, snapshot
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.merge import PRESETS, Layer, deep_merge, is_guarded, nest_value, settle, value_at
-from skills_runtime.config.models import ServiceLimits, leaves
-from skills_runtime.config.resolve import checked, embedded_layer
+from skills_runtime.config.merge import (
+    PRESETS,
+    ConfigSource,
+    deep_merge,
+    get_value,
+    is_guarded,
+    merge_with_profile,
+    nest_value,
+)
+from skills_runtime.config.models import ServiceLimits, iterate_keys
+from skills_runtime.config.resolve import build_defaults, validate_source
 from skills_runtime.config.secrets import is_key_shaped
 from skills_runtime.errors import SkillsRuntimeError
 from tests.support.examples import examples
@@ -81,8 +89,10 @@ def trees(fields: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
     return chosen.map(lambda flat: reduce(deep_merge, (nest_value(key, value) for key, value in flat.items()), {}))
 
 
-def layer(data: dict[str, Any], trust: Trust) -> Layer:
-    good, problems = checked(Layer(data=data, label=f"yaml:{trust}", where="here", trust=trust, base=ROOT), {}, ROOT)
+def layer(data: dict[str, Any], trust: Trust) -> ConfigSource:
+    good, problems = validate_source(
+        ConfigSource(data=data, label=f"yaml:{trust}", location="here", trust=trust, base=ROOT), {}, ROOT
+    )
     assert problems == []
     return good
 
@@ -123,21 +133,21 @@ def test_merging_leaves_both_sides_as_they_were(a: dict[str, Any], b: dict[str, 
 
 def _holds(tree: Mapping[str, Any], key: str) -> bool:
     try:
-        value_at(tree, key)
+        get_value(tree, key)
     except KeyError:
         return False
     return True
 
 
 def _find(tree: Mapping[str, Any], key: str) -> Any:
-    return value_at(tree, key) if _holds(tree, key) else "nothing"
+    return get_value(tree, key) if _holds(tree, key) else "nothing"
 
 
 @quick
 @given(stacks)
-def test_every_stack_gives_valid_settings_with_a_source_for_exactly_every_leaf(stack: list[Layer]) -> None:
-    merged = settle(embedded_layer(ROOT), stack)
-    assert list(merged.sources) == list(leaves(Settings))
+def test_every_stack_gives_valid_settings_with_a_source_for_exactly_every_leaf(stack: list[ConfigSource]) -> None:
+    merged = merge_with_profile(build_defaults(ROOT), stack)
+    assert list(merged.sources) == list(iterate_keys(Settings))
     Settings.model_validate(merged.data)
 
 
@@ -146,7 +156,7 @@ def _rank(*loosest_first: object) -> Callable[[Any, Any], bool]:
 
 
 def _same_or_closed_by_production(result: str, baseline: str) -> bool:
-    production = value_at(PRESETS["prod"], "sandbox.os.seatbelt.profile")
+    production = get_value(PRESETS["prod"], "sandbox.os.seatbelt.profile")
     return result == baseline or (result == production and baseline == Settings().sandbox.os.seatbelt.profile)
 
 
@@ -200,27 +210,27 @@ NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def test_every_guarded_field_takes_part_in_these_laws() -> None:
-    guarded = {key for key in leaves(Settings) if is_guarded(key) and not key.startswith("skills.")}
+    guarded = {key for key in iterate_keys(Settings) if is_guarded(key) and not key.startswith("skills.")}
     assert set(NOT_LOOSER) == set(GUARDED) == guarded
 
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.builds(layer, trees(GUARDED), trusts), max_size=6))
-def test_no_project_layer_ever_loosens_a_guarded_field(stack: list[Layer]) -> None:
-    result = settle(embedded_layer(ROOT), stack).data
-    baseline = settle(embedded_layer(ROOT), [each for each in stack if each.trust == "user"]).data
-    looser = [key for key, holds in NOT_LOOSER.items() if not holds(value_at(result, key), value_at(baseline, key))]
+def test_no_project_layer_ever_loosens_a_guarded_field(stack: list[ConfigSource]) -> None:
+    result = merge_with_profile(build_defaults(ROOT), stack).data
+    baseline = merge_with_profile(build_defaults(ROOT), [each for each in stack if each.trust == "user"]).data
+    looser = [key for key, holds in NOT_LOOSER.items() if not holds(get_value(result, key), get_value(baseline, key))]
     assert looser == []
 
 
 @quick
 @given(st.lists(st.builds(layer, trees(GUARDED), st.just("project")), max_size=4))
-def test_the_order_of_project_layers_does_not_matter_for_what_is_allowed(stack: list[Layer]) -> None:
-    forth = settle(embedded_layer(ROOT), stack).data
-    back = settle(embedded_layer(ROOT), stack[::-1]).data
+def test_the_order_of_project_layers_does_not_matter_for_what_is_allowed(stack: list[ConfigSource]) -> None:
+    forth = merge_with_profile(build_defaults(ROOT), stack).data
+    back = merge_with_profile(build_defaults(ROOT), stack[::-1]).data
     for key in ("safety.mode", "safety.approval_timeout_ms", "sandbox.profile", "sandbox.workspace", "sandbox.delete"):
-        assert value_at(forth, key) == value_at(back, key)
-    assert set(value_at(forth, "safety.denylist")) == set(value_at(back, "safety.denylist"))
+        assert get_value(forth, key) == get_value(back, key)
+    assert set(get_value(forth, "safety.denylist")) == set(get_value(back, "safety.denylist"))
 
 
 @quick
@@ -236,7 +246,9 @@ plain_data = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-fields = st.sampled_from(list(leaves(Settings)) + sorted({key.rpartition(".")[0] or "run" for key in leaves(Settings)}))
+fields = st.sampled_from(
+    list(iterate_keys(Settings)) + sorted({key.rpartition(".")[0] or "run" for key in iterate_keys(Settings)})
+)
 
 
 def _refusal(root: str, session: Mapping[str, Any] | None = None) -> str:

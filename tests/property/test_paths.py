@@ -17,9 +17,9 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files import PathPolicy, RunFiles, isolated_policy, resolve, scan, shared_policy
 from skills_runtime.runs.files.paths import parse_path
 from skills_runtime.runs.layout import SUBDIRECTORIES
-from skills_runtime.storage.beneath import open_by_kernel, open_by_walking, open_root
+from skills_runtime.storage.beneath import open_by_kernel, open_by_walk, open_root
 
-OPENERS = (open_by_kernel, open_by_walking)
+OPENERS = (open_by_kernel, open_by_walk)
 NAMES = ("a", "b", "x")
 
 name = st.sampled_from(NAMES)

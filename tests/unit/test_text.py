@@ -157,7 +157,7 @@ def test_a_printable_text_is_printable_and_stays_so(text: str) -> None:
     ],
 )
 def test_what_is_not_printable_is_escaped_or_replaced(text: str, shown: str, replaced: str) -> None:
-    assert (printable(text), printable(text, instead="?")) == (shown, replaced)
+    assert (printable(text), printable(text, replacement="?")) == (shown, replaced)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.errors import ConfigError
 from skills_runtime.sandbox import is_secret
-from skills_runtime.storage import best_opener, open_root, read_at_most
+from skills_runtime.storage import open_root, read_at_most, select_opener
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
     try:
         top = open_root(root)
         try:
-            opened = best_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
+            opened = select_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
         finally:
             os.close(top)
     except FileNotFoundError:

@@ -68,7 +68,7 @@ from skills_runtime.projections import Pending, RunState
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.runs import RunPaths
 from skills_runtime.storage import open_regular
-from skills_runtime.text import readable_line, title_of
+from skills_runtime.text import make_title, readable_line
 
 CHAT_PROMPT = "you> "
 _INDENT, _LABEL = 7, 5
@@ -617,7 +617,7 @@ class Showing:
                 self._happened.put_nowait(event)
         prompt = RecordedRun(paths).prompt
         heading = Heading(
-            title=title_of(prompt),
+            title=make_title(prompt),
             model=model_name(resolved),
             sandbox=resolved.settings.sandbox.workspace,
             history=plural(history, "earlier run") if history else "",

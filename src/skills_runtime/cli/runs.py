@@ -51,7 +51,7 @@ from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, HumanRequest, Payload, RunStatus, data_of, decode_event, parse_status
 from skills_runtime.projections import Metrics, RunView, fold
 from skills_runtime.render import is_skill_notice, skill_note
-from skills_runtime.text import readable_line, title_of
+from skills_runtime.text import make_title, readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.engine import RecordedRun, RunService
@@ -553,7 +553,7 @@ def _facts(page: Page) -> dict[str, str]:
         *([money(cost)] if cost else []),
     ]
     facts = {
-        "task": title_of(page.prompt),
+        "task": make_title(page.prompt),
         "reason": state.failure_reason or "",
         "directory": shown_path(page.root),
         "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",

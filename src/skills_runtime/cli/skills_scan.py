@@ -172,10 +172,10 @@ class _Refused(Exception):
 
 def _resolve(given: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
     # The configuration is slow to import, and help needs none of it.
-    from skills_runtime.config import current_directory, process_environ, read_environment, workspace
+    from skills_runtime.config import current_directory, process_environ, read_environment, resolve_workspace
 
     try:
-        root = workspace(given.workspace_root or ".", current_directory())
+        root = resolve_workspace(given.workspace_root or ".", current_directory())
     except NotFound as error:
         raise _Refused(_issue("CLI_WORKSPACE_ROOT_NOT_FOUND", error)) from error
     except SkillsRuntimeError as error:

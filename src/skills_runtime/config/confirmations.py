@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 from skills_runtime.errors import StorageFailed
 from skills_runtime.storage import lock_file, open_regular, read_at_most, write_atomic
 
-FILE = "confirmed-models.json"
-LOCK = "confirmed-models.lock"
+CONFIRMATIONS_FILE = "confirmed-models.json"
+LOCK_FILE = "confirmed-models.lock"
 MAX_BYTES = 1 << 20
 _VERSION = 1
 
@@ -30,7 +30,7 @@ class ModelConfirmations:
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        self._path = state / FILE
+        self._path = state / CONFIRMATIONS_FILE
 
     def __contains__(self, address: ModelAddress) -> bool:
         try:
@@ -42,11 +42,11 @@ class ModelConfirmations:
         """Confirm an address; says whether it was not confirmed before."""
         try:
             self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with lock_file(self._state / LOCK):
-                before = self._read()
-                if address in before:
+            with lock_file(self._state / LOCK_FILE):
+                confirmed = self._read()
+                if address in confirmed:
                     return False
-                data = {"version": _VERSION, "models": sorted({*before, address})}
+                data = {"version": _VERSION, "models": sorted({*confirmed, address})}
                 write_atomic(self._path, (json.dumps(data, indent=2) + "\n").encode())
         except OSError as error:
             raise StorageFailed(f"`{self._path}` could not be written: {error.strerror}") from error
@@ -62,14 +62,16 @@ class ModelConfirmations:
         except FileNotFoundError:
             return frozenset()
         try:
-            about = os.fstat(descriptor)
-            if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise ValueError("others may write to it")
             data: Any = json.loads(read_at_most(descriptor, MAX_BYTES))
         finally:
             os.close(descriptor)
         value: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
-        listed = value.get("models")
-        if not isinstance(listed, list) or value.get("version") != _VERSION:
+        entries = value.get("models")
+        if not isinstance(entries, list) or value.get("version") != _VERSION:
             raise ValueError("it is not a list of addresses")
-        return frozenset(ModelAddress(*map(str, entry)) for entry in cast("list[list[Any]]", listed) if len(entry) == 2)
+        return frozenset(
+            ModelAddress(*map(str, entry)) for entry in cast("list[list[Any]]", entries) if len(entry) == 2
+        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skills_runtime.config.files import canonical, path_exists, read_text
+from skills_runtime.config.files import path_exists, read_text, resolve_path
 from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
 
@@ -86,41 +86,43 @@ def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
     """The environment of a workspace: the process's variables over those of its `.env` file."""
-    named = process.get(ENV_FILE, "")
-    if named == _NO_DOTENV:
+    env_file = process.get(ENV_FILE, "")
+    if env_file == _NO_DOTENV:
         return Environment(process)
-    if named:
-        asked = root / expand_home(named, process)
-        path = canonical(asked, root)
+    if env_file:
+        requested = root / expand_home(env_file, process)
+        path = resolve_path(requested, root)
         # A file inside the workspace stays the project's, also when a variable exported long ago happens to name it.
-        inside = path.is_relative_to(root) or Path(os.path.normpath(asked)).is_relative_to(root)
-        return Environment(process, _parse(path, "project" if inside else "user"))
+        inside = path.is_relative_to(root) or Path(os.path.normpath(requested)).is_relative_to(root)
+        return Environment(process, _parse_dotenv(path, "project" if inside else "user"))
     if path_exists(root / ".env"):
-        return Environment(process, _parse(canonical(".env", root), "project"))
+        return Environment(process, _parse_dotenv(resolve_path(".env", root), "project"))
     return Environment(process)
 
 
-def _parse(path: Path, trust: Trust) -> DotEnv:
+def _parse_dotenv(path: Path, trust: Trust) -> DotEnv:
     from dotenv.parser import parse_stream  # most workspaces have no `.env`
 
     bindings = list(parse_stream(io.StringIO(read_text(path))))
     return DotEnv(
         path=path,
-        values={each.key: each.value for each in bindings if each.key is not None and each.value is not None},
+        values={
+            binding.key: binding.value for binding in bindings if binding.key is not None and binding.value is not None
+        },
         trust=trust,
         notices=tuple(
-            f"line {each.original.line} of `{printable(str(path))}` was ignored: it is not `NAME=value`"
-            for each in bindings
-            if each.error
+            f"line {binding.original.line} of `{printable(str(path))}` was ignored: it is not `NAME=value`"
+            for binding in bindings
+            if binding.error
         ),
     )
 
 
 def home(environ: Mapping[str, str]) -> Path:
     """The user's home directory."""
-    named = environ.get("HOME", "")
-    if Path(named).is_absolute():
-        return Path(named)
+    home_variable = environ.get("HOME", "")
+    if Path(home_variable).is_absolute():
+        return Path(home_variable)
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
@@ -146,13 +148,13 @@ def state_home(environ: Mapping[str, str] | None = None) -> Path:
 def keys_home(environ: Mapping[str, str] | None = None) -> Path:
     """The directory of the keys that sign logs; machines that share runs may share it."""
     process = process_environ(environ)
-    named = process.get(KEYS_DIR, "")
-    if named and not Path(named).is_absolute():
+    keys_dir = process.get(KEYS_DIR, "")
+    if keys_dir and not Path(keys_dir).is_absolute():
         raise ConfigError(f"`{KEYS_DIR}` must be an absolute path", hint="name the directory that holds the keys")
-    return Path(named) if named else state_home(process) / "keys"
+    return Path(keys_dir) if keys_dir else state_home(process) / "keys"
 
 
 def _xdg(variable: str, fallback: str, process: Mapping[str, str]) -> Path:
     # Only the process's own variables count: a project's `.env` must not move the user's directories.
-    named = process.get(variable, "")
-    return (Path(named) if Path(named).is_absolute() else home(process) / fallback) / "skills_runtime"
+    directory = process.get(variable, "")
+    return (Path(directory) if Path(directory).is_absolute() else home(process) / fallback) / "skills_runtime"

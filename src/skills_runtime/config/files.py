@@ -15,24 +15,24 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from skills_runtime.config.secrets import hide, is_variable_name
+from skills_runtime.config.secrets import hide_secrets, is_variable_name
 from skills_runtime.errors import AccessRefused, ConfigError, NotFound, StorageFailed, ValidationFailed
-from skills_runtime.storage import explain_write, lock_directory, write_atomic
+from skills_runtime.storage import lock_directory, wrap_write_errors, write_atomic
 from skills_runtime.text import printable
 
 MAX_FILE_BYTES = 1_048_576
 MAX_DEPTH = 50
 MAX_VALUES = 100_000
 
-CHOICE = "model.yaml"
-KEYS = "model-keys.json"
+MODEL_FILE = "model.yaml"
+KEYS_FILE = "model-keys.json"
 KEY_VARIABLE = "SKILLS_RUNTIME_MODEL_KEY"
 """What a key is called that was given without a name of its own."""
 MAX_KEY_CHARS = 4096
 _MAX_KEYS_BYTES = 65_536
-_OURS = "SKILLS_RUNTIME_SDK_"
+_RUNTIME_PREFIX = "SKILLS_RUNTIME_SDK_"
 """How variables begin that set something; a key must not be one of them."""
-_HEAD = (
+_MODEL_FILE_HEADER = (
     "# The model chosen in Studio or over HTTP; what your config.yaml says counts less, a project's files count more.\n"
 )
 
@@ -40,16 +40,16 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
-def canonical(path: str | os.PathLike[str], base: Path) -> Path:
+def resolve_path(path: str | os.PathLike[str], base: Path) -> Path:
     """The absolute path behind all links; a relative one starts at `base`."""
     try:
-        found = os.path.realpath(base / path)
-        found.encode()
+        real_path = os.path.realpath(base / path)
+        real_path.encode()
     except ValueError:
         raise ValidationFailed(
             f"`{printable(os.fspath(path))}` is not a usable path", hint="use a UTF-8 path without null bytes"
         ) from None
-    return Path(found)
+    return Path(real_path)
 
 
 def path_exists(path: Path) -> bool:
@@ -59,21 +59,23 @@ def path_exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except PermissionError:
-        shown = printable(str(path))
-        raise AccessRefused(f"`{shown}` may not be looked up by this user", hint="change its permissions") from None
+        shown_path = printable(str(path))
+        raise AccessRefused(
+            f"`{shown_path}` may not be looked up by this user", hint="change its permissions"
+        ) from None
     except (OSError, ValueError):
         raise ValidationFailed(f"`{printable(str(path))}` is not a usable path", hint="check the path") from None
     return True
 
 
-def workspace(path: str | os.PathLike[str], cwd: Path) -> Path:
+def resolve_workspace(path: str | os.PathLike[str], cwd: Path) -> Path:
     """The workspace directory itself, absolute and behind all links."""
-    root = canonical(path, cwd)
-    shown = printable(str(root))
+    root = resolve_path(path, cwd)
+    shown_path = printable(str(root))
     if not path_exists(root):
-        raise NotFound(f"the workspace `{shown}` does not exist", hint="create it or name another directory")
+        raise NotFound(f"the workspace `{shown_path}` does not exist", hint="create it or name another directory")
     if not root.is_dir():
-        raise ValidationFailed(f"the workspace `{shown}` is not a directory", hint="name a directory")
+        raise ValidationFailed(f"the workspace `{shown_path}` is not a directory", hint="name a directory")
     return root
 
 
@@ -87,30 +89,30 @@ def current_directory() -> Path:
 
 def read_text(path: Path) -> str:
     """The whole text of a small regular file."""
-    shown = printable(str(path))
+    shown_path = printable(str(path))
     try:
         return _read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"`{shown}` is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
+        raise ConfigError(f"`{shown_path}` is not UTF-8 text (byte {error.start})", hint="save it as UTF-8") from None
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFound(f"`{shown}` does not exist", hint="check the path and where it was given") from None
+        raise NotFound(f"`{shown_path}` does not exist", hint="check the path and where it was given") from None
     except PermissionError:
-        raise AccessRefused(f"`{shown}` may not be read by this user", hint="change its permissions") from None
+        raise AccessRefused(f"`{shown_path}` may not be read by this user", hint="change its permissions") from None
     except IsADirectoryError:
-        raise ConfigError(f"`{shown}` is a directory, not a file", hint="name a file in it") from None
+        raise ConfigError(f"`{shown_path}` is a directory, not a file", hint="name a file in it") from None
     except OSError as error:
-        raise ConfigError(f"`{shown}` cannot be read: {error.strerror}", hint="check the path") from None
+        raise ConfigError(f"`{shown_path}` cannot be read: {error.strerror}", hint="check the path") from None
 
 
 def _read_bytes(path: Path) -> bytes:
-    shown = printable(str(path))
+    shown_path = printable(str(path))
     # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ConfigError(f"`{shown}` is not a regular file", hint="name an ordinary file")
+            raise ConfigError(f"`{shown_path}` is not a regular file", hint="name an ordinary file")
         data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"`{shown}` is larger than {MAX_FILE_BYTES} bytes", hint="make it smaller")
+        raise ConfigError(f"`{shown_path}` is larger than {MAX_FILE_BYTES} bytes", hint="make it smaller")
     return data
 
 
@@ -121,11 +123,11 @@ class _Loader(yaml.CSafeLoader):
         try:
             return super().construct_object(node, deep)  # pyright: ignore[reportUnknownMemberType]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise _trouble("a value does not fit its YAML type", node) from None
+            raise _yaml_error("a value does not fit its YAML type", node) from None
 
 
-def _trouble(problem: str, at: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=cast(yaml.Mark, at.start_mark))
+def _yaml_error(problem: str, node: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=cast(yaml.Mark, node.start_mark))
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
@@ -135,32 +137,34 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 def parse_mapping(text: str, path: Path) -> dict[str, Any]:
     """The mapping a YAML text holds; an empty text is an empty mapping."""
-    shown = printable(str(path))
+    shown_path = printable(str(path))
     try:
-        data = _load(text)
+        data = _load_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        position = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise ConfigError(
-            f"`{shown}` is not usable YAML{where}: {printable(hide(str(problem)))}",
+            f"`{shown_path}` is not usable YAML{position}: {printable(hide_secrets(str(problem)))}",
             hint="correct the file at that place",
         ) from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigError(f"`{shown}` must hold a mapping at its top", hint="write settings as `section:` and keys")
+        raise ConfigError(
+            f"`{shown_path}` must hold a mapping at its top", hint="write settings as `section:` and keys"
+        )
     return cast(dict[str, Any], data)
 
 
-def _load(text: str) -> Any:
+def _load_yaml(text: str) -> Any:
     _check_depth(text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        _measure(node, {}, set())
+        _measure_node(node, {}, set())
         return loader.construct_document(node)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     finally:
         loader.dispose()
@@ -173,16 +177,16 @@ def _check_depth(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _trouble(f"more than {MAX_DEPTH} levels are nested", event)
+                raise _yaml_error(f"more than {MAX_DEPTH} levels are nested", event)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
-def _measure(node: yaml.Node, known: dict[int, tuple[int, int]], open_nodes: set[int]) -> tuple[int, int]:
+def _measure_node(node: yaml.Node, sizes: dict[int, tuple[int, int]], open_nodes: set[int]) -> tuple[int, int]:
     """How many values the node stands for and how deep they nest, its aliases followed every time."""
     if id(node) in open_nodes:
-        raise _trouble("an alias refers to what contains it", node)
-    if id(node) not in known:
+        raise _yaml_error("an alias refers to what contains it", node)
+    if id(node) not in sizes:
         open_nodes.add(id(node))
         children: list[yaml.Node] = []
         if isinstance(node, yaml.MappingNode):
@@ -190,12 +194,15 @@ def _measure(node: yaml.Node, known: dict[int, tuple[int, int]], open_nodes: set
             children = [value for _, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
             children = list(node.value)
-        inner = [_measure(child, known, open_nodes) for child in children]
+        child_sizes = [_measure_node(child, sizes, open_nodes) for child in children]
         open_nodes.discard(id(node))
-        known[id(node)] = 1 + sum(size for size, _ in inner), 1 + max((depth for _, depth in inner), default=0)
-    size, depth = known[id(node)]
+        sizes[id(node)] = (
+            1 + sum(size for size, _ in child_sizes),
+            1 + max((depth for _, depth in child_sizes), default=0),
+        )
+    size, depth = sizes[id(node)]
     if size > MAX_VALUES or depth > MAX_DEPTH + 1:
-        raise _trouble(f"it stands for more than {MAX_VALUES} values or {MAX_DEPTH} levels", node)
+        raise _yaml_error(f"it stands for more than {MAX_VALUES} values or {MAX_DEPTH} levels", node)
     return size, depth
 
 
@@ -205,37 +212,39 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if key.tag == _MERGE_TAG:
             continue
         if key.tag != _TEXT_TAG or not isinstance(key, yaml.ScalarNode):
-            raise _trouble("a key is not text; put it in quotes", key)
+            raise _yaml_error("a key is not text; put it in quotes", key)
         line = key.start_mark.line + 1
         if key.value in first_lines:
-            name = printable(hide(key.value[:80]))
-            raise _trouble(f"the key `{name}` already stands on line {first_lines[key.value]}", key)
+            name = printable(hide_secrets(key.value[:80]))
+            raise _yaml_error(f"the key `{name}` already stands on line {first_lines[key.value]}", key)
         first_lines[key.value] = line
 
 
 def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:
     """Change what is given and keep the rest; `home` is the directory of the user's configuration."""
-    path, chosen = home / CHOICE, as_settings(base_url=base_url, model=model, api_key_env=api_key_env)
-    with _alone(home):
+    path, settings = home / MODEL_FILE, build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env)
+    with _lock_home(home):
         data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
-        for section, given in chosen.items():
-            data[section] = {**data.get(section, {}), **given}
+        for section, values in settings.items():
+            data[section] = {**data.get(section, {}), **values}
         text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=True)
-        _write(path, (_HEAD + text).encode())
+        _write_file(path, (_MODEL_FILE_HEADER + text).encode())
     return path
 
 
-def as_settings(*, base_url: str | None, model: str | None, api_key_env: str | None) -> dict[str, dict[str, str]]:
+def build_model_settings(
+    *, base_url: str | None, model: str | None, api_key_env: str | None
+) -> dict[str, dict[str, str]]:
     """What is given of a choice, as settings."""
     llm = {"base_url": base_url, "api_key_env": api_key_env}
     models = {"planner": model, "executor": model}
     if base_url is not None or api_key_env is not None:
         llm["backend"] = "openai"
-    known = {
-        section: {name: value for name, value in given.items() if value is not None}
-        for section, given in (("llm", llm), ("models", models))
+    sections = {
+        section: {name: value for name, value in values.items() if value is not None}
+        for section, values in (("llm", llm), ("models", models))
     }
-    return {section: given for section, given in known.items() if given}
+    return {section: values for section, values in sections.items() if values}
 
 
 class StoredKey(NamedTuple):
@@ -245,21 +254,21 @@ class StoredKey(NamedTuple):
     origin: str | None
 
 
-def origin_of(url: str) -> str:
+def parse_origin(url: str) -> str:
     """The scheme, host and port of an address."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def keys_for(home: Path, url: str) -> Mapping[str, str]:
+def find_keys(home: Path, url: str) -> Mapping[str, str]:
     """The stored keys that may be sent to an address, by the names of their variables."""
-    origin = origin_of(url)
-    return {name: one.key for name, one in stored_keys(home).items() if one.origin in (None, origin)}
+    origin = parse_origin(url)
+    return {name: stored.key for name, stored in read_stored_keys(home).items() if stored.origin in (None, origin)}
 
 
-def stored_keys(home: Path) -> Mapping[str, StoredKey]:
+def read_stored_keys(home: Path) -> Mapping[str, StoredKey]:
     """The keys that were stored, by the names of their variables; a file that others can read is refused."""
-    path = home / KEYS
+    path = home / KEYS_FILE
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -269,17 +278,17 @@ def stored_keys(home: Path) -> Mapping[str, StoredKey]:
             f"`{printable(str(path))}` cannot be read: {error.strerror}", hint="it must be a file of yours"
         ) from error
     with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
             raise AccessRefused(
                 f"`{printable(str(path))}` is not a private file of this user", hint="chmod 600 it, or remove it"
             )
         data = file.read(_MAX_KEYS_BYTES)
     try:
-        found = cast("dict[str, Any]", json.loads(data))
+        entries = cast("dict[str, Any]", json.loads(data))
         return {
             str(name): StoredKey(value, None) if isinstance(value, str) else StoredKey(value["key"], value["origin"])
-            for name, value in found.items()
+            for name, value in entries.items()
         }
     except (ValueError, AttributeError, LookupError, TypeError):
         hint = "remove it, and store the key again"
@@ -288,34 +297,42 @@ def stored_keys(home: Path) -> Mapping[str, StoredKey]:
 
 def store_key(home: Path, name: str, key: str, *, address: str) -> None:
     """Keep a key for one address under the name of a variable, in a file that only this user can read."""
-    if not is_variable_name(name) or name.startswith(_OURS):
+    if not is_variable_name(name) or name.startswith(_RUNTIME_PREFIX):
         raise ValidationFailed("this is not the name of a variable for a key", hint="such as `OPENAI_API_KEY`")
-    plain = key.strip()
-    if not plain or len(plain) > MAX_KEY_CHARS or not plain.isascii() or not plain.isprintable() or " " in plain:
+    stripped = key.strip()
+    if (
+        not stripped
+        or len(stripped) > MAX_KEY_CHARS
+        or not stripped.isascii()
+        or not stripped.isprintable()
+        or " " in stripped
+    ):
         raise ValidationFailed("this is not a key", hint="a key has no spaces and only ASCII characters")
-    with _alone(home):
-        data = _encoded({**stored_keys(home), name: StoredKey(plain, origin_of(address))})
+    with _lock_home(home):
+        data = _encode_keys({**read_stored_keys(home), name: StoredKey(stripped, parse_origin(address))})
         if len(data) > _MAX_KEYS_BYTES:  # a file that is too long to be read whole would be of no use to anybody
             raise ValidationFailed("too many keys are stored", hint="remove one that is not needed any more")
-        _write(home / KEYS, data)
+        _write_file(home / KEYS_FILE, data)
 
 
-def forget_key(home: Path, name: str) -> bool:
+def delete_key(home: Path, name: str) -> bool:
     """Remove a stored key; false where there was none."""
-    with _alone(home):
-        known = dict(stored_keys(home))
-        if known.pop(name, None) is None:
+    with _lock_home(home):
+        keys = dict(read_stored_keys(home))
+        if keys.pop(name, None) is None:
             return False
-        _write(home / KEYS, _encoded(known))
+        _write_file(home / KEYS_FILE, _encode_keys(keys))
     return True
 
 
-def _encoded(keys: Mapping[str, StoredKey]) -> bytes:
-    return json.dumps({name: one._asdict() if one.origin else one.key for name, one in keys.items()}).encode()
+def _encode_keys(keys: Mapping[str, StoredKey]) -> bytes:
+    return json.dumps(
+        {name: stored._asdict() if stored.origin else stored.key for name, stored in keys.items()}
+    ).encode()
 
 
 @contextmanager
-def _alone(home: Path) -> Generator[None]:
+def _lock_home(home: Path) -> Generator[None]:
     """Keep everybody else from changing these files meanwhile, so that no change is lost."""
     with ExitStack() as stack:
         try:
@@ -326,7 +343,7 @@ def _alone(home: Path) -> Generator[None]:
         yield
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_file(path: Path, data: bytes) -> None:
     """Replace a file at once; nobody else can read it, not even while it is made."""
-    with explain_write(printable(str(path))):
+    with wrap_write_errors(printable(str(path))):
         write_atomic(path, data)

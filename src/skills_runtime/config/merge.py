@@ -10,87 +10,87 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.problems import rendered
+from skills_runtime.config.problems import format_value
 
-Combine = Callable[[Any, Any], Any]
+TrustRule = Callable[[Any, Any], Any]
 """From the value so far and the project's, the value that holds."""
 
 
-def _stricter(*loosest_first: tuple[object, ...]) -> Combine:
-    rank = {value: place for place, values in enumerate(loosest_first) for value in values}
-    return lambda current, proposed: proposed if rank[proposed] > rank[current] else current
+def _strictest(*loosest_first: tuple[object, ...]) -> TrustRule:
+    ranks = {value: rank for rank, values in enumerate(loosest_first) for value in values}
+    return lambda current, proposed: proposed if ranks[proposed] > ranks[current] else current
 
 
-def _smaller(current: float, proposed: float) -> float:
+def _smallest(current: float, proposed: float) -> float:
     return min(current, proposed)
 
 
-def _in_both(current: tuple[str, ...], proposed: tuple[str, ...]) -> tuple[str, ...]:
+def _intersect(current: tuple[str, ...], proposed: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(entry for entry in current if entry in proposed)
 
 
-def _in_either(current: tuple[str, ...], proposed: tuple[str, ...]) -> tuple[str, ...]:
+def _union(current: tuple[str, ...], proposed: tuple[str, ...]) -> tuple[str, ...]:
     return (*current, *(entry for entry in dict.fromkeys(proposed) if entry not in current))
 
 
-def user_only(current: Any, proposed: Any) -> Any:
+def keep_current(current: Any, proposed: Any) -> Any:
     """The rule of what only the user may set: the project's value never counts."""
     del proposed
     return current
 
 
-RULES: Mapping[str, Combine] = {
-    "safety.mode": _stricter(("allow",), ("ask",), ("deny",)),
-    "safety.allowlist": _in_both,
-    "safety.denylist": _in_either,
-    "safety.tool_allowlist": _in_both,
-    "safety.tool_denylist": _in_either,
-    "safety.rule_files": user_only,
-    "safety.approval_timeout_ms": _smaller,
-    "safety.approval_expires_sec": _smaller,
-    "safety.skill_tools": _stricter(("preapprove",), ("ignore",), ("enforce",)),
-    "sandbox.profile": _stricter(("dev",), ("balanced",), ("prod",)),
-    "sandbox.default_policy": _stricter(("none",), ("restricted",)),
-    "sandbox.os.mode": _stricter(("none",), ("auto",), ("seatbelt", "bubblewrap")),
-    "sandbox.os.seatbelt.profile": user_only,
-    "sandbox.os.bubblewrap.bwrap_path": user_only,
-    "sandbox.os.bubblewrap.unshare_net": _stricter((False,), (True,)),
-    "sandbox.workspace": _stricter(("shared",), ("isolated",)),
-    "sandbox.delete": _stricter(("allow",), ("disabled",)),
-    "sandbox.allow_home": user_only,
-    "sandbox.egress.allow": _in_both,
-    "sandbox.egress.allow_private": _in_both,
-    "sandbox.egress.deny": _in_either,
-    "sandbox.egress.unknown": _stricter(("ask",), ("deny",)),
+TRUST_RULES: Mapping[str, TrustRule] = {
+    "safety.mode": _strictest(("allow",), ("ask",), ("deny",)),
+    "safety.allowlist": _intersect,
+    "safety.denylist": _union,
+    "safety.tool_allowlist": _intersect,
+    "safety.tool_denylist": _union,
+    "safety.rule_files": keep_current,
+    "safety.approval_timeout_ms": _smallest,
+    "safety.approval_expires_sec": _smallest,
+    "safety.skill_tools": _strictest(("preapprove",), ("ignore",), ("enforce",)),
+    "sandbox.profile": _strictest(("dev",), ("balanced",), ("prod",)),
+    "sandbox.default_policy": _strictest(("none",), ("restricted",)),
+    "sandbox.os.mode": _strictest(("none",), ("auto",), ("seatbelt", "bubblewrap")),
+    "sandbox.os.seatbelt.profile": keep_current,
+    "sandbox.os.bubblewrap.bwrap_path": keep_current,
+    "sandbox.os.bubblewrap.unshare_net": _strictest((False,), (True,)),
+    "sandbox.workspace": _strictest(("shared",), ("isolated",)),
+    "sandbox.delete": _strictest(("allow",), ("disabled",)),
+    "sandbox.allow_home": keep_current,
+    "sandbox.egress.allow": _intersect,
+    "sandbox.egress.allow_private": _intersect,
+    "sandbox.egress.deny": _union,
+    "sandbox.egress.unknown": _strictest(("ask",), ("deny",)),
     **{
-        f"skills.discovery.{name}": _stricter((True,), (False,))
+        f"skills.discovery.{name}": _strictest((True,), (False,))
         for name in ("enabled", "project", "user", "system", "packages", "plugins", "other_clients")
     },
-    "skills.discovery.directory": user_only,
-    "skills.discovery.admin_directory": user_only,
-    "skills.discovery.max_depth": _smaller,
-    "skills.discovery.max_dirs_per_root": _smaller,
-    "skills.discovery.max_entries_per_root": _smaller,
-    "service.host": user_only,
-    "service.allowed_hosts": _in_both,
-    "service.skill_service": _stricter(("open",), ("user",), ("closed",)),
-    "service.skills_dir": user_only,
-    "service.artifacts_dir": user_only,
-    "service.default_timeout_ms": _smaller,
-    "service.max_timeout_ms": _smaller,
-    "service.grace_seconds": user_only,
+    "skills.discovery.directory": keep_current,
+    "skills.discovery.admin_directory": keep_current,
+    "skills.discovery.max_depth": _smallest,
+    "skills.discovery.max_dirs_per_root": _smallest,
+    "skills.discovery.max_entries_per_root": _smallest,
+    "service.host": keep_current,
+    "service.allowed_hosts": _intersect,
+    "service.skill_service": _strictest(("open",), ("user",), ("closed",)),
+    "service.skills_dir": keep_current,
+    "service.artifacts_dir": keep_current,
+    "service.default_timeout_ms": _smallest,
+    "service.max_timeout_ms": _smallest,
+    "service.grace_seconds": keep_current,
     **{
-        f"service.limits.{name}": _smaller
+        f"service.limits.{name}": _smallest
         for name in ("body_bytes", "body_seconds", "requests_per_second", "burst", "failures_per_minute")
     },
-    "service.limits.concurrent": _smaller,
-    "service.limits.waiting": _smaller,
-    "service.executions.keep_days": user_only,
-    "service.executions.keep_bytes": user_only,
+    "service.limits.concurrent": _smallest,
+    "service.limits.waiting": _smallest,
+    "service.executions.keep_days": keep_current,
+    "service.executions.keep_bytes": keep_current,
 }
 """For every guarded field, how a project's value meets the one it finds."""
 
-FREE = frozenset({"service.port"})
+UNGUARDED_FIELDS = frozenset({"service.port"})
 """Fields among guarded ones that open nothing."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -117,46 +117,46 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 def is_guarded(key: str) -> bool:
     """Whether a project may only tighten this field."""
-    return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in FREE
+    return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in UNGUARDED_FIELDS
 
 
-def may_be_projects(key: str) -> bool:
+def can_project_set(key: str) -> bool:
     """Whether a project's value for this field may count at all."""
-    return not is_guarded(key) or RULES.get(key, user_only) is not user_only
+    return not is_guarded(key) or TRUST_RULES.get(key, keep_current) is not keep_current
 
 
 def tighten(key: str, current: Any, proposed: Any) -> Any:
     """The value that holds when a project proposes one for a guarded field."""
-    return RULES.get(key, user_only)(current, proposed)
+    return TRUST_RULES.get(key, keep_current)(current, proposed)
 
 
-def was_ignored(proposed: Any, settled: Any) -> bool:
+def is_overridden(proposed: Any, effective: Any) -> bool:
     """Whether something the project asked for does not hold."""
     if isinstance(proposed, tuple):
-        return any(entry not in settled for entry in cast(tuple[object, ...], proposed))
-    return proposed != settled
+        return any(entry not in effective for entry in cast(tuple[object, ...], proposed))
+    return proposed != effective
 
 
 Tree = Mapping[str, Any]
 
-WHOLE = frozenset({"run.output_schema"})
+OPAQUE_FIELDS = frozenset({"run.output_schema"})
 """Fields whose value is a mapping: what is in it are no settings, so it is taken as it is or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class ConfigSource:
     """Some settings from one place, and how far that place is trusted."""
 
     data: Tree
     label: str
-    joint: Literal["#", ":", ""] = "#"
-    where: str
+    separator: Literal["#", ":", ""] = "#"
+    location: str
     trust: Trust = "user"
     base: Path
 
-    def source(self, key: str) -> str:
+    def describe_field(self, key: str) -> str:
         """What the sources map says of a field that comes from here."""
-        return f"{self.label}{self.joint}{key}" if self.joint else self.label
+        return f"{self.label}{self.separator}{key}" if self.separator else self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +169,13 @@ class Merged:
     ignored: tuple[tuple[str, str], ...] = ()
 
 
-def deep_merge(low: Tree, high: Tree, prefix: str = "") -> dict[str, Any]:
+def deep_merge(base: Tree, override: Tree, prefix: str = "") -> dict[str, Any]:
     """The two trees as one: mappings are merged, everything else is replaced by `high`."""
-    merged = dict(low)
-    for name, value in high.items():
-        below, key = merged.get(name), prefix + name
-        both = isinstance(below, Mapping) and isinstance(value, Mapping) and key not in WHOLE
-        merged[name] = deep_merge(cast(Tree, below), cast(Tree, value), f"{key}.") if both else value
+    merged = dict(base)
+    for name, value in override.items():
+        current, key = merged.get(name), prefix + name
+        is_nested = isinstance(current, Mapping) and isinstance(value, Mapping) and key not in OPAQUE_FIELDS
+        merged[name] = deep_merge(cast(Tree, current), cast(Tree, value), f"{key}.") if is_nested else value
     return merged
 
 
@@ -183,7 +183,7 @@ def flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every field of the tree with its dotted key."""
     for name, value in tree.items():
         key = prefix + name
-        if isinstance(value, Mapping) and key not in WHOLE:
+        if isinstance(value, Mapping) and key not in OPAQUE_FIELDS:
             yield from flatten(cast(Tree, value), f"{key}.")
         else:
             yield key, value
@@ -194,48 +194,50 @@ def nest_value(key: str, value: Any) -> dict[str, Any]:
     return reduce(lambda inner, name: {name: inner}, reversed(key.split(".")), value)
 
 
-def value_at(tree: Tree, key: str) -> Any:
+def get_value(tree: Tree, key: str) -> Any:
     """The field with this dotted key."""
     return reduce(lambda inner, name: inner[name], key.split("."), tree)
 
 
-def settle(embedded: Layer, layers: Sequence[Layer]) -> Merged:
+def merge_with_profile(embedded: ConfigSource, sources: Sequence[ConfigSource]) -> Merged:
     """All layers over the defaults, with the preset of the profile they choose in between."""
-    profile = value_at(merge([embedded, *layers]).data, "sandbox.profile")
-    preset = replace(embedded, data=PRESETS[profile], label=f"profile:{profile}", where=f"of the profile `{profile}`")
-    return merge([embedded, preset, *layers])
+    profile = get_value(merge_sources([embedded, *sources]).data, "sandbox.profile")
+    preset = replace(
+        embedded, data=PRESETS[profile], label=f"profile:{profile}", location=f"of the profile `{profile}`"
+    )
+    return merge_sources([embedded, preset, *sources])
 
 
-def merge(layers: Iterable[Layer]) -> Merged:
+def merge_sources(sources: Iterable[ConfigSource]) -> Merged:
     """All layers as one tree, the lowest first; the lowest must hold every field."""
-    return reduce(_add, layers, Merged())
+    return reduce(_merge_source, sources, Merged())
 
 
-def _add(below: Merged, layer: Layer) -> Merged:
-    data, sources, ignored = below.data, dict(below.sources), list(below.ignored)
-    by_project = set(below.by_project)
-    for key, proposed in flatten(layer.data):
-        value, source = proposed, layer.source(key)
-        if layer.trust == "project" and is_guarded(key):
-            current = value_at(data, key)
+def _merge_source(merged: Merged, source: ConfigSource) -> Merged:
+    data, sources, ignored = merged.data, dict(merged.sources), list(merged.ignored)
+    by_project = set(merged.by_project)
+    for key, proposed in flatten(source.data):
+        value, field_source = proposed, source.describe_field(key)
+        if source.trust == "project" and is_guarded(key):
+            current = get_value(data, key)
             value = tighten(key, current, proposed)
             if value == current:
-                source = sources[key]
+                field_source = sources[key]
             elif value != proposed:
-                source = f"{sources[key]} + {source}"
-            if was_ignored(proposed, value):
-                ignored.append((key, _notice(key, proposed, current, sources[key], layer)))
-        if layer.trust == "user":
+                field_source = f"{sources[key]} + {field_source}"
+            if is_overridden(proposed, value):
+                ignored.append((key, _build_notice(key, proposed, current, sources[key], source)))
+        if source.trust == "user":
             by_project.discard(key)
-        elif key not in below.sources or value != value_at(below.data, key):
+        elif key not in merged.sources or value != get_value(merged.data, key):
             by_project.add(key)
         data = deep_merge(data, nest_value(key, value))
-        sources[key] = source
+        sources[key] = field_source
     return Merged(data, sources, frozenset(by_project), tuple(ignored))
 
 
-def _notice(key: str, proposed: Any, current: Any, source: str, layer: Layer) -> str:
-    said = f"`{key}: {rendered(proposed)}` {layer.where} was ignored"
-    if RULES.get(key, user_only) is user_only:
-        return f"{said}: only the user's own configuration may set it"
-    return f"{said}: a project file may not loosen `{rendered(current)}` ({source})"
+def _build_notice(key: str, proposed: Any, current: Any, current_source: str, source: ConfigSource) -> str:
+    prefix = f"`{key}: {format_value(proposed)}` {source.location} was ignored"
+    if TRUST_RULES.get(key, keep_current) is keep_current:
+        return f"{prefix}: only the user's own configuration may set it"
+    return f"{prefix}: a project file may not loosen `{format_value(current)}` ({current_source})"

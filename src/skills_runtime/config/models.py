@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
-from skills_runtime.config.secrets import REMEDY, is_variable_name, url_has_credentials
+from skills_runtime.config.secrets import SECRET_HINT, is_variable_name, url_has_credentials
 
 
 class Section(BaseModel):
@@ -18,29 +18,29 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _nothing_is_an_empty_section(cls, value: Any) -> Any:
+    def _replace_null_with_empty_section(cls, value: Any) -> Any:
         return {} if value is None else value
 
 
-def _not_blank(value: str) -> str:
+def _require_text(value: str) -> str:
     if not value.strip():
         raise ValueError("must not be blank")
     return value
 
 
-def _usable_path(value: Any) -> Any:
+def _validate_path(value: Any) -> Any:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise ValueError("must be the path of a file; use `null` for none")
     return value
 
 
-def _variable_name(value: str) -> str:
+def _validate_variable_name(value: str) -> str:
     if not is_variable_name(value):
         raise ValueError("must be the name of an environment variable")
     return value
 
 
-def _web_address(value: str) -> str:
+def _validate_url(value: str) -> str:
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -49,11 +49,11 @@ def _web_address(value: str) -> str:
     if not usable or not value.isprintable() or " " in value:
         raise ValueError("must be an `http` or `https` URL")
     if url_has_credentials(value):
-        raise ValueError(f"must not carry credentials; {REMEDY}")
+        raise ValueError(f"must not carry credentials; {SECRET_HINT}")
     return value
 
 
-def _inner_path(value: str) -> str:
+def _validate_inner_path(value: str) -> str:
     path = PurePosixPath(value)
     inside = path.parts and not path.is_absolute() and ".." not in path.parts
     if not inside or not value.isprintable() or value.endswith("/"):
@@ -63,17 +63,17 @@ def _inner_path(value: str) -> str:
 
 LAX = Strict(strict=False)
 """For what a file writes in another type, as a list for a tuple; what is inside stays strict."""
-Text = Annotated[str, AfterValidator(_not_blank)]
+Text = Annotated[str, AfterValidator(_require_text)]
 """Text that says something."""
 Texts = Annotated[tuple[Text, ...], LAX]
 """A list of texts; blank ones are refused because a blank prefix matches everything."""
-FilePath = Annotated[Path, LAX, BeforeValidator(_usable_path)]
+FilePath = Annotated[Path, LAX, BeforeValidator(_validate_path)]
 """A path; relative ones are resolved when their layer is read."""
-VariableName = Annotated[str, AfterValidator(_variable_name)]
+VariableName = Annotated[str, AfterValidator(_validate_variable_name)]
 """The name of an environment variable."""
-WebAddress = Annotated[str, AfterValidator(_web_address)]
+WebAddress = Annotated[str, AfterValidator(_validate_url)]
 """An http or https URL without credentials."""
-InnerPath = Annotated[str, AfterValidator(_inner_path)]
+InnerPath = Annotated[str, AfterValidator(_validate_inner_path)]
 """A relative path that stays below its directory."""
 Count = Annotated[int, Field(ge=0)]
 """Zero or more."""
@@ -87,48 +87,48 @@ def _as_section(annotation: object) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
-def leaves(model: type[Section], prefix: str = "") -> Iterator[str]:
+def iterate_keys(model: type[Section], prefix: str = "") -> Iterator[str]:
     """The dotted key of every field that is not itself a section, in order of declaration."""
     for name, field in model.model_fields.items():
         section = _as_section(field.annotation)
         if section is None:
             yield prefix + name
         else:
-            yield from leaves(section, f"{prefix}{name}.")
+            yield from iterate_keys(section, f"{prefix}{name}.")
 
 
-def section_at(model: type[Section], path: Sequence[str | int]) -> type[Section] | None:
+def find_section(model: type[Section], path: Sequence[str | int]) -> type[Section] | None:
     """The section that stands at a place of the tree, looking into lists of sections too."""
-    found: type[Section] | None = model
-    item: type[Section] | None = None
+    section: type[Section] | None = model
+    item_section: type[Section] | None = None
     for part in path:
         if isinstance(part, int):
-            found = item
+            section = item_section
             continue
-        field = found.model_fields.get(part) if found else None
-        found = _as_section(field.annotation) if field else None
-        item = (
-            next((inner for each in get_args(field.annotation) if (inner := _as_section(each))), None)
+        field = section.model_fields.get(part) if section else None
+        section = _as_section(field.annotation) if field else None
+        item_section = (
+            next((inner for argument in get_args(field.annotation) if (inner := _as_section(argument))), None)
             if field
             else None
         )
-    return found
+    return section
 
 
-_RULE = re.compile(
+_HOST_RULE = re.compile(
     r"(\*{1,2}\.)?"  # the names below it; those and itself
     r"(\[[0-9a-fA-F:.]+\]|[^\s\[\]/:@*\\%?#]+)"
     r"(:(\*|[0-9]{1,5}(,[0-9]{1,5})*))?"
 )
 
 
-def _host_rule(value: str) -> str:
-    if not value.isprintable() or not _RULE.fullmatch(value):
+def _validate_host_rule(value: str) -> str:
+    if not value.isprintable() or not _HOST_RULE.fullmatch(value):
         raise ValueError("must be a host such as `example.com`, `*.example.com` or `example.com:8443`")
     return value
 
 
-HostRule = Annotated[str, AfterValidator(_host_rule)]
+HostRule = Annotated[str, AfterValidator(_validate_host_rule)]
 """A host with what may stand before it and behind it; whether it is a real one is seen when a process starts."""
 HostRules = Annotated[tuple[HostRule, ...], LAX]
 
@@ -160,13 +160,13 @@ def is_host_name(value: str) -> bool:
     return _HOST_NAME.fullmatch(value) is not None
 
 
-def _address(value: str) -> str:
+def _validate_address(value: str) -> str:
     if not _ADDRESS.fullmatch(value):
         raise ValueError("must be an address such as `127.0.0.1` or `::1`")
     return value
 
 
-def _host_name(value: str) -> str:
+def _validate_host_name(value: str) -> str:
     if not is_host_name(value):
         raise ValueError("must be the name of a host such as `skills.example` or `skills.example:8080`")
     return value
@@ -210,13 +210,13 @@ class ServiceExecutions(Section):
 class ServiceSection(Section):
     """The HTTP service."""
 
-    host: Annotated[str, AfterValidator(_address)] = Field(
+    host: Annotated[str, AfterValidator(_validate_address)] = Field(
         default="127.0.0.1", description="The address to listen on; beyond this machine, clients need a key."
     )
     port: Annotated[int, Field(ge=0, le=65_535)] = Field(
         default=8000, description="The port to listen on; 0 takes a free one."
     )
-    allowed_hosts: Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], LAX] = Field(
+    allowed_hosts: Annotated[tuple[Annotated[str, AfterValidator(_validate_host_name)], ...], LAX] = Field(
         default=(), description="Names under which it is reached besides those of this machine."
     )
     skill_service: Literal["open", "user", "closed"] = Field(
@@ -662,7 +662,7 @@ class Deliverable(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _text_is_a_path(cls, value: Any) -> Any:
+    def _wrap_path(cls, value: Any) -> Any:
         return {"path": value} if isinstance(value, str) else value
 
 

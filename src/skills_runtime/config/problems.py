@@ -14,18 +14,18 @@ from typing import Any, NoReturn, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from skills_runtime.config.models import CONFIG_VERSION, Settings, leaves, section_at
-from skills_runtime.config.secrets import complaint, hide, is_secret_name, names_a_variable
+from skills_runtime.config.models import CONFIG_VERSION, Settings, find_section, iterate_keys
+from skills_runtime.config.secrets import find_secret_problem, hide_secrets, is_secret_name, is_variable_field
 from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
 
-Place = tuple[str | int, ...]
+SettingPath = tuple[str | int, ...]
 """The names and positions that lead to a setting."""
 
 _KEY_CHARS = 80
 _VALUE_CHARS = 200
-_LARGEST = 2**63
-_SHOWN_CHARS = 40
+_INTEGER_LIMIT = 2**63
+_INPUT_CHARS = 40
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "`true` or `false`",
     "dict_type": "a mapping",
@@ -39,20 +39,20 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
-def dotted(path: Place) -> str:
+def format_setting_path(path: SettingPath) -> str:
     """The place of a setting, such as `skills.spaces[0].id`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{printable(hide(part[:_KEY_CHARS]))}"
+        text += f"[{part}]" if isinstance(part, int) else f".{printable(hide_secrets(part[:_KEY_CHARS]))}"
     return text.removeprefix(".")
 
 
-def rendered(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line of bounded length, without anything key-shaped."""
     if isinstance(value, Path) or (isinstance(value, str) and value.isprintable() and value.strip()):
-        text = printable(hide(str(value)))
+        text = printable(hide_secrets(str(value)))
     else:
-        text = printable(hide(json.dumps(value, ensure_ascii=False, default=str)))
+        text = printable(hide_secrets(json.dumps(value, ensure_ascii=False, default=str)))
     return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
 
 
@@ -62,46 +62,46 @@ class Problem:
 
     message: str
     hint: str = ""
-    path: Place = ()
+    path: SettingPath = ()
 
 
-def refuse(problems: Sequence[Problem]) -> NoReturn:
+def raise_problems(problems: Sequence[Problem]) -> NoReturn:
     """Raise one error that leads with the first problem and carries them all."""
     first = problems[0]
-    raise ConfigError(first.message, hint=first.hint, details={"problems": [each.message for each in problems]})
+    raise ConfigError(first.message, hint=first.hint, details={"problems": [problem.message for problem in problems]})
 
 
-def too_new(data: Mapping[str, Any], where: str) -> Problem | None:
+def check_version(data: Mapping[str, Any], location: str) -> Problem | None:
     """The problem of a layer written for a later version of this program."""
     version = data.get("config_version")
-    if isinstance(version, bool) or not isinstance(version, int) or not CONFIG_VERSION < version < _LARGEST:
+    if isinstance(version, bool) or not isinstance(version, int) or not CONFIG_VERSION < version < _INTEGER_LIMIT:
         return None
-    message = f"`config_version: {version}` {where} is newer than this program understands ({CONFIG_VERSION})"
+    message = f"`config_version: {version}` {location} is newer than this program understands ({CONFIG_VERSION})"
     return Problem(message, "upgrade skills-runtime", ("config_version",))
 
 
-def unfit_values(data: Mapping[str, Any], where: str) -> list[Problem]:
+def find_unfit_values(data: Mapping[str, Any], location: str) -> list[Problem]:
     """Secrets, and values no setting can hold, wherever they stand."""
     return [
-        Problem(f"`{dotted(path)}` {where} {text}", hint, path)
-        for path, value in _walk(data)
-        for text, hint in _objections(path, value)
+        Problem(f"`{format_setting_path(path)}` {location} {text}", hint, path)
+        for path, value in _iterate_values(data)
+        for text, hint in _check_value(path, value)
     ]
 
 
-def _walk(value: object, path: Place = ()) -> Iterator[tuple[Place, object]]:
+def _iterate_values(value: object, path: SettingPath = ()) -> Iterator[tuple[SettingPath, object]]:
     if isinstance(value, dict):
         for key, inner in cast(dict[str, object], value).items():
-            yield from _walk(inner, (*path, key))
+            yield from _iterate_values(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(cast(list[object], value)):
-            yield from _walk(inner, (*path, index))
+            yield from _iterate_values(inner, (*path, index))
     else:
         yield path, value
 
 
-def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
-    if text := complaint(path, value):
+def _check_value(path: SettingPath, value: object) -> Iterator[tuple[str, str]]:
+    if text := find_secret_problem(path, value):
         yield text, "configuration holds the names of variables, never secrets"
     elif isinstance(value, str):
         try:
@@ -109,7 +109,7 @@ def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
         except UnicodeEncodeError:
             yield "must be valid Unicode text", "correct its encoding"
     elif isinstance(value, int):
-        if not -_LARGEST < value < _LARGEST:
+        if not -_INTEGER_LIMIT < value < _INTEGER_LIMIT:
             yield "is too large a number", "use a smaller one"
     elif isinstance(value, float):
         if not math.isfinite(value):
@@ -118,28 +118,28 @@ def _objections(path: Place, value: object) -> Iterator[tuple[str, str]]:
         yield f"must be plain data, not a value of type `{type(value).__name__}`", "put it in quotes if it is text"
 
 
-def invalid_fields(error: ValidationError, where: str) -> list[Problem]:
+def describe_invalid_fields(error: ValidationError, location: str) -> list[Problem]:
     """What the model refused, one sentence for each field."""
-    return [_invalid_field(each, where) for each in error.errors(include_url=False)]
+    return [_describe_invalid_field(detail, location) for detail in error.errors(include_url=False)]
 
 
-def _invalid_field(error: ErrorDetails, where: str) -> Problem:
+def _describe_invalid_field(error: ErrorDetails, location: str) -> Problem:
     path = error["loc"]
     if error["type"] == "extra_forbidden":
-        return _unknown_key(path, where)
+        return _describe_unknown_key(path, location)
     if error["type"] == "missing":
-        return Problem(f"`{dotted(path)}` {where} is missing", "add it", path)
+        return Problem(f"`{format_setting_path(path)}` {location} is missing", "add it", path)
     names = [part for part in path if isinstance(part, str)]
-    private = any(is_secret_name(name) or names_a_variable(name) or name == "base_url" for name in names)
-    instead = "" if private or error["type"] == "value_error" else f", not {_described(error['input'])}"
-    at = path if isinstance(path[-1], str) else path[:-1]
-    section = section_at(Settings, at[:-1])
-    field = section.model_fields.get(str(at[-1])) if section else None
+    private = any(is_secret_name(name) or is_variable_field(name) or name == "base_url" for name in names)
+    actual = "" if private or error["type"] == "value_error" else f", not {_describe_input(error['input'])}"
+    setting_path = path if isinstance(path[-1], str) else path[:-1]
+    section = find_section(Settings, setting_path[:-1])
+    field = section.model_fields.get(str(setting_path[-1])) if section else None
     hint = f"correct it; it means: {field.description}" if field else "correct it"
-    return Problem(f"`{dotted(path)}` {where} {_demand(error)}{instead}", hint, path)
+    return Problem(f"`{format_setting_path(path)}` {location} {_describe_requirement(error)}{actual}", hint, path)
 
 
-def _demand(error: ErrorDetails) -> str:
+def _describe_requirement(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     rules: Mapping[str, Callable[[], str]] = {
         "literal_error": lambda: f"must be {context['expected'].replace(chr(39), '`')}",
@@ -153,29 +153,29 @@ def _demand(error: ErrorDetails) -> str:
     return f"must be {_EXPECTED[kind]}" if kind in _EXPECTED else "is not acceptable"
 
 
-def _described(value: object) -> str:
+def _describe_input(value: object) -> str:
     if isinstance(value, str):
-        text = printable(hide(value))
-        return f"'{text}'" if len(text) <= _SHOWN_CHARS else f"'{text[:_SHOWN_CHARS]}…'"
+        text = printable(hide_secrets(value))
+        return f"'{text}'" if len(text) <= _INPUT_CHARS else f"'{text[:_INPUT_CHARS]}…'"
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
         return "nothing"
     if isinstance(value, dict):
         return "a mapping"
-    return "a list" if isinstance(value, list | tuple) else printable(str(value)[:_SHOWN_CHARS])
+    return "a list" if isinstance(value, list | tuple) else printable(str(value)[:_INPUT_CHARS])
 
 
-def _unknown_key(path: Place, where: str) -> Problem:
-    section = section_at(Settings, path[:-1])
+def _describe_unknown_key(path: SettingPath, location: str) -> Problem:
+    section = find_section(Settings, path[:-1])
     siblings = list(section.model_fields) if section else []
-    message = f"`{dotted(path)}` {where} is not a setting"
+    message = f"`{format_setting_path(path)}` {location} is not a setting"
     name = str(path[-1])[:_KEY_CHARS]
     nearest = ""
     if close := difflib.get_close_matches(name, siblings, n=1):
-        nearest = dotted((*path[:-1], close[0]))
+        nearest = format_setting_path((*path[:-1], close[0]))
     else:
-        by_name = {key.rpartition(".")[2]: key for key in reversed(list(leaves(Settings)))}
+        by_name = {key.rpartition(".")[2]: key for key in reversed(list(iterate_keys(Settings)))}
         if close := difflib.get_close_matches(name, list(by_name), n=1, cutoff=0.75):
             nearest = by_name[close[0]]
     if nearest:

@@ -26,18 +26,32 @@ from skills_runtime.config.environment import (
     state_home,
 )
 from skills_runtime.config.files import (
-    CHOICE,
     MAX_DEPTH,
-    canonical,
+    MODEL_FILE,
     current_directory,
-    keys_for,
+    find_keys,
     path_exists,
     read_mapping,
-    workspace,
+    resolve_path,
+    resolve_workspace,
 )
-from skills_runtime.config.merge import Layer, flatten, may_be_projects, nest_value, settle, value_at
+from skills_runtime.config.merge import (
+    ConfigSource,
+    can_project_set,
+    flatten,
+    get_value,
+    merge_with_profile,
+    nest_value,
+)
 from skills_runtime.config.models import Settings
-from skills_runtime.config.problems import Problem, invalid_fields, refuse, rendered, too_new, unfit_values
+from skills_runtime.config.problems import (
+    Problem,
+    check_version,
+    describe_invalid_fields,
+    find_unfit_values,
+    format_value,
+    raise_problems,
+)
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.text import printable
 
@@ -46,7 +60,7 @@ PROJECT_FILES = ("config/runtime.yaml", "kgent.yaml")
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class ConfigFile:
     """A file that takes part."""
 
     path: Path
@@ -54,50 +68,54 @@ class Overlay:
     kind: str = "overlay"
 
 
-def overlays(root: Path, environment: Environment, named: Iterable[str | os.PathLike[str]], cwd: Path) -> list[Overlay]:
+def find_config_files(
+    root: Path, environment: Environment, extra_paths: Iterable[str | os.PathLike[str]], cwd: Path
+) -> list[ConfigFile]:
     """Every file that takes part, the lowest first, each once."""
     process = environment.process
     home = config_home(process)
-    of_user = (path for path in (home / "config.yaml", home / CHOICE) if path_exists(path))
-    found = [Overlay(canonical(path, path.parent), "user", "user") for path in of_user]
-    found += [Overlay(canonical(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)]
-    by_variable = (environment.get(CONFIG_PATHS) or "").replace(";", ",").split(",")
-    found += [
-        Overlay(canonical(expand_home(name, process), root), environment.trust(CONFIG_PATHS))
-        for name in map(str.strip, by_variable)
+    user_paths = (path for path in (home / "config.yaml", home / MODEL_FILE) if path_exists(path))
+    candidates = [ConfigFile(resolve_path(path, path.parent), "user", "user") for path in user_paths]
+    candidates += [
+        ConfigFile(resolve_path(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)
+    ]
+    variable_paths = (environment.get(CONFIG_PATHS) or "").replace(";", ",").split(",")
+    candidates += [
+        ConfigFile(resolve_path(expand_home(name, process), root), environment.trust(CONFIG_PATHS))
+        for name in map(str.strip, variable_paths)
         if name
     ]
-    found += [Overlay(canonical(expand_home(path, process), cwd), "user") for path in named]
-    kept: dict[Path, Overlay] = {}
-    for overlay in found:
-        before = kept.get(overlay.path)
+    candidates += [ConfigFile(resolve_path(expand_home(path, process), cwd), "user") for path in extra_paths]
+    files: dict[Path, ConfigFile] = {}
+    for candidate in candidates:
+        previous = files.get(candidate.path)
         # A project that names the user's own file must not take the user's trust from it.
-        if before is None or before.trust != "user" or overlay.trust != "project":
-            kept.pop(overlay.path, None)
-            kept[overlay.path] = overlay
-    return list(kept.values())
+        if previous is None or previous.trust != "user" or candidate.trust != "project":
+            files.pop(candidate.path, None)
+            files[candidate.path] = candidate
+    return list(files.values())
 
 
-def file_layer(overlay: Overlay) -> Layer:
+def read_source(file: ConfigFile) -> ConfigSource:
     """The unchecked layer of a file."""
-    shown = printable(str(overlay.path))
-    return Layer(
-        data=read_mapping(overlay.path),
-        label=f"yaml:{overlay.kind}:{shown}",
-        where=f"in `{shown}`",
-        trust=overlay.trust,
-        base=overlay.path.parent,
+    shown_path = printable(str(file.path))
+    return ConfigSource(
+        data=read_mapping(file.path),
+        label=f"yaml:{file.kind}:{shown_path}",
+        location=f"in `{shown_path}`",
+        trust=file.trust,
+        base=file.path.parent,
     )
 
 
-def variable_layers(root: Path, environment: Environment) -> list[Layer]:
+def read_variables(root: Path, environment: Environment) -> list[ConfigSource]:
     """One unchecked layer for every variable that sets a field; an empty variable sets nothing."""
     return [
-        Layer(
+        ConfigSource(
             data=nest_value(key, value),
             label=f"env:{name}",
-            joint="",
-            where=f"of the variable `{name}`",
+            separator="",
+            location=f"of the variable `{name}`",
             trust=environment.trust(name),
             base=root,
         )
@@ -106,99 +124,107 @@ def variable_layers(root: Path, environment: Environment) -> list[Layer]:
     ]
 
 
-def given_layer(values: Mapping[str, Any], label: str, joint: Literal["#", ":"], where: str, base: Path) -> Layer:
+def build_source(
+    values: Mapping[str, Any], label: str, separator: Literal["#", ":"], location: str, base: Path
+) -> ConfigSource:
     """The unchecked layer of what a caller handed over."""
-    return Layer(data=_plain(values, where), label=label, joint=joint, where=where, base=base)
+    return ConfigSource(
+        data=_to_plain_data(values, location), label=label, separator=separator, location=location, base=base
+    )
 
 
-def _plain(value: Any, where: str, depth: int = 0) -> Any:
+def _to_plain_data(value: Any, location: str, depth: int = 0) -> Any:
     """The same values in the shapes a file would have."""
     if depth > MAX_DEPTH or (depth == 0 and not isinstance(value, Mapping)):
-        raise ValidationFailed(f"what was given {where} is not a mapping of settings", hint="give a nested mapping")
+        raise ValidationFailed(f"what was given {location} is not a mapping of settings", hint="give a nested mapping")
     if isinstance(value, Mapping):
         entries = cast(Mapping[object, Any], value).items()
-        return {str(key): _plain(inner, where, depth + 1) for key, inner in entries}
+        return {str(key): _to_plain_data(inner, location, depth + 1) for key, inner in entries}
     if isinstance(value, list | tuple):
-        return [_plain(inner, where, depth + 1) for inner in cast(Sequence[Any], value)]
+        return [_to_plain_data(inner, location, depth + 1) for inner in cast(Sequence[Any], value)]
     if isinstance(value, str):
         return str.__str__(value)
     return os.fspath(cast(os.PathLike[str], value)) if isinstance(value, os.PathLike) else value
 
 
-def embedded_layer(root: Path) -> Layer:
+def build_defaults(root: Path) -> ConfigSource:
     """The defaults of the models: every field there is."""
-    data = _anchored(Settings().model_dump(), root, {})
-    return Layer(data=data, label="yaml:embedded_default", where="of the defaults", base=root)
+    data = _make_paths_absolute(Settings().model_dump(), root, {})
+    return ConfigSource(data=data, label="yaml:embedded_default", location="of the defaults", base=root)
 
 
-def checked(layer: Layer, environ: Mapping[str, str], root: Path) -> tuple[Layer, list[Problem]]:
+def validate_source(source: ConfigSource, environ: Mapping[str, str], root: Path) -> tuple[ConfigSource, list[Problem]]:
     """The layer with its values validated and its paths absolute, or what is wrong with it."""
-    if newer := too_new(layer.data, layer.where):
-        return layer, [newer]
-    problems = unfit_values(layer.data, layer.where)
+    if newer := check_version(source.data, source.location):
+        return source, [newer]
+    problems = find_unfit_values(source.data, source.location)
     try:
-        settings = Settings.model_validate(layer.data)
+        settings = Settings.model_validate(source.data)
     except ValidationError as error:
-        known = {problem.path for problem in problems}
-        problems += [each for each in invalid_fields(error, layer.where) if each.path not in known]
-        return layer, problems
-    data = _anchored(settings.model_dump(exclude_unset=True), layer.base, environ)
-    if layer.trust == "project":
-        problems += _paths_outside(data, layer.where, root, environ)
-    return replace(layer, data=data), problems
+        reported_paths = {problem.path for problem in problems}
+        problems += [
+            problem for problem in describe_invalid_fields(error, source.location) if problem.path not in reported_paths
+        ]
+        return source, problems
+    data = _make_paths_absolute(settings.model_dump(exclude_unset=True), source.base, environ)
+    if source.trust == "project":
+        problems += _find_paths_outside(data, source.location, root, environ)
+    return replace(source, data=data), problems
 
 
-def _paths_outside(data: Mapping[str, Any], where: str, root: Path, environ: Mapping[str, str]) -> list[Problem]:
+def _find_paths_outside(
+    data: Mapping[str, Any], location: str, root: Path, environ: Mapping[str, str]
+) -> list[Problem]:
     """A problem for every path of a project's settings that leads out of its workspace, by a link or by itself."""
-    named = [(key, each) for key, value in flatten(data) if may_be_projects(key) for each in _paths_in(value)]
-    named += [
+    paths = [(key, path) for key, value in flatten(data) if can_project_set(key) for path in _collect_paths(value)]
+    paths += [
         ("skills.sources", root / expand_home(source["options"]["root"], environ))
         for source in data.get("skills", {}).get("sources", ())
         if source["type"] == "filesystem" and isinstance(source["options"].get("root"), str)
     ]
     return [
         Problem(
-            f"`{key}` {where} leads out of the workspace",
+            f"`{key}` {location} leads out of the workspace",
             "name a place in the workspace, or set it in your own configuration",
         )
-        for key, path in named
-        if not _stays_inside(path, root)
+        for key, path in paths
+        if not _is_inside(path, root)
     ]
 
 
-def _paths_in(value: Any) -> list[Path]:
+def _collect_paths(value: Any) -> list[Path]:
     values = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-    return [each for each in values if isinstance(each, Path)]
+    return [item for item in values if isinstance(item, Path)]
 
 
-def _stays_inside(path: Path, root: Path) -> bool:
+def _is_inside(path: Path, root: Path) -> bool:
     """Whether a path lies in a directory, also with every link followed that there is now."""
     if not Path(os.path.normpath(path)).is_relative_to(root):
         return False
     try:
-        return canonical(path, root).is_relative_to(root)
+        return resolve_path(path, root).is_relative_to(root)
     except ValidationFailed:
         return False
 
 
-def _anchored(value: Any, base: Path, environ: Mapping[str, str]) -> Any:
+def _make_paths_absolute(value: Any, base: Path, environ: Mapping[str, str]) -> Any:
     """The same data with every relative path made absolute."""
     if isinstance(value, Path):
         return Path(os.path.normpath(base / expand_home(value, environ)))
     if isinstance(value, dict):
-        return {key: _anchored(inner, base, environ) for key, inner in cast(dict[str, Any], value).items()}
+        return {key: _make_paths_absolute(inner, base, environ) for key, inner in cast(dict[str, Any], value).items()}
     if isinstance(value, tuple):
-        return tuple(_anchored(inner, base, environ) for inner in cast(tuple[Any, ...], value))
+        return tuple(_make_paths_absolute(inner, base, environ) for inner in cast(tuple[Any, ...], value))
     return value
 
 
-def read_layers(found: Iterable[Overlay]) -> tuple[list[Layer], list[Problem]]:
+def read_sources(files: Iterable[ConfigFile]) -> tuple[list[ConfigSource], list[Problem]]:
     """The unchecked layers of all files, and what is wrong with files that are none."""
-    layers: list[Layer] = []
+    layers: list[ConfigSource] = []
     problems: list[Problem] = []
-    for overlay in found:
+    for overlay in files:
         try:
-            layers.append(file_layer(overlay))
+            layers.append(read_source(overlay))
         except ConfigError as error:
             problems.append(Problem(error.message, error.hint))
     return layers, problems
@@ -276,42 +302,44 @@ def resolve(
     defaults: Defaults | None = None,
 ) -> Resolved:
     """Everything configured for a workspace; nothing is written anywhere."""
-    here = current_directory() if cwd is None else Path(cwd)
-    root = workspace(workspace_root, here)
+    base = current_directory() if cwd is None else Path(cwd)
+    root = resolve_workspace(workspace_root, base)
     environment = read_environment(root, process_environ(environ))
-    files = overlays(root, environment, config_paths, here)
-    layers, problems = read_layers(files)
-    given = [*layers, *variable_layers(root, environment)]
+    files = find_config_files(root, environment, config_paths, base)
+    file_sources, problems = read_sources(files)
+    sources = [*file_sources, *read_variables(root, environment)]
     if defaults:
-        given.insert(0, given_layer(defaults.values, defaults.label, "#", f"of `{defaults.label}`", root))
+        sources.insert(0, build_source(defaults.values, defaults.label, "#", f"of `{defaults.label}`", root))
     if session_settings is not None:
-        given.append(given_layer(session_settings, "session_settings", ":", "of the session settings", root))
-    merged = settle(embedded_layer(root), _all_checked(given, problems, environment, root))
+        sources.append(build_source(session_settings, "session_settings", ":", "of the session settings", root))
+    merged = merge_with_profile(build_defaults(root), _validate_sources(sources, problems, environment, root))
     settings = Settings.model_validate(merged.data)
-    stored = keys_for(config_home(environment.process), settings.llm.base_url)
+    stored = find_keys(config_home(environment.process), settings.llm.base_url)
     return Resolved(
         settings=settings,
         sources=MappingProxyType(dict(merged.sources)),
         notices=(*environment.dotenv.notices, *(text for _, text in merged.ignored)),
         ignored=merged.ignored,
         by_project=merged.by_project,
-        overlay_paths=tuple(each.path for each in files),
+        overlay_paths=tuple(file.path for file in files),
         env_file=environment.dotenv.path,
         workspace_root=root,
         environment=replace(environment, stored=stored),
     )
 
 
-def _all_checked(layers: Iterable[Layer], problems: list[Problem], environment: Environment, root: Path) -> list[Layer]:
-    good: list[Layer] = []
-    found = list(problems)
-    for layer in layers:
-        result, wrong = checked(layer, environment.process, root)
-        good.append(result)
-        found += wrong
-    if found:
-        refuse(found)
-    return good
+def _validate_sources(
+    layers: Iterable[ConfigSource], problems: list[Problem], environment: Environment, root: Path
+) -> list[ConfigSource]:
+    validated: list[ConfigSource] = []
+    all_problems = list(problems)
+    for source in layers:
+        result, source_problems = validate_source(source, environment.process, root)
+        validated.append(result)
+        all_problems += source_problems
+    if all_problems:
+        raise_problems(all_problems)
+    return validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +355,8 @@ class Origin:
 def snapshot(settings: Settings) -> str:
     """All settings as YAML, the same text for the same settings; it names variables and never holds a key."""
     data = settings.model_dump(mode="json")
-    if problems := unfit_values(data, "of the settings"):
-        refuse(problems)
+    if problems := find_unfit_values(data, "of the settings"):
+        raise_problems(problems)
     return yaml.dump(
         data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=False, sort_keys=False, width=2**31 - 1
     )
@@ -342,5 +370,5 @@ def explain(resolved: Resolved) -> list[Origin]:
         notes = [text for ignored, text in resolved.ignored if ignored == key]
         if source.startswith("env:") and resolved.environment.origin(source.removeprefix("env:")) == "dotenv":
             notes.insert(0, f"set in `{printable(str(resolved.env_file))}`")
-        rows.append(Origin(key, rendered(value_at(data, key)), source, "; ".join(notes)))
+        rows.append(Origin(key, format_value(get_value(data, key)), source, "; ".join(notes)))
     return rows

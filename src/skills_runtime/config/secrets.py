@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 HIDDEN = "<hidden>"
-REMEDY = "put it into an environment variable and name that variable with `llm.api_key_env`"
+SECRET_HINT = "put it into an environment variable and name that variable with `llm.api_key_env`"
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:api_?key|access_?key|private_?key|secret_?key|auth_?key|token|secret|password|passwd|passphrase"
     r"|authorization|credentials?|bearer)$"
 )
-_CAMEL_STEP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_WORD = re.compile(r"[A-Za-z0-9_-]{1,255}\Z")
+_SIMPLE_WORD = re.compile(r"[A-Za-z0-9_-]{1,255}\Z")
 _WHOLE_URL_WITH_PASSWORD = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:[^/\s@]+@\S*\s*\Z")
 
 # Every alternative begins at a word's edge, so that a long run of characters is looked at once, not once per character.
@@ -36,7 +36,7 @@ _KEY_SHAPED = re.compile(
 
 def is_secret_name(name: str) -> bool:
     """Whether a setting of this name would hold a secret itself, as `api_key` does and `api_key_env` does not."""
-    plain = _CAMEL_STEP.sub("_", name).lower().replace("-", "_")
+    plain = _CAMEL_BOUNDARY.sub("_", name).lower().replace("-", "_")
     return _SECRET_NAME.search(plain) is not None
 
 
@@ -50,12 +50,12 @@ def is_variable_name(text: str) -> bool:
     return _VARIABLE_NAME.match(text) is not None and not is_key_shaped(text)
 
 
-def names_a_variable(name: str) -> bool:
+def is_variable_field(name: str) -> bool:
     """Whether a setting of this name holds the name of an environment variable."""
     return name.lower().endswith("_env")
 
 
-def hide(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """The text with everything key-shaped taken out."""
     return HIDDEN if _WHOLE_URL_WITH_PASSWORD.match(text) else _KEY_SHAPED.sub(HIDDEN, text)
 
@@ -63,23 +63,23 @@ def hide(text: str) -> str:
 def url_has_credentials(url: str) -> bool:
     """Whether the URL carries a user, a password or a key in its query."""
     parts = urlsplit(url)
-    named = any(is_secret_name(name) or name.lower() == "key" for name, _ in parse_qsl(parts.query))
-    return named or "@" in parts.netloc
+    has_secret_parameter = any(is_secret_name(name) or name.lower() == "key" for name, _ in parse_qsl(parts.query))
+    return has_secret_parameter or "@" in parts.netloc
 
 
-def complaint(path: Sequence[str | int], value: object) -> str:
+def find_secret_problem(path: Sequence[str | int], value: object) -> str:
     """Why the value may not stand at this place of a configuration, or nothing; the value is never repeated."""
     names = [part for part in path if isinstance(part, str)]
     last = names[-1] if names else ""
-    if names_a_variable(last) and isinstance(value, str):
+    if is_variable_field(last) and isinstance(value, str):
         # A single word is no address of a server; whoever judges the settings of skills says what is wrong with it.
-        is_harmless = last == "dsn_env" and _WORD.match(value) is not None and not is_key_shaped(value)
+        is_harmless = last == "dsn_env" and _SIMPLE_WORD.match(value) is not None and not is_key_shaped(value)
         if is_variable_name(value) or is_harmless:
             return ""
         return "is not the name of an environment variable; put the key into one and give only its name here"
     if isinstance(value, str) and is_key_shaped(value):
-        return f"holds what looks like a key; {REMEDY}"
+        return f"holds what looks like a key; {SECRET_HINT}"
     holds_something = isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
     if holds_something and any(is_secret_name(name) for name in names):
-        return f"holds a secret; {REMEDY}"
+        return f"holds a secret; {SECRET_HINT}"
     return ""

@@ -14,7 +14,7 @@ from skills_runtime.projections import PendingApproval, RunView
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
 from skills_runtime.safety.approvals import RuleScope, propose_rule, rule_record
 from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
-from skills_runtime.text import title_of
+from skills_runtime.text import make_title
 
 SANDBOX_SUMMARY_FIELDS = (
     "adapter",
@@ -66,7 +66,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
             "approval_key": pending.approval_key,
             "run_id": self.run_id,
             "session_id": self.session_id,
-            "run_title": title_of(self.task),
+            "run_title": make_title(self.task),
             "workspace": request.workspace or self.workspace,
             "call_id": pending.call_id,
             "tool": pending.tool,

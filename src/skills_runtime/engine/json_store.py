@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.runs import DIRECTORY_MODE
-from skills_runtime.storage import make_directories, write_atomic
+from skills_runtime.storage import create_directories, write_atomic
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 MAX_KEY_CHARS = 255
@@ -26,7 +26,7 @@ class JsonStore(Generic[Record]):
     def __init__(self, directory: Path, kind: type[Record]) -> None:
         self._directory = directory
         self._kind = kind
-        make_directories(directory, mode=DIRECTORY_MODE)
+        create_directories(directory, mode=DIRECTORY_MODE)
 
     def get(self, name: str) -> Record | None:
         """Return the record of a name."""

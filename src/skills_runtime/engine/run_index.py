@@ -6,7 +6,7 @@ from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild
 from skills_runtime.projections import RunState
 from skills_runtime.runs import LogPorts, RunPaths, is_from_elsewhere, read_events, read_prompt, read_view, runs_root
-from skills_runtime.text import title_of
+from skills_runtime.text import make_title
 
 
 def build_row(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:
@@ -17,7 +17,7 @@ def build_row(paths: RunPaths, state: RunState, prompt: str, *, pending_approval
         task_id=state.task_id,
         kind=state.kind,
         status=state.status,
-        title=title_of(prompt),
+        title=make_title(prompt),
         path=str(paths.root),
         workspace_root=state.workspace_root,
         profile_id=state.profile_id,

@@ -17,7 +17,7 @@ from skills_runtime.ledger import PAGE_LIMIT, RunIndex, RunRow, SessionRow, is_g
 from skills_runtime.projections import RunState
 from skills_runtime.runs import DIRECTORY_MODE, STATE_DIRECTORY, LogPorts, RunPaths, SessionTask, check_id, read_view
 from skills_runtime.skills import prompt_choices
-from skills_runtime.storage import make_directories, write_atomic
+from skills_runtime.storage import create_directories, write_atomic
 
 FILE = "session.json"
 MAX_SOURCES = 32
@@ -55,7 +55,7 @@ class Sessions:
     def create(self, title: str, sources: Sequence[str] | None) -> Session:
         """Open a session; without directories it uses the one for skills that are written here."""
         if sources is None:
-            make_directories(self.default_skills_directory, mode=DIRECTORY_MODE)
+            create_directories(self.default_skills_directory, mode=DIRECTORY_MODE)
         session = Session(
             session_id=RandomIds().new("sess"),
             title=title,
@@ -119,7 +119,7 @@ class Sessions:
     def _write(self, session: Session) -> None:
         path = self._path(session.session_id)
         try:
-            make_directories(path.parent, mode=DIRECTORY_MODE)
+            create_directories(path.parent, mode=DIRECTORY_MODE)
             write_atomic(path, msgspec.json.encode(session))
         except OSError as error:
             raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error

@@ -15,9 +15,9 @@ from pathlib import Path
 from skills_runtime.executions.layout import INPUT, OUTPUT, RECORD, STDERR, STDOUT
 from skills_runtime.executions.values import Artifact, ExecutionLimits, Refused
 from skills_runtime.storage import (
-    LISTING,
+    OPEN_TO_LIST,
     error_reason,
-    first_names,
+    list_names,
     open_below,
     open_directory,
     open_new,
@@ -93,13 +93,13 @@ class _Collection:
 
     def _look(self, top: int, parts: tuple[str, ...]) -> None:
         *above, name = parts
-        here = open_below(top, above, LISTING)
+        here = open_below(top, above, OPEN_TO_LIST)
         try:
             mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
             if stat.S_ISDIR(mode):
-                listing = os.open(name, LISTING, dir_fd=here)
+                listing = os.open(name, OPEN_TO_LIST, dir_fd=here)
                 try:
-                    names = first_names(listing, self._limits.artifact_files + 1)
+                    names = list_names(listing, self._limits.artifact_files + 1)
                 finally:
                     os.close(listing)
             elif stat.S_ISREG(mode):

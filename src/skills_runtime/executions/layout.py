@@ -17,7 +17,7 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.executions.values import Record
-from skills_runtime.storage import remove_tree, spread_out, sync_path, try_lock, write_atomic, write_new
+from skills_runtime.storage import mark_children_unrelated, remove_tree, sync_path, try_lock, write_atomic, write_new
 
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"
@@ -50,7 +50,7 @@ class ExecutionLayout:
         """Make the directories unless they are there."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            spread_out(self.root)
+            mark_children_unrelated(self.root)
             for name in ("", "owners", "keys", "stages", "removed"):
                 (self.runtime / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:

@@ -14,7 +14,7 @@ import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.values import ExecutionLimits
-from skills_runtime.storage import LISTING, open_below, open_directory, read_below, walk, write_new
+from skills_runtime.storage import OPEN_TO_LIST, open_below, open_directory, read_below, walk, write_new
 
 LEFT_OUT = "artifacts"
 """What an earlier execution outside may have left in the directory is not part of the skill."""
@@ -122,7 +122,7 @@ def _read_snapshot(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
         if stat.S_ISREG(mode):
             content = read_below(top, parts, limit=size)
         elif stat.S_ISLNK(mode):
-            here = open_below(top, parts[:-1], LISTING)
+            here = open_below(top, parts[:-1], OPEN_TO_LIST)
             try:
                 content = os.fsencode(os.readlink(parts[-1], dir_fd=here))
             finally:

@@ -16,7 +16,7 @@ from skills_runtime.events import RunStatus
 from skills_runtime.ledger.database import Database
 from skills_runtime.ledger.rows import RunRow, SessionRow, TaskRow, parse_search, read_row, searchable
 from skills_runtime.runs import check_id
-from skills_runtime.text import title_of
+from skills_runtime.text import make_title
 
 PREFIX_LENGTH = 4
 PAGE_LIMIT = 1000
@@ -209,7 +209,7 @@ def _normalize(row: RunRow) -> RunRow:
     if not Path(row.path).is_absolute():
         raise ValidationFailed(f"`{row.path}` is not an absolute path", hint="record the absolute run directory")
     reason = None if row.failure_reason is None else searchable(row.failure_reason)
-    return msgspec.structs.replace(row, title=title_of(row.title), failure_reason=reason)
+    return msgspec.structs.replace(row, title=make_title(row.title), failure_reason=reason)
 
 
 def _check_limit(limit: int) -> int:

@@ -17,7 +17,7 @@ from skills_runtime.ledger.database import REBUILD_HINT, Database, migrate
 from skills_runtime.ledger.inbox import SqliteInbox
 from skills_runtime.ledger.index import RunIndex
 from skills_runtime.ports import Clock, Ids
-from skills_runtime.storage import PRIVATE_FILE, lock_file, make_directories, open_new, sync_path
+from skills_runtime.storage import PRIVATE_FILE, create_directories, lock_file, open_new, sync_path
 
 LEDGER_FILE = "ledger.db"
 LOCK_FILE = "ledger.lock"
@@ -30,7 +30,7 @@ def prepare_state_directory(state_home: Path) -> Generator[Path]:
     home = Path(os.path.abspath(state_home))
     with ExitStack() as stack:
         with _translate_errors(home):
-            make_directories(home)
+            create_directories(home)
             _check_directory(home)
             # SQLite does not wait when two processes switch a new file to WAL at once, so they take turns here.
             stack.enter_context(lock_file(home / LOCK_FILE))

@@ -35,7 +35,7 @@ async def claim_workspace(
     deadline = now() + PATIENCE_SECONDS
     places, files = tuple(places), tuple(files)
     while True:
-        claim = try_claim(kind, holder, workspace=workspace, places=places, files=files, lasting=lasting)
+        claim = try_claim(kind, holder, workspace=workspace, paths=places, files=files, lasting=lasting)
         if isinstance(claim, Claim):
             return claim
         if claim.lasting or now() > deadline:

@@ -140,7 +140,7 @@ def _entry(event: Event, heading: str, text: str, *, note: str = "") -> str:
     longest = max((len(run) for run in _FENCES.findall(text)), default=0) if "```" in text else 0
     fence = "`" * max(3, 1 + longest)
     # A heading stays one, whatever a model named its tool.
-    title = printable(f"{heading} ({note})" if note else heading, instead="?")[:MAX_HEADING]
+    title = printable(f"{heading} ({note})" if note else heading, replacement="?")[:MAX_HEADING]
     return f"\n<!-- event:{event.seq} -->\n## {title}\n\n{fence}text\n{text}\n{fence}\n"
 
 

@@ -26,7 +26,14 @@ from skills_runtime.runs.manifests import empty_manifest, sandbox_manifest
 from skills_runtime.runs.record import build_record
 from skills_runtime.runs.run import Run, make_creation_durable
 from skills_runtime.runs.spec import RunSpec, config_fingerprint, pretty, snapshot_texts
-from skills_runtime.storage import lock_directory, make_directories, remove_empty, remove_tree, spread_out, write_new
+from skills_runtime.storage import (
+    create_directories,
+    lock_directory,
+    mark_children_unrelated,
+    remove_empty_directories,
+    remove_tree,
+    write_new,
+)
 
 ABANDONED_SECONDS = 3600
 _DRAFT = re.compile(r"\..{1,100}\.[0-9a-f]{12}\.new")
@@ -49,8 +56,8 @@ def stage_run(root: Path) -> Generator[RunDraft]:
         try:
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - done for every run: a `Path` costs more than the call
         except FileNotFoundError:
-            created += make_directories(parent, mode=DIRECTORY_MODE)
-            spread_out(parent)
+            created += create_directories(parent, mode=DIRECTORY_MODE)
+            mark_children_unrelated(parent)
             os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
         remove_abandoned_drafts(parent)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -60,7 +67,7 @@ def stage_run(root: Path) -> Generator[RunDraft]:
             os.close(fd)
     except BaseException as error:
         remove_tree(path, ignore_errors=True)
-        remove_empty(created)
+        remove_empty_directories(created)
         if isinstance(error, OSError):
             raise _translate_error(root, error) from error
         raise
@@ -227,7 +234,7 @@ def _link_claimed(spec: RunSpec) -> Generator[None]:
     if spec.link is None:
         yield
         return
-    created = make_directories(spec.link.parent, mode=DIRECTORY_MODE)
+    created = create_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
         # Until the run is published its link dangles like that of a removed run: hold the lock so nobody reclaims it.
         with lock_directory(spec.link.parent):
@@ -238,7 +245,7 @@ def _link_claimed(spec: RunSpec) -> Generator[None]:
                 spec.link.unlink(missing_ok=True)
                 raise
     except BaseException:
-        remove_empty(created)
+        remove_empty_directories(created)
         raise
 
 

@@ -22,7 +22,7 @@ from skills_runtime.runs.log.chain import prefix_digest
 from skills_runtime.runs.log.reader import open_for_reading
 from skills_runtime.runs.run import Run
 from skills_runtime.runs.spec import DeleteMode, RunSpec, WorkspaceMode
-from skills_runtime.storage import explain_write, media_type, write_atomic
+from skills_runtime.storage import media_type, wrap_write_errors, write_atomic
 
 DIRECTORIES = (
     ("workspace", "workspace", "read-write"),
@@ -260,7 +260,7 @@ def log_prefix_digest(paths: RunPaths, size: int) -> str:
 def write_artifact(run: Run, name: str, data: bytes) -> None:
     """Write a file below the run directory, durable with the next commit, and record it."""
     path = run.paths.root / name
-    with explain_write(path):
+    with wrap_write_errors(path):
         write_atomic(path, data, durable=False)
     run.log.with_next_commit(path.parent, path.name)
     run.append(FileOperation(op="write", path=name, ok=True, size=len(data), sha256=hashlib.sha256(data).hexdigest()))

@@ -23,11 +23,11 @@ from skills_runtime.runs.spec import pretty
 from skills_runtime.storage import (
     append,
     error_reason,
-    exchange,
-    explain_write,
+    exchange_paths,
     open_regular,
     read_regular,
     sync_path,
+    wrap_write_errors,
     write_all,
     write_atomic,
 )
@@ -103,10 +103,10 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
     existing = read_if_regular(path)
     if existing is not None and text.startswith(existing):
         if len(text) > len(existing):
-            with explain_write(path):
+            with wrap_write_errors(path):
                 append(path, text[len(existing) :])  # much cheaper than replacing the file
     else:
-        with explain_write(path):
+        with wrap_write_errors(path):
             write_atomic(path, text, durable=False)
 
 
@@ -128,7 +128,7 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
         sync_path(paths.events)
         record = pretty(build_record(state))
         if read_if_regular(paths.run_json) != record:
-            with explain_write(paths.run_json):
+            with wrap_write_errors(paths.run_json):
                 write_atomic(paths.run_json, record, durable=False)
         if not is_transcript_current(
             paths, read_verified(paths, ports.keys)
@@ -150,7 +150,7 @@ def read_if_regular(path: Path | str) -> bytes | None:
 
 def swap(path: str, data: bytes, spare: str) -> None:
     """Replace a file atomically by exchanging it with the spare file."""
-    with explain_write(path):
+    with wrap_write_errors(path):
         if not _try_swap(path, data, spare):
             write_atomic(path, data, durable=False)
 
@@ -174,7 +174,7 @@ def _try_swap(path: str, data: bytes, spare: str) -> bool:
     finally:
         os.close(fd)
     try:
-        return exchange(spare, path)
+        return exchange_paths(spare, path)
     except OSError:
         return False
 

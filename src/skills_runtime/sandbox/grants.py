@@ -14,13 +14,13 @@ import msgspec
 from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, Grant, LimitName, RaisedLimit
 from skills_runtime.protected_names import (
-    CREDENTIALS,
-    HOME_SECRETS,
+    CREDENTIAL_NAMES,
+    ENV_FILE_PREFIX,
+    HOME_SECRET_PATHS,
     KEY_NAMES,
     LOGIN_PATHS,
-    SECRETS,
+    is_autoloaded_name,
     is_key_file,
-    is_obeyed_name,
 )
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
 from skills_runtime.sandbox.egress.rules import Refused, reach_of
@@ -48,7 +48,7 @@ TOO_WIDE = (
 )  # fmt: skip
 """They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
 SECRET_PATHS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
-SECRET_NAMES = frozenset((*CREDENTIALS, *HOME_SECRETS, *KEY_NAMES, "keyrings"))
+SECRET_NAMES = frozenset((*CREDENTIAL_NAMES, *HOME_SECRET_PATHS, *KEY_NAMES, "keyrings"))
 _ABOVE_SECRETS = tuple(
     "/".join(name.split("/")[:depth])
     for name in sorted(SECRET_NAMES)
@@ -237,7 +237,7 @@ def program_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
 def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path] = ()) -> bool:
     """Whether to write there would change what programs do; above a workspace its own place says nothing."""
     inside = path.relative_to(within) if within is not None and path.is_relative_to(within) else path
-    if any(part.casefold() in READ_ONLY or is_obeyed_name(part) for part in inside.parts):
+    if any(part.casefold() in READ_ONLY or is_autoloaded_name(part) for part in inside.parts):
         return True
     if any(path.is_relative_to(program) or program.is_relative_to(path) for program in programs):
         return True
@@ -259,7 +259,7 @@ def is_secret(path: Path) -> bool:
         return True
     if holds(str(path), _ABOVE_SECRETS):
         return True
-    return any(part.startswith(SECRETS) for part in path.parts) or is_key_file(path.name)
+    return any(part.startswith(ENV_FILE_PREFIX) for part in path.parts) or is_key_file(path.name)
 
 
 def _system_reason(path: str, *, writing: bool) -> str | None:

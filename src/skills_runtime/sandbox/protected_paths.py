@@ -20,18 +20,18 @@ import msgspec
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.protected_names import (
-    CREDENTIALS,
-    GIT_CONTROL,
-    HOME_SECRETS,
+    AUTOLOADED_NAMES,
+    CREDENTIAL_NAMES,
+    ENV_FILE_PREFIX,
+    GIT_CONTROL_PATHS,
+    HOME_SECRET_PATHS,
     LOGIN_PATHS,
-    NEXT_RUN,
-    OBEYED,
     REPOSITORY,
+    RUN_CONFIG_FILES,
     SECRET_TEMPLATES,
-    SECRETS,
-    START_UP,
+    STARTUP_FILES,
+    is_autoloaded_name,
     is_key_file,
-    is_obeyed_name,
 )
 from skills_runtime.sandbox.policy import Gap, Promise, SandboxPolicy
 from skills_runtime.storage import open_regular, read_at_most
@@ -39,7 +39,7 @@ from skills_runtime.storage import open_regular, read_at_most
 RUNTIME_DIRECTORY = ".skills_runtime_sdk"
 """Logs, keys, sockets and approvals of the runtime: neither read nor written."""
 
-READ_ONLY = frozenset((REPOSITORY, *OBEYED, *START_UP))
+READ_ONLY = frozenset((REPOSITORY, *AUTOLOADED_NAMES, *STARTUP_FILES))
 
 SKIPPED = frozenset({"node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
 """Directories of others' code: in them only repositories and `.env` files matter."""
@@ -59,7 +59,7 @@ MAX_KEY_BYTES = 1 << 20
 MAX_INCLUDES = 5
 
 _MAX_CACHED = 250_000
-_NOTABLE_NAMES = READ_ONLY | CREDENTIALS | {RUNTIME_DIRECTORY}
+_NOTABLE_NAMES = READ_ONLY | CREDENTIAL_NAMES | {RUNTIME_DIRECTORY}
 _SPECIAL = _NOTABLE_NAMES | SKIPPED
 _BARE = {"HEAD", "objects", "refs"}
 _BARE_ELSEWHERE = {"HEAD", "commondir"}
@@ -142,8 +142,8 @@ def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
 
 def _is_notable(name: str) -> bool:
     if name.startswith("."):
-        return name in _NOTABLE_NAMES or name.startswith(SECRETS) or is_key_file(name)
-    return is_key_file(name) or is_obeyed_name(name)
+        return name in _NOTABLE_NAMES or name.startswith(ENV_FILE_PREFIX) or is_key_file(name)
+    return is_key_file(name) or is_autoloaded_name(name)
 
 
 def _summarize(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]") -> Directory:
@@ -440,11 +440,11 @@ class _Scan:
 
     def _note_top(self, path: Path, directory: Directory) -> None:
         if is_home(path, directory):
-            for name in HOME_SECRETS:
+            for name in HOME_SECRET_PATHS:
                 self._hide(path / name)
-            for name in (*LOGIN_PATHS, *START_UP):
+            for name in (*LOGIN_PATHS, *STARTUP_FILES):
                 self._note_path(path / name)
-        for name in NEXT_RUN:
+        for name in RUN_CONFIG_FILES:
             self._note_path(path / name)
         for run in find_linked_runs(path) if RUNTIME_DIRECTORY in directory.names else ():
             self._hide(run)
@@ -465,7 +465,7 @@ class _Scan:
 
     def _note_repository(self, directory: Path, *, work_tree: Path) -> None:
         """Protect what git obeys in the directory of a repository; the rest of it is there to be written."""
-        for name in GIT_CONTROL:
+        for name in GIT_CONTROL_PATHS:
             self._note_path(directory / name)
         if directory != self._workspace:
             self._by_path.add(directory / "config")  # so that the directory itself keeps its place
@@ -501,12 +501,12 @@ class _Scan:
     def _note_name(self, path: Path, directory: Directory, *, is_top: bool, read_only: bool) -> None:
         name, is_directory, is_link = path.name, path.name in directory.directories, path.name in directory.links
         is_own = not (read_only or self._is_foreign(path))
-        if name == RUNTIME_DIRECTORY or name.startswith(SECRETS) or (is_top and name in CREDENTIALS):
+        if name == RUNTIME_DIRECTORY or name.startswith(ENV_FILE_PREFIX) or (is_top and name in CREDENTIAL_NAMES):
             self._note_secret(path, is_directory=is_directory, is_link=is_link, is_own=is_own)
         elif name == REPOSITORY:
             if not read_only:
                 self._note_git(path, is_directory=is_directory, is_link=is_link)
-        elif is_obeyed_name(name) or name in START_UP:
+        elif is_autoloaded_name(name) or name in STARTUP_FILES:
             if is_own:
                 self._note_obeyed(path, is_link=is_link)
         elif is_own and not (is_directory or is_link) and _holds_key(path):
@@ -514,20 +514,20 @@ class _Scan:
             self._by_path.add(path)  # in others' code it would not be found
 
     def _note_secret(self, path: Path, *, is_directory: bool, is_link: bool, is_own: bool) -> None:
-        variables = path.name.startswith(SECRETS)
+        variables = path.name.startswith(ENV_FILE_PREFIX)
         if path.name in SECRET_TEMPLATES or (variables and is_directory):  # where some people keep their Python
             return
         if is_link:
             self._note_secret_link(path)
         else:
             (self._hidden_directories if is_directory else self._hidden_files).add(path)
-        if is_own and path.name not in CREDENTIALS:
+        if is_own and path.name not in CREDENTIAL_NAMES:
             self._obeyed.add(path)
             if is_link:
                 self._links.add(path)
 
     def _note_obeyed(self, path: Path, *, is_link: bool) -> None:
-        if path.name not in START_UP:
+        if path.name not in STARTUP_FILES:
             self._obeyed.add(path)
         if is_link:
             self._links.add(path)
@@ -575,7 +575,7 @@ def _inner_repositories(directory: Path) -> Iterator[Path]:
     pending = [directory / "modules", directory / "worktrees"]
     while pending:
         path = pending.pop()
-        if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL)):
+        if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL_PATHS)):
             yield path
             continue
         with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may have slashes
@@ -601,7 +601,7 @@ def _holds_key(path: Path) -> bool:
 
 def is_home(path: Path, listing: Directory | None = None) -> bool:
     """Whether a user's shell starts here: it is their home, or holds what only a home does."""
-    if listing is not None and not listing.names.isdisjoint(START_UP - {".gitmodules", ".ripgreprc"}):
+    if listing is not None and not listing.names.isdisjoint(STARTUP_FILES - {".gitmodules", ".ripgreprc"}):
         return True
     try:
         return path == Path(pwd.getpwuid(path.stat().st_uid).pw_dir)

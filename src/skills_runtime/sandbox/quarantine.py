@@ -21,13 +21,13 @@ import msgspec
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.ports import Quarantine, Quarantined
-from skills_runtime.protected_names import LOGIN_PATHS, START_UP
+from skills_runtime.protected_names import LOGIN_PATHS, STARTUP_FILES
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import RUNTIME_DIRECTORY, Findings, scan
 from skills_runtime.storage import (
     PRIVATE_DIRECTORY,
     PRIVATE_FILE,
-    make_directories,
+    create_directories,
     open_root,
     release_lock,
     try_lock,
@@ -70,7 +70,7 @@ def plan_quarantine(policy: SandboxPolicy, findings: Findings, directory: Path, 
     if not roots:
         return None
     # What is obeyed only in a home may make a home of the workspace, and is no less the user's then.
-    at_home = (root / name for root in roots for name in (*LOGIN_PATHS, *START_UP))
+    at_home = (root / name for root in roots for name in (*LOGIN_PATHS, *STARTUP_FILES))
     paths = {
         *findings.obeyed,
         *findings.links,
@@ -131,7 +131,7 @@ def record_command(quarantine: Quarantine) -> CommandRecord:
     directory = Path(quarantine.records)
     path = directory / f"{os.urandom(8).hex()}.json"
     try:
-        make_directories(directory)
+        create_directories(directory)
         lock = os.open(path, _RECORDING, PRIVATE_FILE)
     except OSError as error:
         raise SandboxError(

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.ports import FileAccess, SandboxSetup
-from skills_runtime.protected_names import CREDENTIALS, GIT_CONTROL, REPOSITORY, SECRETS
+from skills_runtime.protected_names import CREDENTIAL_NAMES, ENV_FILE_PREFIX, GIT_CONTROL_PATHS, REPOSITORY
 from skills_runtime.sandbox.adapter import (
     Capabilities,
     Inner,
@@ -83,12 +83,14 @@ class Seatbelt:
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
         """What the profile opens, and what there is now of what it denies by name."""
         del machine
-        secret = {*CREDENTIALS, RUNTIME_DIRECTORY}
+        secret = {*CREDENTIAL_NAMES, RUNTIME_DIRECTORY}
         return msgspec.structs.replace(
             build_file_access(policy, READABLE),
             protected=tuple(path for path in list_protected(policy, findings) if path.name in READ_ONLY),
             hidden=tuple(
-                path for path in list_hidden(policy, findings) if path.name.startswith(SECRETS) or path.name in secret
+                path
+                for path in list_hidden(policy, findings)
+                if path.name.startswith(ENV_FILE_PREFIX) or path.name in secret
             ),
         )
 
@@ -121,12 +123,12 @@ def _lines(policy: SandboxPolicy) -> Iterator[str]:
         yield '(allow file-write* (subpath (param "WORKSPACE")))'
         for name in sorted(READ_ONLY - {REPOSITORY}):
             yield f"(deny file-write* {_anywhere(name)})"
-        for name in GIT_CONTROL:
+        for name in GIT_CONTROL_PATHS:
             yield f"(deny file-write* {_anywhere(f'{REPOSITORY}/{name}')})"
         for number in range(len(policy.protected)):
             yield f'(deny file-write* (subpath (param "PROTECTED_{number}")))'
-    yield f"(deny file-read* file-write* {_anywhere(SECRETS, open_end=True)})"
-    for name in sorted((*CREDENTIALS, RUNTIME_DIRECTORY)):
+    yield f"(deny file-read* file-write* {_anywhere(ENV_FILE_PREFIX, open_end=True)})"
+    for name in sorted((*CREDENTIAL_NAMES, RUNTIME_DIRECTORY)):
         yield f"(deny file-read* file-write* {_anywhere(name)})"
     for number in range(len(policy.writable)):
         yield f'(allow file-read* file-write* (subpath (param "WRITABLE_{number}")))'

@@ -19,7 +19,7 @@ import msgspec
 from skills_runtime.skills.problems import SkillError, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.standard.skill_yaml import ENTRIES, is_variable
-from skills_runtime.storage import error_reason, mode_below, open_directory, read_below, relative_parts, walk
+from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts, stat_mode_below, walk
 
 PROGRAMS = {".py": "python3", ".js": "node", ".ts": "tsx", ".sh": "bash"}
 """What runs each kind of file."""
@@ -41,7 +41,7 @@ def find_entry_point(skill: Skill) -> EntryPoint:
     for name in ENTRIES[run.runtime]:
         try:
             with open_directory(directory) as top:
-                mode = mode_below(top, (name,))
+                mode = stat_mode_below(top, (name,))
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -196,7 +196,7 @@ def _resolve_own_file(skill: Skill, directory: Path, arg: str, *, program: bool)
         raise _path_escape_error(skill, arg, f"leads out of `{ACTIONS}/`")
     try:
         with open_directory(directory) as top:
-            mode = mode_below(top, parts)
+            mode = stat_mode_below(top, parts)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _path_escape_error(skill, arg, "is a link, or there is one on the way to it") from error

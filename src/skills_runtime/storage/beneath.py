@@ -24,17 +24,17 @@ _OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
-_MAX_TRIES = 64
+_MAX_ATTEMPTS = 64
 
 
-class Beneath(NamedTuple):
+class OpenedFile(NamedTuple):
     """An open file and the names that really lead to it from the root, links resolved."""
 
     fd: int
     parts: tuple[str, ...]
 
 
-Opener = Callable[[int, Sequence[str], int, int], Beneath]
+Opener = Callable[[int, Sequence[str], int, int], OpenedFile]
 """Root, names, flags and mode to an open file."""
 
 
@@ -43,40 +43,40 @@ class _OpenHow(ctypes.Structure):
 
 
 @cache
-def best_opener() -> Opener:
+def select_opener() -> Opener:
     """The kernel's way if this system has it, else the walk; found out once per process."""
     try:
         fd = _openat2(Path("/"), DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
     except OSError:
-        return open_by_walking
+        return open_by_walk
     try:
-        return open_by_kernel if _path_of(fd) == "/" else open_by_walking
+        return open_by_kernel if _read_fd_path(fd) == "/" else open_by_walk
     finally:
         os.close(fd)
 
 
 def open_beneath(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> int:
     """Open what `parts` name beneath the root, links followed as long as they stay there."""
-    return best_opener()(root_fd, parts, flags, mode).fd
+    return select_opener()(root_fd, parts, flags, mode).fd
 
 
 def open_root(path: Path) -> int:
     """Open a real directory; a link anywhere in its path means somebody changed it, and is refused."""
-    if best_opener() is open_by_kernel:
+    if select_opener() is open_by_kernel:
         return _openat2(path, DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
-    return open_root_by_walking(path)
+    return open_root_by_walk(path)
 
 
-def open_root_by_walking(path: Path) -> int:
+def open_root_by_walk(path: Path) -> int:
     """Open a real directory name by name, where the kernel cannot do it at once."""
     top = os.open("/", DIRECTORY)
     try:
-        return _open_names(top, path.parts[1:])
+        return _open_directory_by_names(top, path.parts[1:])
     finally:
         os.close(top)
 
 
-def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> Beneath:
+def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> OpenedFile:
     """Open by `openat2`, which resolves and opens in one step that nothing can come between."""
     resolve = _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
     try:
@@ -85,15 +85,15 @@ def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0
         if error.errno not in (errno.EXDEV, errno.EAGAIN):
             raise
         # The kernel refuses every absolute link, and gives up when renames never stop; the walk does neither.
-        return open_by_walking(root_fd, parts, flags, mode)
+        return open_by_walk(root_fd, parts, flags, mode)
     try:
-        return Beneath(fd, real_parts(root_fd, fd))
+        return OpenedFile(fd, resolve_parts(root_fd, fd))
     except BaseException:
         os.close(fd)
         raise
 
 
-def open_by_walking(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> Beneath:
+def open_by_walk(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> OpenedFile:
     """Open name by name, never letting the system follow a link and reading links here instead."""
     pending, walk = deque(parts), _Walk(root_fd)
     try:
@@ -102,41 +102,41 @@ def open_by_walking(root_fd: int, parts: Sequence[str], flags: int, mode: int = 
             if name == "..":
                 walk.leave()
                 continue
-            fd = _step(walk.here, name, flags if not pending else DIRECTORY, mode)
+            fd = _open_name(walk.here, name, flags if not pending else DIRECTORY, mode)
             if fd is None:
                 pending.extendleft(reversed(walk.read(name)))
             elif pending:
                 walk.enter(fd, name)
             else:
-                return Beneath(fd, (*walk.trail, name))
-        return Beneath(os.open(".", flags | os.O_CLOEXEC, mode, dir_fd=walk.here), walk.trail)
+                return OpenedFile(fd, (*walk.trail, name))
+        return OpenedFile(os.open(".", flags | os.O_CLOEXEC, mode, dir_fd=walk.here), walk.trail)
     finally:
         os.close(walk.here)
 
 
-def real_parts(root_fd: int, fd: int) -> tuple[str, ...]:
+def resolve_parts(root_fd: int, fd: int) -> tuple[str, ...]:
     """The names that lead from the root to an open file now; `EXDEV` when it is not beneath."""
-    root, path = _path_of(root_fd).rstrip("/"), _path_of(fd)
+    root, path = _read_fd_path(root_fd).rstrip("/"), _read_fd_path(fd)
     if path != root and not path.startswith(root + "/"):
-        raise _left()
-    return link_parts(path[len(root) :])
+        raise _escape_error()
+    return split_link_target(path[len(root) :])
 
 
-def follow(root_fd: int, parts: Sequence[str], target: str) -> tuple[str, ...]:
+def resolve_link(root_fd: int, parts: Sequence[str], target: str) -> tuple[str, ...]:
     """Where a link found in directory `parts` leads, as names from the root that may hold `..`."""
     if not target.startswith("/"):
-        return (*parts, *link_parts(target))
+        return (*parts, *split_link_target(target))
     try:
-        root = link_parts(_path_of(root_fd))
+        root = split_link_target(_read_fd_path(root_fd))
     except FileNotFoundError:
-        raise _left() from None
-    names = link_parts(target)
+        raise _escape_error() from None
+    names = split_link_target(target)
     if names[: len(root)] != root:
-        raise _left()
+        raise _escape_error()
     return names[len(root) :]
 
 
-def link_parts(target: str) -> tuple[str, ...]:
+def split_link_target(target: str) -> tuple[str, ...]:
     """The names in the target of a link."""
     return tuple(part for part in target.split("/") if part not in ("", "."))
 
@@ -158,7 +158,7 @@ class _Walk:
 
     def __init__(self, root_fd: int) -> None:
         self.root = root_fd
-        self.here = _open_names(root_fd, ())
+        self.here = _open_directory_by_names(root_fd, ())
         self.trail: tuple[str, ...] = ()
         self.links = 0
 
@@ -169,24 +169,24 @@ class _Walk:
     def leave(self) -> None:
         """Go up by the names walked so far: the real `..` of a directory moved meanwhile could be outside."""
         if not self.trail:
-            raise _left()
+            raise _escape_error()
         self._restart(self.trail[:-1])
 
     def read(self, name: str) -> tuple[str, ...]:
         """The names a link stands for, from where the walk then stands."""
         self.links += 1
         if self.links > MAX_LINKS:
-            raise _too_many_links()
+            raise _loop_error()
         target = read_link(self.here, name)
         if target is None:  # swapped for something else meanwhile: look at it again
             return (name,)
         if not target.startswith("/"):
-            return link_parts(target)
+            return split_link_target(target)
         self._restart(())
-        return follow(self.root, (), target)
+        return resolve_link(self.root, (), target)
 
     def _restart(self, trail: tuple[str, ...]) -> None:
-        fd = _open_names(self.root, trail)
+        fd = _open_directory_by_names(self.root, trail)
         os.close(self.here)
         self.here, self.trail = fd, trail
 
@@ -195,7 +195,7 @@ def _openat2(path: str | Path, flags: int, *, resolve: int, mode: int = 0, dir_f
     """The system call; interrupted or overtaken by a rename it is tried again, a bounded number of times."""
     number = errno.ENOSYS
     how = _OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve)
-    for _ in range(_MAX_TRIES if sys.platform == "linux" else 0):
+    for _ in range(_MAX_ATTEMPTS if sys.platform == "linux" else 0):
         ctypes.set_errno(0)
         fd = _syscall()(_OPENAT2, dir_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
         if fd >= 0:
@@ -214,39 +214,41 @@ def _syscall() -> Callable[..., int]:
     return call
 
 
-def _path_of(fd: int) -> str:
+def _read_fd_path(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115 - the text must stay as it is
 
 
-def _left() -> OSError:
+def _escape_error() -> OSError:
     return OSError(errno.EXDEV, "leads out of the directory")
 
 
-def _too_many_links() -> OSError:
+def _loop_error() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _open_names(root_fd: int, parts: Sequence[str]) -> int:
+def _open_directory_by_names(root_fd: int, parts: Sequence[str]) -> int:
     """Open a directory by names that must not be links."""
-    here = os.open(".", DIRECTORY, dir_fd=root_fd)
-    for part in parts:
+    directory_fd = os.open(".", DIRECTORY, dir_fd=root_fd)
+    for name in parts:
         try:
-            inner = _step(here, part, DIRECTORY, 0)
+            inner = _open_name(directory_fd, name, DIRECTORY, 0)
         finally:
-            os.close(here)
+            os.close(directory_fd)
         if inner is None:
-            raise _too_many_links()
-        here = inner
-    return here
+            raise _loop_error()
+        directory_fd = inner
+    return directory_fd
 
 
-def _step(here: int, name: str, flags: int, mode: int) -> int | None:
+def _open_name(directory_fd: int, name: str, flags: int, mode: int) -> int | None:
     """Open one name; nothing when it is, or just was, a link that the caller wants followed."""
     follows = not flags & os.O_NOFOLLOW
     try:
-        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=here)
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory_fd)
     except OSError as error:
-        if follows and (error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _leads_on(here, name))):
+        if follows and (
+            error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link_or_directory(directory_fd, name))
+        ):
             return None
         raise
     if follows and stat.S_ISLNK(os.fstat(fd).st_mode):  # `O_PATH` opens the link itself
@@ -255,7 +257,7 @@ def _step(here: int, name: str, flags: int, mode: int) -> int | None:
     return fd
 
 
-def _leads_on(here: int, name: str) -> bool:
+def _is_link_or_directory(directory_fd: int, name: str) -> bool:
     """Whether what was no directory is a link, or has been swapped for a directory meanwhile."""
-    mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+    mode = os.stat(name, dir_fd=directory_fd, follow_symlinks=False).st_mode
     return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)

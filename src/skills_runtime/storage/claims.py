@@ -31,12 +31,12 @@ class Claim:
     """The right to be alive in a workspace, until it is released."""
 
     def __init__(
-        self, kind: ClaimKind, holder: str, places: tuple[str, ...], files: frozenset[str], *, lasting: bool
+        self, kind: ClaimKind, holder: str, paths: tuple[str, ...], files: frozenset[str], *, lasting: bool
     ) -> None:
         self.kind: ClaimKind = kind
         self.holder = holder
         self.lasting = lasting
-        self._places = places
+        self._paths = paths
         self.files = files
         """What it runs, by real path: nobody may change that meanwhile."""
         self.lock: _DirectoryLock | None = None
@@ -45,23 +45,23 @@ class Claim:
         """Whether both cannot be alive at the same time."""
         if self.kind == other.kind and self.kind != "widened":
             return False
-        return any(here.startswith(there) or there.startswith(here) for here in self._places for there in other._places)
+        return any(here.startswith(there) or there.startswith(here) for here in self._paths for there in other._paths)
 
     def relax(self) -> None:
         """Let sandboxed processes in beside this one, which is in a sandbox too."""
-        with _guard:
+        with _claims_lock:
             self.kind = "sandboxed"
             if self.lock is not None:
                 fcntl.flock(self.lock.fd, fcntl.LOCK_SH)
 
     def release(self) -> None:
         """Give it up; harmless when that was done."""
-        with _guard:
+        with _claims_lock:
             if self not in _claims:
                 return
             _claims.remove(self)
             if self.lock is not None:
-                self.lock.leave()
+                self.lock.release()
 
 
 class _DirectoryLock:
@@ -72,11 +72,11 @@ class _DirectoryLock:
         self._path = path
         self._count = 1
 
-    def join(self) -> "_DirectoryLock":
+    def acquire(self) -> "_DirectoryLock":
         self._count += 1
         return self
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self._count -= 1
         if not self._count:
             del _locks[self._path]
@@ -84,7 +84,7 @@ class _DirectoryLock:
             os.close(self.fd)
 
 
-_guard = threading.Lock()
+_claims_lock = threading.Lock()
 _claims: list[Claim] = []
 _locks: dict[str, _DirectoryLock] = {}
 
@@ -94,22 +94,22 @@ def try_claim(
     holder: str,
     *,
     workspace: Path,
-    places: Iterable[Path | str] = (),
+    paths: Iterable[Path | str] = (),
     files: Iterable[Path | str] = (),
     lasting: bool = False,
 ) -> Claim | Conflict:
     """Claim a workspace and other places that a process writes to or runs files of, or say what is in the way."""
-    root = _place(workspace)
-    run = frozenset(os.path.realpath(file) for file in files)
-    wanted = (*(_place(place) for place in places), *(f"{file}/" for file in run))
-    claim = Claim(kind, holder, wanted, run, lasting=lasting)
-    with _guard:
+    root = _with_trailing_slash(workspace)
+    executed_files = frozenset(os.path.realpath(file) for file in files)
+    claimed_paths = (*(_with_trailing_slash(path) for path in paths), *(f"{file}/" for file in executed_files))
+    claim = Claim(kind, holder, claimed_paths, executed_files, lasting=lasting)
+    with _claims_lock:
         for other in _claims:
             if claim.conflicts_with(other):
                 return Conflict(other.kind, other.holder, other.lasting)
-        if root in wanted:
+        if root in claimed_paths:
             try:
-                claim.lock = _lock(root, shared=kind == "sandboxed")
+                claim.lock = _acquire_lock(root, shared=kind == "sandboxed")
             except BlockingIOError:
                 return Conflict(None)
         _claims.append(claim)
@@ -118,20 +118,20 @@ def try_claim(
 
 def is_claimed(path: Path | str) -> bool:
     """Whether a file is, or lies in, what runs with more rights than the sandbox gives: no tool may change it now."""
-    with _guard:
+    with _claims_lock:
         files = [file for claim in _claims if claim.kind != "sandboxed" for file in claim.files]
-    return bool(files) and _place(path).startswith(tuple(_place(file) for file in files))
+    return bool(files) and _with_trailing_slash(path).startswith(tuple(_with_trailing_slash(file) for file in files))
 
 
-def _place(path: Path | str) -> str:
+def _with_trailing_slash(path: Path | str) -> str:
     return os.path.join(os.path.realpath(path), "")
 
 
-def _lock(root: str, *, shared: bool) -> _DirectoryLock | None:
+def _acquire_lock(root: str, *, shared: bool) -> _DirectoryLock | None:
     """The lock of a workspace; nothing where the runtime has no directory, or the file system no locks."""
-    known = _locks.get(root)
-    if known is not None:
-        return known.join()
+    lock_in_use = _locks.get(root)
+    if lock_in_use is not None:
+        return lock_in_use.acquire()
     try:
         fd = os.open(root + STATE_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -27,13 +27,13 @@ _UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CHUNK = 1 << 20
-_CURRENT_DIRECTORY = -100
+_CHUNK_BYTES = 1 << 20
+_AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LONG = struct.calcsize("l") << 16
-_GET_FLAGS, _SET_FLAGS = 0x80006601 | _LONG, 0x40006602 | _LONG
-_UNRELATED = 0x20000
-_CANNOT_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+_FS_IOC_GETFLAGS, _FS_IOC_SETFLAGS = 0x80006601 | _LONG, 0x40006602 | _LONG
+_FS_TOPDIR_FLAG = 0x20000
+_EXCHANGE_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 def write_atomic(
@@ -63,19 +63,19 @@ def atomic_file(
     dir_fd: int | None = None,
 ) -> Generator[int]:
     """Yield a descriptor to write a file piece by piece; it gets its name when the block ends without an error."""
-    draft = Draft(path, mode, dir_fd=dir_fd)
+    staged = StagedFile(path, mode, dir_fd=dir_fd)
     try:
-        yield draft.fd
+        yield staged.fd
         if durable:
-            os.fsync(draft.fd)
-        draft.put(replace=replace)
+            os.fsync(staged.fd)
+        staged.publish(replace=replace)
     finally:
-        draft.drop()
+        staged.discard()
     if durable:
         sync_path(os.path.dirname(path) or ".", dir_fd=dir_fd)  # noqa: PTH120 - a `Path` costs more than the call
 
 
-class Draft:
+class StagedFile:
     """The next content of a file, in the same directory, until it is put in place or dropped.
 
     In an open directory it has no name before that, where the file system can do it: a process that is killed meanwhile
@@ -87,34 +87,34 @@ class Draft:
         self._dir_fd = dir_fd
         directory, name = os.path.split(path)
         # Forty characters are at most 160 bytes: the longest name has room for the rest.
-        self._draft = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
+        self._temporary_path = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
         self._has_name = False
         if dir_fd is not None:
             with suppress(OSError):  # it cannot, or nobody may: the other way tells which
                 self.fd = os.open(directory or ".", _UNNAMED, mode, dir_fd=dir_fd)
                 return
-        self.fd = open_new(self._draft, mode=mode, dir_fd=dir_fd)
+        self.fd = open_new(self._temporary_path, mode=mode, dir_fd=dir_fd)
         self._has_name = True
 
-    def put(self, *, replace: bool = True) -> None:
+    def publish(self, *, replace: bool = True) -> None:
         """Give it its name, in place of whatever has it; without `replace` nothing may have it."""
-        here = self._dir_fd
+        dir_fd = self._dir_fd
         if not self._has_name:
-            to = self._draft if replace else self._path
-            os.link(f"/proc/self/fd/{self.fd}", to, dst_dir_fd=here, follow_symlinks=True)
+            target = self._temporary_path if replace else self._path
+            os.link(f"/proc/self/fd/{self.fd}", target, dst_dir_fd=dir_fd, follow_symlinks=True)
             self._has_name = replace
         elif not replace:
-            os.link(self._draft, self._path, src_dir_fd=here, dst_dir_fd=here)
+            os.link(self._temporary_path, self._path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
         if replace:
-            os.rename(self._draft, self._path, src_dir_fd=here, dst_dir_fd=here)
+            os.rename(self._temporary_path, self._path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
             self._has_name = False
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Close it; what was not put in place is gone."""
         os.close(self.fd)
         if self._has_name:
             with suppress(OSError):
-                os.unlink(self._draft, dir_fd=self._dir_fd)
+                os.unlink(self._temporary_path, dir_fd=self._dir_fd)
 
 
 def open_new(path: Path | str, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None) -> int:
@@ -141,14 +141,14 @@ def stage_directory(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> Generator[P
 
     What is at `path` by then stays, and `OSError` is raised, unless it is an empty directory.
     """
-    draft = path.with_name(f".{path.name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
-    draft.mkdir(mode=PRIVATE_DIRECTORY)
+    staging = path.with_name(f".{path.name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
+    staging.mkdir(mode=PRIVATE_DIRECTORY)
     try:
-        yield draft
-        draft.chmod(mode)
-        draft.rename(path)
+        yield staging
+        staging.chmod(mode)
+        staging.rename(path)
     except BaseException:
-        remove_tree(draft, ignore_errors=True)
+        remove_tree(staging, ignore_errors=True)
         raise
 
 
@@ -162,7 +162,7 @@ def append(path: Path | str, data: bytes) -> None:
 
 
 @contextmanager
-def explain_write(path: Path | str) -> Generator[None]:
+def wrap_write_errors(path: Path | str) -> Generator[None]:
     """Turn an `OSError` into `StorageFailed` that names the file."""
     try:
         yield
@@ -172,9 +172,9 @@ def explain_write(path: Path | str) -> Generator[None]:
 
 def write_all(fd: int, data: bytes) -> None:
     """Write every byte, however few the system takes at a time."""
-    written = os.write(fd, data) if data else 0
-    while written < len(data):  # a disk that becomes full takes a part, and refuses only the rest
-        written += os.write(fd, memoryview(data)[written:])
+    count = os.write(fd, data) if data else 0
+    while count < len(data):  # a disk that becomes full takes a part, and refuses only the rest
+        count += os.write(fd, memoryview(data)[count:])
 
 
 def open_regular(path: Path | str, *, dir_fd: int | None = None) -> int:
@@ -189,7 +189,7 @@ def open_regular(path: Path | str, *, dir_fd: int | None = None) -> int:
 def read_at_most(fd: int, limit: int) -> bytes:
     """Read the rest of an open file, at most `limit` bytes of it."""
     chunks: list[bytes] = []
-    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK))):
+    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK_BYTES))):
         chunks.append(chunk)
         limit -= len(chunk)
     return b"".join(chunks)
@@ -198,7 +198,7 @@ def read_at_most(fd: int, limit: int) -> bytes:
 def copy_at_most(source: int, target: int, limit: int) -> int:
     """Copy the rest of an open file, at most `limit` bytes of it; returns how many bytes that was."""
     count = 0
-    while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK))):
+    while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK_BYTES))):
         write_all(target, chunk)
         count += len(chunk)
     return count
@@ -206,7 +206,7 @@ def copy_at_most(source: int, target: int, limit: int) -> int:
 
 def sha256_of(fd: int, limit: int) -> tuple[str, int]:
     """Digest the rest of an open file, at most `limit` bytes of it; returns the digest and the number of bytes."""
-    limited = _Limited(fd, limit)
+    limited = _LimitedReader(fd, limit)
     return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
 
 
@@ -238,7 +238,7 @@ def check_size(fd: int, limit: int) -> int:
     return size
 
 
-class _Limited:
+class _LimitedReader:
     """A file that ends after `limit` bytes even if it keeps growing, and counts what was read."""
 
     def __init__(self, fd: int, limit: int) -> None:
@@ -267,33 +267,33 @@ def sync_path(path: Path | str, *, dir_fd: int | None = None) -> None:
 
 def sync_tree(directory: Path) -> None:
     """Make every regular file and every name below a directory durable."""
-    for here, _, names in os.walk(directory):
+    for parent, _, names in os.walk(directory):
         for name in names:
-            path = os.path.join(here, name)
+            path = os.path.join(parent, name)
             if stat.S_ISREG(os.lstat(path).st_mode):
                 sync_path(path)
-        sync_path(here)
+        sync_path(parent)
 
 
-def make_directories(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> list[Path]:
+def create_directories(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> list[Path]:
     """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
-    made: list[Path] = []
+    created: list[Path] = []
     missing: list[Path] = []
     while not path.exists():
         missing.append(path)
         path = path.parent
     try:
-        for one in reversed(missing):
-            one.mkdir(mode=mode, exist_ok=True)
-            made.append(one)
-            sync_path(one.parent)
+        for directory in reversed(missing):
+            directory.mkdir(mode=mode, exist_ok=True)
+            created.append(directory)
+            sync_path(directory.parent)
     except OSError:
-        remove_empty(made)
+        remove_empty_directories(created)
         raise
-    return made
+    return created
 
 
-def spread_out(directory: Path) -> None:
+def mark_children_unrelated(directory: Path) -> None:
     """Hint to the disk that the directories in this one are unrelated, where it takes such hints.
 
     Otherwise they all share one part of the disk, where each new file costs a look at every one removed of late.
@@ -303,17 +303,17 @@ def spread_out(directory: Path) -> None:
     with suppress(OSError):  # most file systems have no use for it
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            (flags,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))
-            fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flags | _UNRELATED))
+            (flags,) = struct.unpack("l", fcntl.ioctl(fd, _FS_IOC_GETFLAGS, struct.pack("l", 0)))
+            fcntl.ioctl(fd, _FS_IOC_SETFLAGS, struct.pack("l", flags | _FS_TOPDIR_FLAG))
         finally:
             os.close(fd)
 
 
-def remove_empty(directories: list[Path]) -> None:
+def remove_empty_directories(directories: list[Path]) -> None:
     """Remove directories, innermost last in the list, as far as nothing is in them."""
-    for one in reversed(directories):
+    for directory in reversed(directories):
         with suppress(OSError):
-            one.rmdir()
+            directory.rmdir()
 
 
 def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
@@ -342,27 +342,27 @@ def _remove_unwritable(_: object, path: str, failure: Any) -> None:
 
     if isinstance(failure[1], FileNotFoundError):
         return
-    for each in (os.path.dirname(path), path):  # noqa: PTH120 - as it came
-        if stat.S_ISDIR(os.lstat(each).st_mode):
-            os.chmod(each, PRIVATE_DIRECTORY)  # noqa: PTH101
+    for candidate in (os.path.dirname(path), path):  # noqa: PTH120 - as it came
+        if stat.S_ISDIR(os.lstat(candidate).st_mode):
+            os.chmod(candidate, PRIVATE_DIRECTORY)  # noqa: PTH101
     if stat.S_ISDIR(os.lstat(path).st_mode):
         shutil.rmtree(path)
     else:
         os.unlink(path)  # noqa: PTH108
 
 
-def exchange(one: Path | str, other: Path | str) -> bool:
+def exchange_paths(first: Path | str, second: Path | str) -> bool:
     """Swap two paths in one step; false, and nothing changed, where the system or the file system cannot."""
     rename = getattr(_libc(), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False
-    here, flags = _CURRENT_DIRECTORY, _RENAME_EXCHANGE
-    if rename(here, os.fsencode(one), here, os.fsencode(other), flags) == 0:
+    cwd, flags = _AT_FDCWD, _RENAME_EXCHANGE
+    if rename(cwd, os.fsencode(first), cwd, os.fsencode(second), flags) == 0:
         return True
     number = ctypes.get_errno()
-    if number in _CANNOT_EXCHANGE:
+    if number in _EXCHANGE_UNSUPPORTED:
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(second))
 
 
 @cache

@@ -21,7 +21,7 @@ def lock_file(path: Path | str, *, mode: int = PRIVATE_FILE, timeout: float | No
     is raised; without one the lock is waited for.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with _locked(fd, path, timeout):
+    with _hold_lock(fd, path, timeout):
         yield fd
 
 
@@ -29,7 +29,7 @@ def lock_file(path: Path | str, *, mode: int = PRIVATE_FILE, timeout: float | No
 def lock_directory(path: Path | str) -> Generator[int]:
     """Hold the exclusive lock of a directory that exists; yields its descriptor."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with _locked(fd, path, None):
+    with _hold_lock(fd, path, None):
         yield fd
 
 
@@ -52,7 +52,7 @@ def release_lock(fd: int) -> None:
 
 
 @contextmanager
-def _locked(fd: int, path: Path | str, timeout: float | None) -> Generator[None]:
+def _hold_lock(fd: int, path: Path | str, timeout: float | None) -> Generator[None]:
     try:
         if timeout is None:
             fcntl.flock(fd, fcntl.LOCK_EX)

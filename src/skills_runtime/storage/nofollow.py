@@ -18,12 +18,12 @@ from typing import NamedTuple
 from skills_runtime.storage.beneath import open_root
 from skills_runtime.storage.files import open_regular, read_at_most
 
-ENTERING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_TO_TRAVERSE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a directory only to go on from it."""
-LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_TO_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens a directory to see what is in it."""
 
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _NO_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
 
 Parts = tuple[str, ...]
@@ -92,26 +92,26 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
     """Open what the names lead to from an open directory."""
     if not parts:
         return os.open(".", flags, dir_fd=directory)
-    here = directory
-    for number, part in enumerate(parts, start=1):
+    current = directory
+    for depth, name in enumerate(parts, start=1):
         try:
-            inner = _step(here, part, flags if number == len(parts) else ENTERING)
+            inner = _open_name(current, name, flags if depth == len(parts) else OPEN_TO_TRAVERSE)
         finally:
-            if here != directory:
-                os.close(here)
-        here = inner
-    return here
+            if current != directory:
+                os.close(current)
+        current = inner
+    return current
 
 
 def open_regular_below(directory: int, parts: Sequence[str]) -> int:
     """Open the regular file that the names lead to, for reading."""
-    *above, name = parts
-    here = open_below(directory, above, ENTERING) if above else directory
+    *parents, name = parts
+    parent_fd = open_below(directory, parents, OPEN_TO_TRAVERSE) if parents else directory
     try:
-        return open_regular(name, dir_fd=here)
+        return open_regular(name, dir_fd=parent_fd)
     finally:
-        if here != directory:
-            os.close(here)
+        if parent_fd != directory:
+            os.close(parent_fd)
 
 
 def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
@@ -119,24 +119,24 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
     file = open_regular_below(directory, parts)
     try:
         size = os.fstat(file).st_size
-        first = os.read(file, min(limit, _CHUNK)) if limit > 0 else b""
-        if len(first) == size < min(limit, _CHUNK) or not first:
+        first = os.read(file, min(limit, _CHUNK_BYTES)) if limit > 0 else b""
+        if len(first) == size < min(limit, _CHUNK_BYTES) or not first:
             return first  # it ends where the system said it does, as nearly every file: that need not be asked
         return first + read_at_most(file, limit - len(first))
     finally:
         os.close(file)
 
 
-def mode_below(directory: int, parts: Sequence[str]) -> int:
+def stat_mode_below(directory: int, parts: Sequence[str]) -> int:
     """What sort of thing the names lead to."""
-    *above, name = parts
-    here = open_below(directory, above, ENTERING)
+    *parents, name = parts
+    parent_fd = open_below(directory, parents, OPEN_TO_TRAVERSE)
     try:
-        mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+        mode = os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode
     finally:
-        os.close(here)
+        os.close(parent_fd)
     if stat.S_ISLNK(mode):
-        raise _link(name)
+        raise _link_error(name)
     return mode
 
 
@@ -156,15 +156,15 @@ def walk(
     while waiting and (limit is None or limit > 0):
         parts = waiting.popleft()
         try:
-            directory = _open_listing(top, parts)
+            directory = _open_to_list(top, parts)
         except OSError as error:
             if on_error is None:
                 raise
             on_error(parts, error)
             continue
         try:
-            for name in first_names(directory, limit):
-                entry = _look(directory, (*parts, name), on_error)
+            for name in list_names(directory, limit):
+                entry = _stat_entry(directory, (*parts, name), on_error)
                 if entry is None:
                     continue
                 if limit is not None:
@@ -178,7 +178,7 @@ def walk(
             os.close(directory)
 
 
-def first_names(directory: int, count: int | None) -> list[str]:
+def list_names(directory: int, count: int | None) -> list[str]:
     """The first names of an open directory in byte order, holding no more than `count` at a time."""
     with os.scandir(directory) as entries:
         first = next(entries, None)
@@ -222,7 +222,7 @@ def error_reason(error: OSError) -> str:
     return (error.strerror or "it cannot be read").lower()
 
 
-def _look(directory: int, parts: Parts, on_error: Callable[[Parts, OSError], None] | None) -> Entry | None:
+def _stat_entry(directory: int, parts: Parts, on_error: Callable[[Parts, OSError], None] | None) -> Entry | None:
     try:
         return Entry(parts, directory, os.stat(parts[-1], dir_fd=directory, follow_symlinks=False))
     except OSError as error:
@@ -232,22 +232,22 @@ def _look(directory: int, parts: Parts, on_error: Callable[[Parts, OSError], Non
         return None
 
 
-def _open_listing(top: int, parts: Parts) -> int:
+def _open_to_list(top: int, parts: Parts) -> int:
     """Open a directory to list it, and leave its time of access alone: to note it can mean to wait for the disk."""
     try:
-        return open_below(top, parts, LISTING | _NO_ACCESS_TIME)
+        return open_below(top, parts, OPEN_TO_LIST | _NO_ACCESS_TIME)
     except PermissionError:  # only its owner may ask for that
-        return open_below(top, parts, LISTING)
+        return open_below(top, parts, OPEN_TO_LIST)
 
 
-def _step(here: int, name: str, flags: int) -> int:
+def _open_name(directory: int, name: str, flags: int) -> int:
     try:
-        return os.open(name, flags, dir_fd=here)
+        return os.open(name, flags, dir_fd=directory)
     except NotADirectoryError:
-        if stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
-            raise _link(name) from None
+        if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+            raise _link_error(name) from None
         raise
 
 
-def _link(name: str) -> OSError:
+def _link_error(name: str) -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)

@@ -40,7 +40,7 @@ from skills_runtime.processes import (
     is_held,
 )
 from skills_runtime.runs.files import escape_path, path_error
-from skills_runtime.storage import DIRECTORY, best_opener, open_root
+from skills_runtime.storage import DIRECTORY, open_root, select_opener
 from skills_runtime.tools.arguments import Arguments, parse
 
 if TYPE_CHECKING:
@@ -494,7 +494,7 @@ def directory_beneath(root: Path, path: str) -> Path:
     try:
         descriptor = open_root(top)
         try:
-            found = best_opener()(descriptor, given.parts, DIRECTORY, 0)
+            found = select_opener()(descriptor, given.parts, DIRECTORY, 0)
             os.close(found.fd)
         finally:
             os.close(descriptor)

@@ -6,15 +6,24 @@ import pytest
 import yaml
 
 from skills_runtime.config import Defaults, explain
-from skills_runtime.config.merge import PRESETS, RULES, flatten, is_guarded, nest_value, tighten, user_only, value_at
-from skills_runtime.config.models import Settings, leaves
+from skills_runtime.config.merge import (
+    PRESETS,
+    TRUST_RULES,
+    flatten,
+    get_value,
+    is_guarded,
+    keep_current,
+    nest_value,
+    tighten,
+)
+from skills_runtime.config.models import Settings, iterate_keys
 
 if TYPE_CHECKING:
     from conftest import Place
 
 
 def test_every_guarded_field_has_a_rule_and_every_rule_a_field() -> None:
-    assert set(RULES) == {key for key in leaves(Settings) if is_guarded(key)}
+    assert set(TRUST_RULES) == {key for key in iterate_keys(Settings) if is_guarded(key)}
 
 
 def test_a_guarded_field_without_a_rule_belongs_to_the_user() -> None:
@@ -25,8 +34,8 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
     defaults = Settings().model_dump()
     for preset in PRESETS.values():
         for key, value in flatten(preset):
-            if RULES[key] is not user_only:
-                assert tighten(key, value_at(defaults, key), value) == value
+            if TRUST_RULES[key] is not keep_current:
+                assert tighten(key, get_value(defaults, key), value) == value
 
 
 @pytest.mark.parametrize(
@@ -73,7 +82,7 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
 def test_a_project_gets_the_stricter_of_both(place: "Place", key: str, user: Any, project: Any, result: Any) -> None:
     place.write_user_file(yaml.safe_dump(nest_value(key, user)))
     place.write("kgent.yaml", yaml.safe_dump(nest_value(key, project)))
-    assert value_at(place.resolve().settings.model_dump(), key) == result
+    assert get_value(place.resolve().settings.model_dump(), key) == result
 
 
 def test_what_was_ignored_is_told_and_stands_beside_the_field(place: "Place") -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from skills_runtime.config import Defaults, explain
 from skills_runtime.config.environment import VARIABLES
-from skills_runtime.config.merge import WHOLE, flatten
-from skills_runtime.config.models import Settings, leaves, section_at
+from skills_runtime.config.merge import OPAQUE_FIELDS, flatten
+from skills_runtime.config.models import Settings, find_section, iterate_keys
 from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_an_empty_workspace_gets_the_embedded_defaults(place: "Place") -> None:
 
 def test_every_field_has_exactly_one_source(place: "Place") -> None:
     place.write("kgent.yaml", steps(7))
-    assert list(place.resolve().sources) == list(leaves(Settings))
+    assert list(place.resolve().sources) == list(iterate_keys(Settings))
 
 
 def test_the_defaults_of_a_program_stand_just_above_the_embedded_ones(place: "Place") -> None:
@@ -219,13 +219,13 @@ def test_a_schema_is_taken_as_it_is_written_and_never_joined_with_another(place:
 
 def test_every_field_that_holds_a_mapping_is_known_as_one() -> None:
     settings = Settings().model_dump(mode="json")
-    assert {key for key in leaves(Settings) if "dict[" in str(_annotation(key))} == WHOLE
-    assert dict(flatten(settings)).keys() >= WHOLE
+    assert {key for key in iterate_keys(Settings) if "dict[" in str(_annotation(key))} == OPAQUE_FIELDS
+    assert dict(flatten(settings)).keys() >= OPAQUE_FIELDS
 
 
 def _annotation(key: str) -> object:
     *sections, name = key.split(".")
-    section = section_at(Settings, sections)
+    section = find_section(Settings, sections)
     assert section is not None
     return section.model_fields[name].annotation
 

@@ -6,7 +6,7 @@ import yaml
 
 import skills_runtime.config as config
 from skills_runtime.config import Settings, explain, snapshot
-from skills_runtime.config.models import Deliverable, Section, SkillSource, SkillSpace, leaves
+from skills_runtime.config.models import Deliverable, Section, SkillSource, SkillSpace, iterate_keys
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -43,7 +43,7 @@ def test_a_snapshot_names_the_variable_of_the_key_and_not_the_key(place: "Place"
 
 def test_every_field_is_explained_once_in_the_order_of_declaration(place: "Place") -> None:
     rows = explain(place.resolve())
-    assert [row.key for row in rows] == list(leaves(Settings))
+    assert [row.key for row in rows] == list(iterate_keys(Settings))
     assert all(row.source and row.value for row in rows)
 
 

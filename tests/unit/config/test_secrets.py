@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from skills_runtime.config import Settings, snapshot
-from skills_runtime.config.problems import invalid_fields
-from skills_runtime.config.secrets import complaint, hide, is_key_shaped, is_secret_name
+from skills_runtime.config.problems import describe_invalid_fields
+from skills_runtime.config.secrets import find_secret_problem, hide_secrets, is_key_shaped, is_secret_name
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_a_key_shaped_value_is_refused_anywhere_and_never_shown(place: "Place", 
 )
 def test_ordinary_text_is_not_taken_for_a_key(text: str) -> None:
     assert not is_key_shaped(text)
-    assert hide(text) == text
+    assert hide_secrets(text) == text
 
 
 def test_a_very_long_text_is_judged_without_delay() -> None:
@@ -140,7 +140,7 @@ def test_the_details_of_a_refusal_hold_no_secret_either(place: "Place") -> None:
 def test_what_the_model_refuses_is_told_without_the_key_in_it(key: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"run": {"max_steps": key}})
-    [problem] = invalid_fields(caught.value, "here")
+    [problem] = describe_invalid_fields(caught.value, "here")
     assert problem.message.startswith("`run.max_steps` here must be an integer, not '<hidden>")
     assert key not in problem.message
 
@@ -152,5 +152,5 @@ def test_a_snapshot_of_settings_that_hold_a_key_is_refused() -> None:
 
 
 def test_a_value_without_a_name_is_judged_by_its_shape_alone() -> None:
-    assert complaint((), "plain") == ""
-    assert complaint((), KEYS[0]).startswith("holds what looks like a key")
+    assert find_secret_problem((), "plain") == ""
+    assert find_secret_problem((), KEYS[0]).startswith("holds what looks like a key")

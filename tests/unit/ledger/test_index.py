@@ -10,7 +10,7 @@ from skills_runtime.errors import NotFound, RunExists, ValidationFailed
 from skills_runtime.events.states import RunStatus
 from skills_runtime.ledger import RunIndex
 from skills_runtime.ledger.index import Entry
-from skills_runtime.text import title_of
+from skills_runtime.text import make_title
 from tests.unit.ledger.samples import dump, open_at, sample
 
 
@@ -275,7 +275,7 @@ def test_threads_may_record_and_read_at_once(index: RunIndex, state_home: Path) 
     ],
 )
 def test_a_title_is_the_first_line_that_says_something(prompt: str, title: str) -> None:
-    assert title_of(prompt) == title
+    assert make_title(prompt) == title
 
 
 def test_a_long_title_is_cut_when_it_is_recorded(index: RunIndex) -> None:

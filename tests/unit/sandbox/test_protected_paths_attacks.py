@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.protected_names import CREDENTIALS, HOME_SECRETS
+from skills_runtime.protected_names import CREDENTIAL_NAMES, HOME_SECRET_PATHS
 from skills_runtime.sandbox import protected_paths as directories
 from skills_runtime.sandbox import protected_paths as module
 from skills_runtime.sandbox.grants import SECRET_NAMES
@@ -152,6 +152,6 @@ def test_elsewhere_a_setting_is_only_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_home_hides_every_name_that_a_grant_refuses() -> None:
-    known = {*CREDENTIALS, *HOME_SECRETS}
+    known = {*CREDENTIAL_NAMES, *HOME_SECRET_PATHS}
     missing = {name for name in SECRET_NAMES if not any(one == name or one.endswith(f"/{name}") for one in known)}
     assert missing == {"credentials.json"}  # a name that means nothing without its directory

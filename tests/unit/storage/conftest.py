@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.storage.beneath import Opener, open_by_kernel, open_by_walking
+from skills_runtime.storage.beneath import Opener, open_by_kernel, open_by_walk
 
 
-@pytest.fixture(params=[open_by_kernel, open_by_walking], ids=["kernel", "walking"])
+@pytest.fixture(params=[open_by_kernel, open_by_walk], ids=["kernel", "walking"])
 def opener(request: pytest.FixtureRequest) -> Opener:
     return request.param
 

@@ -11,13 +11,13 @@ import pytest
 from skills_runtime.storage.beneath import (
     DIRECTORY,
     Opener,
-    best_opener,
     open_beneath,
     open_by_kernel,
-    open_by_walking,
+    open_by_walk,
     open_root,
-    open_root_by_walking,
-    real_parts,
+    open_root_by_walk,
+    resolve_parts,
+    select_opener,
 )
 
 
@@ -178,7 +178,7 @@ def test_descriptors_are_closed_on_exec_and_never_leaked(
     assert descriptors() == before
 
 
-@pytest.mark.parametrize("open_it", [open_root, open_root_by_walking])
+@pytest.mark.parametrize("open_it", [open_root, open_root_by_walk])
 def test_a_root_reached_through_a_link_is_refused(open_it: Callable[[Path], int], root: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(root)
     for path in (tmp_path / "alias", tmp_path / "alias" / "a"):
@@ -187,7 +187,7 @@ def test_a_root_reached_through_a_link_is_refused(open_it: Callable[[Path], int]
         assert refused.value.errno == errno.ELOOP
 
 
-@pytest.mark.parametrize("open_it", [open_root, open_root_by_walking])
+@pytest.mark.parametrize("open_it", [open_root, open_root_by_walk])
 def test_a_root_is_the_directory_it_names(open_it: Callable[[Path], int], root: Path) -> None:
     with opened(root, open_it) as fd:
         assert os.path.samestat(os.fstat(fd), root.stat())
@@ -195,27 +195,27 @@ def test_a_root_is_the_directory_it_names(open_it: Callable[[Path], int], root: 
 
 def test_the_names_of_an_open_directory_follow_it_when_it_moves(root: Path) -> None:
     with opened(root) as root_fd, opened(root / "a" / "b") as fd:
-        assert real_parts(root_fd, fd) == ("a", "b")
+        assert resolve_parts(root_fd, fd) == ("a", "b")
         (root / "a" / "b").rename(root / "c")
-        assert real_parts(root_fd, fd) == ("c",)
+        assert resolve_parts(root_fd, fd) == ("c",)
 
 
 def test_a_directory_moved_outside_is_no_longer_beneath(root: Path, outside: Path) -> None:
     with opened(root) as root_fd, opened(root / "a" / "b") as fd:
         (root / "a" / "b").rename(outside / "b")
         with pytest.raises(OSError, match="leads out"):
-            real_parts(root_fd, fd)
+            resolve_parts(root_fd, fd)
 
 
 def test_a_sibling_whose_name_begins_alike_is_not_beneath(root: Path, tmp_path: Path) -> None:
     (tmp_path / "root-evil").mkdir()
     with opened(root) as root_fd, opened(tmp_path / "root-evil") as fd, pytest.raises(OSError, match="leads out"):
-        real_parts(root_fd, fd)
+        resolve_parts(root_fd, fd)
 
 
 def test_the_best_way_of_this_system_is_chosen_once(root: Path) -> None:
-    assert best_opener() in (open_by_kernel, open_by_walking)
-    assert best_opener() is best_opener()
+    assert select_opener() in (open_by_kernel, open_by_walk)
+    assert select_opener() is select_opener()
     with opened(root) as root_fd:
         fd = open_beneath(root_fd, ("top",), os.O_RDONLY)
         try:

@@ -28,7 +28,7 @@ def held() -> Iterator[ExitStack]:
 def claim(
     held: ExitStack, workspace: Path, kind: ClaimKind, *, lasting: bool = False, place: Path | None = None
 ) -> Claim | Conflict:
-    made = try_claim(kind, f"the {kind} one", workspace=workspace, places=[place or workspace], lasting=lasting)
+    made = try_claim(kind, f"the {kind} one", workspace=workspace, paths=[place or workspace], lasting=lasting)
     if isinstance(made, Claim):
         held.callback(made.release)
     return made
@@ -83,7 +83,7 @@ def test_a_script_in_a_place_that_a_sandboxed_process_writes_to_is_claimed(held:
     elsewhere = workspace.with_name("elsewhere")
     elsewhere.mkdir()
     claim(held, elsewhere, "sandboxed")
-    made = try_claim("outside", "x", workspace=workspace, places=[workspace], files=[elsewhere / "script.sh"])
+    made = try_claim("outside", "x", workspace=workspace, paths=[workspace], files=[elsewhere / "script.sh"])
     assert made == Conflict("sandboxed", "the sandboxed one", lasting=False)
 
 

@@ -17,19 +17,19 @@ from skills_runtime.storage.files import (
     append,
     atomic_file,
     copy_at_most,
-    exchange,
-    explain_write,
-    make_directories,
+    create_directories,
+    exchange_paths,
     open_regular,
     read_at_most,
     read_regular,
-    remove_empty,
+    remove_empty_directories,
     remove_tree,
     sha256_of,
     sha256_of_path,
     stage_directory,
     sync_path,
     sync_tree,
+    wrap_write_errors,
     write_all,
     write_atomic,
     write_new,
@@ -269,7 +269,7 @@ def test_a_file_grows_at_its_end(tmp_path: Path) -> None:
 def test_nothing_is_appended_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_bytes(b"mine")
     (tmp_path / "a").symlink_to(tmp_path / "target")
-    with pytest.raises(StorageFailed, match="could not be written"), explain_write(tmp_path / "a"):
+    with pytest.raises(StorageFailed, match="could not be written"), wrap_write_errors(tmp_path / "a"):
         append(tmp_path / "a", b"new")
     assert (tmp_path / "target").read_bytes() == b"mine"
 
@@ -279,7 +279,7 @@ def test_an_ordinary_user_is_told_which_file_could_not_be_written(unprivileged: 
 
     def child() -> None:
         directory.mkdir(mode=0o500)
-        with explain_write(directory / "a"):
+        with wrap_write_errors(directory / "a"):
             write_atomic(directory / "a", b"x")
 
     with pytest.raises(StorageFailed, match="closed/a` could not be written: Permission denied"):
@@ -337,22 +337,22 @@ def test_a_tree_is_synced_without_following_links(tmp_path: Path, calls: list[tu
 
 
 def test_missing_directories_are_made_private_and_durable(tmp_path: Path, calls: list[tuple[str, str]]) -> None:
-    assert make_directories(tmp_path / "a" / "b") == [tmp_path / "a", tmp_path / "a" / "b"]
+    assert create_directories(tmp_path / "a" / "b") == [tmp_path / "a", tmp_path / "a" / "b"]
     assert [mode_of(tmp_path / "a"), mode_of(tmp_path / "a" / "b")] == [0o700, 0o700]
     assert calls == [("fsync", "directory"), ("fsync", "directory")]
-    assert make_directories(tmp_path / "a") == []
+    assert create_directories(tmp_path / "a") == []
 
 
 def test_directories_are_taken_back_where_one_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="long"):
-        make_directories(tmp_path / "a" / ("n" * 256))
+        create_directories(tmp_path / "a" / ("n" * 256))
     assert tree(tmp_path) == {}
 
 
 def test_only_empty_directories_are_taken_back(tmp_path: Path) -> None:
-    made = make_directories(tmp_path / "a" / "b" / "c")
+    made = create_directories(tmp_path / "a" / "b" / "c")
     (tmp_path / "a" / "x").touch()
-    remove_empty(made)
+    remove_empty_directories(made)
     assert sorted(tree(tmp_path)) == ["a", "a/x"]
 
 
@@ -392,7 +392,7 @@ def test_two_directories_change_places(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (tmp_path / "a" / "x").touch()
-    if exchange(tmp_path / "a", tmp_path / "b"):
+    if exchange_paths(tmp_path / "a", tmp_path / "b"):
         assert sorted(tree(tmp_path)) == ["a", "b", "b/x"]
     else:
         assert sorted(tree(tmp_path)) == ["a", "a/x", "b"]
@@ -401,5 +401,5 @@ def test_two_directories_change_places(tmp_path: Path) -> None:
 def test_nothing_changes_places_with_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(FileNotFoundError):
-        exchange(tmp_path / "a", tmp_path / "b")
+        exchange_paths(tmp_path / "a", tmp_path / "b")
     assert sorted(tree(tmp_path)) == ["a"]

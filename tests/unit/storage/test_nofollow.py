@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.storage.nofollow import (
-    LISTING,
+    OPEN_TO_LIST,
     Parts,
     disk_usage,
     error_reason,
-    first_names,
-    mode_below,
+    list_names,
     open_below,
     open_directory,
     read_below,
     relative_parts,
+    stat_mode_below,
     walk,
 )
 from tests.support.users import Unprivileged
@@ -99,9 +99,9 @@ def test_what_is_no_file_below_is_not_read(top: Path, path: str, number: int, de
 
 def test_the_kind_of_a_name_is_told_and_a_link_refused(top: Path) -> None:
     with open_directory(top) as fd:
-        assert mode_below(fd, ("a", "b", "x")) == (top / "a" / "b" / "x").stat().st_mode
+        assert stat_mode_below(fd, ("a", "b", "x")) == (top / "a" / "b" / "x").stat().st_mode
         with pytest.raises(OSError, match="symbolic links") as refused:
-            mode_below(fd, ("out",))
+            stat_mode_below(fd, ("out",))
     assert error_reason(refused.value) == "a link is on the way to it, and links are not followed"
     assert error_reason(PermissionError(errno.EACCES, "Permission denied")) == "permission denied"
     assert error_reason(OSError()) == "it cannot be read"
@@ -109,10 +109,10 @@ def test_the_kind_of_a_name_is_told_and_a_link_refused(top: Path) -> None:
 
 def test_the_top_itself_can_be_listed(top: Path) -> None:
     with open_directory(top) as fd:
-        listing = open_below(fd, (), LISTING)
+        listing = open_below(fd, (), OPEN_TO_LIST)
         try:
-            assert first_names(listing, None) == ["a", "out", "pipe", "z"]
-            assert first_names(listing, 2) == ["a", "out"]
+            assert list_names(listing, None) == ["a", "out", "pipe", "z"]
+            assert list_names(listing, 2) == ["a", "out"]
         finally:
             os.close(listing)
 
@@ -121,9 +121,9 @@ def test_names_are_in_the_order_of_their_bytes(tmp_path: Path) -> None:
     for name in (b"\xff", b"b", "ä".encode(), b"a"):
         (tmp_path / os.fsdecode(name)).touch()
     with open_directory(tmp_path) as top:
-        listing = open_below(top, (), LISTING)
+        listing = open_below(top, (), OPEN_TO_LIST)
         try:
-            assert [os.fsencode(name) for name in first_names(listing, None)] == [b"a", b"b", "ä".encode(), b"\xff"]
+            assert [os.fsencode(name) for name in list_names(listing, None)] == [b"a", b"b", "ä".encode(), b"\xff"]
         finally:
             os.close(listing)
 

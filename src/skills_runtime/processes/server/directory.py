@@ -13,7 +13,7 @@ from typing import Self
 
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.runs import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY
-from skills_runtime.storage import explain_write, try_lock, write_atomic
+from skills_runtime.storage import try_lock, wrap_write_errors, write_atomic
 
 RUNTIME_DIRECTORY = "runtime"
 SOCKET = "runtime.sock"
@@ -91,7 +91,7 @@ class Place:
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file; nobody but this user can read it at any moment."""
-        with explain_write(self.path / name):
+        with wrap_write_errors(self.path / name):
             write_atomic(name, data, mode=FILE_MODE, durable=False, dir_fd=self._descriptor)
 
     def rename(self, name: str, other: str) -> None:

@@ -32,9 +32,9 @@ from skills_runtime.runs.files.locate import (
 from skills_runtime.runs.files.paths import Location, PathPolicy, check_write, escape_path, parse_path, path_error
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE
 from skills_runtime.storage import (
-    LISTING,
-    Draft,
+    OPEN_TO_LIST,
     Opener,
+    StagedFile,
     copy_at_most,
     open_new,
     open_root,
@@ -61,17 +61,17 @@ def replace(handle: PathHandle, data: bytes, mode: int) -> str | None:
         open_handle(handle, os.O_RDWR) as fd,
     ):  # fails for a read-only file, which must not be replaced
         like, digest = os.fstat(fd), hash_open_file(fd)
-    draft = Draft(handle.name, FILE_MODE if like else mode, dir_fd=handle.parent)
+    draft = StagedFile(handle.name, FILE_MODE if like else mode, dir_fd=handle.parent)
     try:
         write_draft(draft, data, like)
-        draft.put()
+        draft.publish()
     finally:
-        draft.drop()
+        draft.discard()
     sync_directory(handle.parent)
     return digest
 
 
-def write_draft(draft: Draft, data: bytes, like: os.stat_result | None) -> None:
+def write_draft(draft: StagedFile, data: bytes, like: os.stat_result | None) -> None:
     """Write and sync a draft with the owner and mode of another file."""
     write_all(draft.fd, data)
     if like is not None:
@@ -144,7 +144,7 @@ def _open_trash(trash: Path) -> int:
     try:
         with suppress(FileExistsError):
             os.mkdir(trash.name, DIRECTORY_MODE, dir_fd=parent)
-        return os.open(trash.name, LISTING, dir_fd=parent)
+        return os.open(trash.name, OPEN_TO_LIST, dir_fd=parent)
     finally:
         os.close(parent)
 
@@ -243,8 +243,8 @@ class _Step(msgspec.Struct):
     goal: _Goal
     handle: PathHandle
     original: os.stat_result | None = None
-    draft: Draft | None = None
-    backup: Draft | None = None
+    draft: StagedFile | None = None
+    backup: StagedFile | None = None
 
 
 def _goals(change: FileChange) -> Iterator[_Goal]:
@@ -277,7 +277,7 @@ def _apply(policy: PathPolicy, opener: Opener, changes: Sequence[FileChange]) ->
         finally:
             for step in steps:
                 for draft in filter(None, (step.draft, step.backup)):
-                    draft.drop()
+                    draft.discard()
         for step in steps:
             with suppress(OSError):  # all renames are done, so there is nothing to undo
                 sync_directory(step.handle.parent)
@@ -336,7 +336,7 @@ def _prepare(steps: Sequence[_Step], policy: PathPolicy) -> None:
             with _path_errors(step.goal.path):
                 like = originals.get(step.goal.like or step.goal.path)
                 mode = FILE_MODE if like else policy.file_mode
-                step.draft = Draft(step.handle.name, mode, dir_fd=step.handle.parent)
+                step.draft = StagedFile(step.handle.name, mode, dir_fd=step.handle.parent)
                 write_draft(step.draft, step.goal.data, like)
 
 
@@ -359,7 +359,7 @@ def _copy_old(step: _Step, policy: PathPolicy) -> os.stat_result:
         _check_size(policy, step.goal, data)
         if hashlib.sha256(data).hexdigest() != step.goal.before_sha256:
             raise _changed_error(step)
-    step.backup = Draft(step.handle.name, FILE_MODE, dir_fd=step.handle.parent)
+    step.backup = StagedFile(step.handle.name, FILE_MODE, dir_fd=step.handle.parent)
     write_draft(step.backup, data, status)
     return status
 
@@ -384,7 +384,7 @@ def _change_name(step: _Step, policy: PathPolicy) -> None:
     if step.draft is None:
         discard(step.handle, policy.trash, policy.max_file_bytes)
     else:
-        step.draft.put()
+        step.draft.publish()
 
 
 def _undo(step: _Step) -> bool:
@@ -397,7 +397,7 @@ def _undo(step: _Step) -> bool:
             now = None
         if now == (os.fstat(step.draft.fd).st_ino if step.draft else None):
             if step.backup:
-                step.backup.put()
+                step.backup.publish()
             else:
                 os.unlink(step.handle.name, dir_fd=step.handle.parent)
     except OSError:

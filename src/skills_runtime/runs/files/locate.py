@@ -27,16 +27,16 @@ from skills_runtime.runs.files.paths import (
 )
 from skills_runtime.storage import (
     DIRECTORY,
-    LISTING,
     MAX_LINKS,
-    Beneath,
+    OPEN_TO_LIST,
+    OpenedFile,
     Opener,
-    best_opener,
-    first_names,
-    follow,
     is_claimed,
+    list_names,
     open_root,
     read_link,
+    resolve_link,
+    select_opener,
     sha256_of,
 )
 
@@ -117,7 +117,7 @@ def _root(policy: PathPolicy, location: Location) -> Generator[int]:
         os.close(fd)
 
 
-def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) -> tuple[Beneath, str]:
+def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) -> tuple[OpenedFile, str]:
     """Open the parent directory and return it with the last name, after following links."""
     for _ in range(MAX_LINKS + 1):
         if not parts:
@@ -131,7 +131,7 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
         try:
             target = read_link(parent.fd, name) if links == "follow" else None
             if target is not None:
-                parts = follow(root, parent.parts, target)
+                parts = resolve_link(root, parent.parts, target)
         except BaseException:
             os.close(parent.fd)
             raise
@@ -141,7 +141,7 @@ def _descend(root: int, parts: tuple[str, ...], opener: Opener, links: Links) ->
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _open_deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[Beneath, tuple[str, ...]]:
+def _open_deepest(root: int, parts: tuple[str, ...], opener: Opener) -> tuple[OpenedFile, tuple[str, ...]]:
     """Open the deepest existing directory and return it with the missing names."""
     for count in range(len(parts), 0, -1):
         with suppress(FileNotFoundError):
@@ -217,12 +217,12 @@ def build_entry(name: str, status: os.stat_result) -> Entry:
 def list_directory(handle: PathHandle) -> Listing:
     """List a directory."""
     try:
-        fd = os.open(handle.name, LISTING, dir_fd=handle.parent)
+        fd = os.open(handle.name, OPEN_TO_LIST, dir_fd=handle.parent)
     except NotADirectoryError as error:
         name = escape_path(str(handle.location))
         raise ValidationFailed(f"`{name}` is not a directory", hint="read it instead") from error
     try:
-        names = first_names(fd, MAX_LISTED + 1)
+        names = list_names(fd, MAX_LISTED + 1)
         return Listing(entries=tuple(_entries(fd, names[:MAX_LISTED])), complete=len(names) <= MAX_LISTED)
     finally:
         os.close(fd)
@@ -325,7 +325,7 @@ def _is_stable(handle: PathHandle, fd: int) -> bool:
     samples = [os.fstat(fd)]
     for _ in range(_STABILITY_CHECKS):
         samples += lstat(handle), os.fstat(fd)
-    listing = os.open(".", LISTING, dir_fd=handle.parent)
+    listing = os.open(".", OPEN_TO_LIST, dir_fd=handle.parent)
     try:
         with os.scandir(listing) as names:
             next(names, None)  # waits until nothing changes the directory
@@ -342,7 +342,7 @@ def resolve(policy: PathPolicy, user_path: str, *, for_write: bool = False, open
     location = parse_path(policy, user_path)
     check(policy, location)
     try:
-        real = _real_location(policy, location, opener or best_opener())
+        real = _real_location(policy, location, opener or select_opener())
     except OSError as error:
         raise path_error(error, user_path) from error
     check(policy, real)

@@ -37,7 +37,7 @@ from skills_runtime.runs.files.paths import (
     printable,
 )
 from skills_runtime.runs.files.secrets import check_not_secret
-from skills_runtime.storage import Opener, best_opener, read_at_most
+from skills_runtime.storage import Opener, read_at_most, select_opener
 
 
 class _Facts(msgspec.Struct):
@@ -55,7 +55,7 @@ class RunFiles(msgspec.Struct, frozen=True):
     policy: PathPolicy
     record: Callable[[FileOperation], None]
     call_id: str | None = None
-    opener: Opener = msgspec.field(default_factory=best_opener)
+    opener: Opener = msgspec.field(default_factory=select_opener)
 
     def for_call(self, call_id: str) -> "RunFiles":
         """Return a copy whose records carry a call id."""

@@ -23,11 +23,11 @@ from skills_runtime.errors import (
     WriteRefused,
 )
 from skills_runtime.protected_names import (
-    GIT_CONTROL,
+    ENV_FILE_PREFIX,
+    GIT_CONTROL_PATHS,
     REPOSITORY,
-    SECRETS,
-    START_UP,
-    is_obeyed_name,
+    STARTUP_FILES,
+    is_autoloaded_name,
     is_secret_file,
 )
 from skills_runtime.runs.layout import DIRECTORY_MODE, FILE_MODE, STATE_DIRECTORY, RunPaths, runs_root
@@ -51,9 +51,9 @@ MAX_NAME_BYTES = 255
 MAX_RECORDED_CHARS = 4096
 _MAX_SHOWN_CHARS = 200
 
-PROTECTED_NAMES = frozenset({STATE_DIRECTORY, *START_UP} - {".gitmodules", ".ripgreprc"})
+PROTECTED_NAMES = frozenset({STATE_DIRECTORY, *STARTUP_FILES} - {".gitmodules", ".ripgreprc"})
 """Names that protect every path that contains one, in addition to auto-run files."""
-_IN_GIT = frozenset({"attributes"} | {name for name in GIT_CONTROL if "/" not in name})
+_IN_GIT = frozenset({"attributes"} | {name for name in GIT_CONTROL_PATHS if "/" not in name})
 
 _MEANING: dict[int, tuple[type[SkillsRuntimeError], str, str]] = {
     errno.ENOENT: (NotFound, "does not exist", "list the directory to see what is there"),
@@ -292,7 +292,7 @@ def _is_below(location: Location, prefixes: tuple[str, ...]) -> bool:
 
 def _holds_variables(location: Location) -> bool:
     name = fold_name(location.parts[-1]) if location.parts else ""
-    return name == SECRETS or name.startswith(SECRETS + ".")
+    return name == ENV_FILE_PREFIX or name.startswith(ENV_FILE_PREFIX + ".")
 
 
 def is_secret_name(name: str) -> bool:
@@ -302,7 +302,7 @@ def is_secret_name(name: str) -> bool:
 
 def _is_protected(location: Location) -> bool:
     names = [fold_name(part) for part in location.parts]
-    if any(name in PROTECTED_NAMES or (is_obeyed_name(name) and name != REPOSITORY) for name in names):
+    if any(name in PROTECTED_NAMES or (is_autoloaded_name(name) and name != REPOSITORY) for name in names):
         return True
     if REPOSITORY not in names:
         return False

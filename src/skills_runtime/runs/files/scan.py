@@ -18,7 +18,7 @@ from skills_runtime.runs.files.locate import encode_name, file_kind, is_text
 from skills_runtime.runs.files.paths import escape_path, path_error
 from skills_runtime.storage import (
     DIRECTORY,
-    LISTING,
+    OPEN_TO_LIST,
     Entry,
     Parts,
     media_type,
@@ -140,7 +140,7 @@ class _Scanner:
             self._skip((*top.parts, *parts), _reason(error))
 
         try:
-            fd = os.open(top.name, LISTING, dir_fd=top.directory)
+            fd = os.open(top.name, OPEN_TO_LIST, dir_fd=top.directory)
         except OSError as error:
             on_error((), error)
             return

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import AccessRefused, KeyMissing
-from skills_runtime.storage import make_directories, sync_path, write_atomic
+from skills_runtime.storage import create_directories, sync_path, write_atomic
 
 KEY_BYTES = 32
 CURRENT = "log.key"
@@ -99,7 +99,7 @@ class KeyRing:
 
     def _create(self, path: Path) -> LogKey:
         try:
-            make_directories(self.directory)
+            create_directories(self.directory)
             with suppress(FileExistsError):  # the first one wins; a key is never replaced
                 write_atomic(path, os.urandom(KEY_BYTES), replace=False)
             sync_path(self.directory)  # a log must not outlive the key it was signed with

@@ -69,7 +69,7 @@ def parse_document(text: str, origin: str) -> Node | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        said = f"this is not YAML: {printable(str(reason), instead=' ')}"
+        said = f"this is not YAML: {printable(str(reason), replacement=' ')}"
         raise refusal(origin, mark.line + 1 if mark else 1, said, "correct the file at that place") from None
     if len(documents) > 1:
         raise refusal(origin, documents[1].line, "a second document begins here", "write all rules into one list")

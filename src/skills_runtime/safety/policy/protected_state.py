@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import chain, pairwise
 
-from skills_runtime.protected_names import NEXT_RUN, SECRETS
+from skills_runtime.protected_names import ENV_FILE_PREFIX, RUN_CONFIG_FILES
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import base_name, is_elsewhere, places_of, seen_from
 from skills_runtime.safety.policy.patterns import (
@@ -74,7 +74,7 @@ def _is_bare(pattern: str) -> bool:
     return not _WILD.sub("", pattern).strip(".")
 
 
-PROJECT_CONFIGURATION = (*NEXT_RUN, SECRETS)
+PROJECT_CONFIGURATION = (*RUN_CONFIG_FILES, ENV_FILE_PREFIX)
 """The files of a workspace that the next run in it obeys."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""

@@ -49,16 +49,18 @@ def read_rules(resolved: "Resolved") -> RulesRead:
     """The rules as the files have them now; a file that cannot be understood is an error, never an empty one."""
     safety = resolved.settings.safety
     # The user's rule files, each once; the one in the user's own configuration need not be there.
-    from skills_runtime.config import canonical, path_exists
+    from skills_runtime.config import path_exists, resolve_path
 
     default = user_rule_file(resolved)
     found = [default] if path_exists(default) else []
-    files = list(dict.fromkeys(canonical(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files)))
+    files = list(
+        dict.fromkeys(resolve_path(path, path.parent) for path in (*found, *resolved.settings.safety.rule_files))
+    )
     own = [rule for file in files for rule in _rules_in(file, resolved)]
     project = resolved.workspace_root / PROJECT_FILE
     theirs: tuple[Rule, ...] = ()
     # A project's file that the user has named is one of their own.
-    if path_exists(project) and (real := canonical(project, project.parent)) not in files:
+    if path_exists(project) and (real := resolve_path(project, project.parent)) not in files:
         theirs = _rules_in(real, resolved)
     return RulesRead(
         Rules(

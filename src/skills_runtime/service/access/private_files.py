@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skills_runtime.errors import AccessRefused, StorageFailed
 from skills_runtime.runs import DIRECTORY_MODE
-from skills_runtime.storage import explain_write, lock_file, make_directories, write_atomic
+from skills_runtime.storage import create_directories, lock_file, wrap_write_errors, write_atomic
 
 MAX_BYTES = 4 << 20
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -18,7 +18,7 @@ def service_directory(state: Path) -> Path:
     """The private directory of services, made if it is missing."""
     path = state / "service"
     try:
-        make_directories(path, mode=DIRECTORY_MODE)
+        create_directories(path, mode=DIRECTORY_MODE)
     except OSError as error:
         raise StorageFailed(f"`{path}` cannot be made: {error.strerror}", hint="check who may write there") from error
     return path
@@ -41,7 +41,7 @@ def read_private(path: Path) -> bytes | None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file at once; a reader sees the old bytes or the new ones."""
-    with explain_write(path):
+    with wrap_write_errors(path):
         write_atomic(path, data)
 
 

@@ -9,16 +9,16 @@ from pydantic import Field, ValidationError
 from starlette.responses import Response
 
 from skills_runtime.config import (
-    CHOICE,
     KEY_VARIABLE,
+    MODEL_FILE,
     LlmSettings,
     Resolved,
-    as_settings,
+    build_model_settings,
     choose_model,
     config_home,
+    delete_key,
     explain,
-    forget_key,
-    origin_of,
+    parse_origin,
     store_key,
 )
 from skills_runtime.engine import Storage, describe_decision, measure_storage, model_problem
@@ -166,11 +166,11 @@ def choose(request: Request, body: ChosenModel) -> Response:
     _check_model(body, name)
     _check_key(body, name, before)
     # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
-    home.settings(as_settings(base_url=body.base_url, model=body.model, api_key_env=name))
+    home.settings(build_model_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
         store_key(path, name or KEY_VARIABLE, body.api_key, address=body.base_url or before.settings.llm.base_url)
     if body.remove_key:
-        forget_key(path, body.api_key_env or before.settings.llm.api_key_env)
+        delete_key(path, body.api_key_env or before.settings.llm.api_key_env)
     choose_model(path, base_url=body.base_url, model=body.model, api_key_env=name)
     shown = _model_document(home.settings())
     wanted = {"base_url": body.base_url, "model": body.model, "api_key_env": name}
@@ -201,7 +201,7 @@ def _check_key(body: ChosenModel, name: str | None, before: Resolved) -> None:
     """Refuse to send a key that was not given for it to an address that a client chose."""
     llm = before.settings.llm
     is_known = body.base_url is None or (
-        "llm.base_url" not in before.by_project and origin_of(body.base_url) == origin_of(llm.base_url)
+        "llm.base_url" not in before.by_project and parse_origin(body.base_url) == parse_origin(llm.base_url)
     )
     if body.api_key is None and not (is_known and name in (None, llm.api_key_env)):
         raise ValidationFailed("another address or variable comes with its key", hint="send `api_key` with it")
@@ -226,7 +226,7 @@ def _model_document(resolved: Resolved) -> dict[str, Any]:
         "ready": not problem,
         "problem": problem,
         "origins": {field: resolved.sources[key] for field, key in _MODEL_FIELDS.items()},
-        "file": str(config_home(resolved.environment.process) / CHOICE),
+        "file": str(config_home(resolved.environment.process) / MODEL_FILE),
     }
 
 

@@ -21,7 +21,7 @@ from skills_runtime.skills.evals.trials import (
 )
 from skills_runtime.skills.evals.workspace import EvalDirectory
 from skills_runtime.skills.skill import Skill
-from skills_runtime.storage import explain_write, remove_tree, write_atomic
+from skills_runtime.storage import remove_tree, wrap_write_errors, write_atomic
 
 RECORD = "trial.json"
 VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
@@ -227,5 +227,5 @@ def _kept(place: Path, trial: Trial) -> Trial:
 
 
 def _write(path: Path, value: Any) -> None:
-    with explain_write(path):
+    with wrap_write_errors(path):
         write_atomic(path, msgspec.json.format(msgspec.json.encode(value)) + b"\n", durable=False)

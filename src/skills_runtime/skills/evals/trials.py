@@ -14,7 +14,7 @@ from skills_runtime.events import Event, ToolCallRequested
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources import FilesystemSource, Origin
-from skills_runtime.storage import explain_write, open_directory, read_below, remove_tree
+from skills_runtime.storage import open_directory, read_below, remove_tree, wrap_write_errors
 
 Variant = Literal["with_skill", "without_skill"]
 NAMESPACE, BESIDE = "eval", "beside"
@@ -102,7 +102,7 @@ def prepare_outputs(outputs: Path, files: Path, names: tuple[str, ...]) -> list[
             raise ValidationFailed(f"the file `{name}` of an eval cannot be used: {error.strerror}") from error
         if len(data) > MAX_INPUT_BYTES:
             raise ValidationFailed(f"the file `{name}` of an eval is larger than {MAX_INPUT_BYTES} bytes")
-        with explain_write(outputs / target):
+        with wrap_write_errors(outputs / target):
             (outputs / target).write_bytes(data)
         placed.append(target)
     return placed

@@ -12,7 +12,7 @@ import msgspec
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
 from skills_runtime.skills.evals.suite import Suite, distractor_paths, distractors_digest
-from skills_runtime.storage import explain_write, remove_tree, stage_directory, write_atomic
+from skills_runtime.storage import remove_tree, stage_directory, wrap_write_errors, write_atomic
 
 EVAL_SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
@@ -86,7 +86,7 @@ def _opened(root: Path, suite: Suite, model: str) -> EvalDirectory:
         if _names(root):
             raise ValidationFailed(f"`{root}` holds something else", hint="choose an empty directory")
         identity = _copied(suite, root, skill, others, model)
-        with explain_write(known):
+        with wrap_write_errors(known):
             write_atomic(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n", durable=False)
         return EvalDirectory(root=root, skill=skill, others=others, identity=identity)
     aside = root / f".now.{os.getpid()}"
@@ -149,5 +149,5 @@ def _names(directory: Path) -> list[str]:
 
 def save_report(place: EvalDirectory, report: msgspec.Struct) -> None:
     """Write the report beside the trials; the evaluation is finished then."""
-    with explain_write(place.root / BENCHMARK):
+    with wrap_write_errors(place.root / BENCHMARK):
         write_atomic(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n", durable=False)

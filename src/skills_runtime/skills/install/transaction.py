@@ -18,7 +18,7 @@ from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.install.hashing import Hashed, hash_directory
 from skills_runtime.skills.install.lockfile import InstallPaths, LockEntry, exclusive_directory, lock_bytes, read_lock
 from skills_runtime.skills.install.selection import check_directory_name
-from skills_runtime.storage import exchange, remove_tree, stage_directory, sync_path, sync_tree, write_atomic
+from skills_runtime.storage import exchange_paths, remove_tree, stage_directory, sync_path, sync_tree, write_atomic
 
 STAGED = "new"
 """The directory of finished skills in that of a command."""
@@ -192,7 +192,7 @@ def _put_in_place(new: Path, place: Path, aside: Path) -> None:
     """Move a directory to its place; what was there goes to `aside`, in the same instant where the system can do it."""
     if not os.path.lexists(place):
         new.rename(place)
-    elif exchange(new, place):
+    elif exchange_paths(new, place):
         new.rename(aside)
     else:
         place.rename(aside)

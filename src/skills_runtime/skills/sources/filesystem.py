@@ -33,7 +33,7 @@ from skills_runtime.skills.standard.parse import Properties, parse_skill, usable
 from skills_runtime.skills.standard.skill_yaml import MAX_BYTES as RUN_BYTES
 from skills_runtime.skills.standard.skill_yaml import RUN_FILE, parse_required_variables, parse_run
 from skills_runtime.skills.standard.specification import invalid
-from skills_runtime.storage import LISTING, error_reason, open_below, open_directory, read_below
+from skills_runtime.storage import OPEN_TO_LIST, error_reason, open_below, open_directory, read_below
 from skills_runtime.text import one_line
 
 _NEVER_ENTERED = frozenset({".git", "node_modules", "__pycache__"})
@@ -130,7 +130,7 @@ class Search:
                 yield visited
             else:
                 try:
-                    descriptor = open_below(root, parts, LISTING)
+                    descriptor = open_below(root, parts, OPEN_TO_LIST)
                 except OSError as error:
                     self.refused.append((parts, error))
                     continue

@@ -14,7 +14,7 @@ from skills_runtime.events.payloads import FileOperation
 from skills_runtime.runs.files.operations import RunFiles
 from skills_runtime.runs.files.paths import PathPolicy, isolated_policy, shared_policy
 from skills_runtime.runs.layout import SUBDIRECTORIES
-from skills_runtime.storage.beneath import Opener, open_by_kernel, open_by_walking
+from skills_runtime.storage.beneath import Opener, open_by_kernel, open_by_walk
 
 DIED = 9
 Swapping = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -30,7 +30,7 @@ def make_run(root: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=[open_by_kernel, open_by_walking], ids=["kernel", "walking"])
+@pytest.fixture(params=[open_by_kernel, open_by_walk], ids=["kernel", "walking"])
 def opener(request: pytest.FixtureRequest) -> Opener:
     return request.param
 

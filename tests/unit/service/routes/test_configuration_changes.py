@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config import config_home, resolve
-from skills_runtime.config.files import KEYS, stored_keys
+from skills_runtime.config.files import KEYS_FILE, read_stored_keys
 from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
 from tests.unit.service.parts import whole
 
@@ -93,9 +93,9 @@ async def test_a_stored_key_is_private_and_counts_below_the_environment(
 ) -> None:
     async with whole(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"api_key": KEY, "api_key_env": "MY_MODEL_KEY"})
-    file = config_home() / KEYS
+    file = config_home() / KEYS_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stored_keys(config_home()) == {"MY_MODEL_KEY": (KEY, "https://api.openai.com:443")}
+    assert read_stored_keys(config_home()) == {"MY_MODEL_KEY": (KEY, "https://api.openai.com:443")}
     assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == KEY
     monkeypatch.setenv("MY_MODEL_KEY", "from the process")
     assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == "from the process"
@@ -127,7 +127,7 @@ async def test_a_choice_that_cannot_be_changes_nothing(tmp_path: Path, body: dic
 async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     async with whole(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"api_key": KEY})
-        (config_home() / KEYS).chmod(0o644)
+        (config_home() / KEYS_FILE).chmod(0o644)
         answer = await app.client.get("/api/v1/model")
     assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config import config_home, resolve
-from skills_runtime.config.files import store_key, stored_keys
+from skills_runtime.config.files import read_stored_keys, store_key
 from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.pages import studio_file
@@ -93,7 +93,7 @@ def test_keys_that_would_not_fit_are_refused_before_they_spoil_the_others(tmp_pa
         store_key(tmp_path, f"KEY_{number}", "k" * 4096, address="https://a.example/v1")
     with pytest.raises(ValidationFailed, match="too many keys"):
         store_key(tmp_path, "ONE_MORE", "k" * 4096, address="https://a.example/v1")
-    assert len(stored_keys(tmp_path)) == 15
+    assert len(read_stored_keys(tmp_path)) == 15
 
 
 def test_a_key_is_not_stored_under_a_name_that_sets_something(tmp_path: Path) -> None:
@@ -104,4 +104,4 @@ def test_a_key_is_not_stored_under_a_name_that_sets_something(tmp_path: Path) ->
 async def test_keys_that_are_stored_at_once_are_all_kept(tmp_path: Path) -> None:
     store = partial(store_key, tmp_path, key="secret", address="https://a.example/v1")
     await asyncio.gather(*(asyncio.to_thread(store, name=f"KEY_{one}") for one in range(24)))
-    assert len(stored_keys(tmp_path)) == 24
+    assert len(read_stored_keys(tmp_path)) == 24
