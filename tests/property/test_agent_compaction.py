@@ -122,7 +122,7 @@ def test_whatever_is_compacted_the_conversation_keeps_the_rules_of_providers(
             payloads += _turn(number, *step)
     payloads = payloads[: max(cut, 1 + skills)]
     conversation = fold(numbered(payloads), Conversation())
-    if conversation.open_calls or conversation.answered:
+    if conversation.open_calls or conversation.has_final_answer:
         return
     messages = Prompt("system", lambda digest: b"skill").messages(conversation)
     assert problems_of(messages) == []

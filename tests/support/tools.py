@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from skills_runtime.errors import ToolError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import FileOperation
-from skills_runtime.ports import Closing, Question, Sandbox, Tool, ToolResult
+from skills_runtime.ports import Closeable, Question, Sandbox, Tool, ToolResult
 from skills_runtime.ports.tools import Children, Parked
 from skills_runtime.runs.files import RunFiles, shared_policy
 from skills_runtime.runs.files.paths import DeleteRule
@@ -23,7 +23,7 @@ from skills_runtime.tools.invoke import error_result
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
-Held = TypeVar("Held", bound=Closing)
+Held = TypeVar("Held", bound=Closeable)
 
 
 class Holding:

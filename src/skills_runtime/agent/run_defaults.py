@@ -176,7 +176,7 @@ def replay_backend(root: Path, recording: Recording) -> ReplayBackend:
             message.text,
             [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
         )
-        for message in talk.messages[talk.leading :]  # what the session said before was not this run's
-        if message.role == "assistant" and not any(call.id in talk.called for call in message.calls)
+        for message in talk.messages[talk.preamble_count :]  # what the session said before was not this run's
+        if message.role == "assistant" and not any(call.id in talk.called_skills for call in message.calls)
     ]
     return ReplayBackend(answers, compactions=recording.summaries)

@@ -28,7 +28,7 @@ from skills_runtime.events import (
     Unknown,
     data_of,
 )
-from skills_runtime.projections import Pending, PendingQuestion, RunState, number_of
+from skills_runtime.projections import Pending, PendingQuestion, RunState, parse_number
 from skills_runtime.render import skill_note
 from skills_runtime.text import readable_line
 
@@ -274,7 +274,7 @@ class Steps(msgspec.Struct):
                 pass
 
     def _add(self, event: Event, call_id: str, tool: str, subject: str = "") -> None:
-        step = Step(number=number_of(event.step_id) or len(self.all) + 1, tool=readable_line(tool), subject=subject)
+        step = Step(number=parse_number(event.step_id) or len(self.all) + 1, tool=readable_line(tool), subject=subject)
         self.all.append(step)
         self._by_call[call_id] = step
 
@@ -362,7 +362,7 @@ def waits_of(
             ]
             for approval in pending.approvals.open.values():
                 what = f"an approval of {approval.summary or approval.tool}"
-                if pending.approvals.decision_on(approval.approval_id) is not None:
+                if pending.approvals.find_decision(approval.approval_id) is not None:
                     waits.append(Wait(what=f"{what}, which is decided", commands=resume))
                 else:
                     waits.append(Wait(what=what, commands=decision_commands(approval.approval_id, command)))

@@ -146,7 +146,7 @@ def open_approvals(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[O
 
 def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] | None:
     """The decision that was sent and not acted on, wherever it is by now."""
-    received = view.pending.approvals.decision_on(approval_id)
+    received = view.pending.approvals.find_decision(approval_id)
     if received is not None:
         return received.body
     for message in inbox.pending(view.state.run_id):

@@ -9,7 +9,7 @@ import msgspec
 from skills_runtime.agent import log_ports
 from skills_runtime.errors import NotFound, SkillsRuntimeError
 from skills_runtime.events import Event
-from skills_runtime.projections import Move, Moves, RunState, RunView, fold
+from skills_runtime.projections import Action, Actions, RunState, RunView, fold
 from skills_runtime.render import render_transcript
 from skills_runtime.runs import (
     Head,
@@ -108,9 +108,9 @@ class RecordedRun:
         """Read where it stands, by its verified log."""
         return read_view(self.paths, log_ports())
 
-    def actions(self) -> list[Move]:
+    def actions(self) -> list[Action]:
         """Read what it said and did, without ids and times."""
-        return fold(whole_history(self.paths), Moves()).all()
+        return fold(whole_history(self.paths), Actions()).to_list()
 
     def transcript(self) -> Iterator[str]:
         """Render it as prose, piece by piece."""

@@ -58,7 +58,7 @@ from skills_runtime.ports import (
     ToolResult,
     ToolSpec,
 )
-from skills_runtime.projections import Conversation, Moves, fold
+from skills_runtime.projections import Actions, Conversation, fold
 from skills_runtime.runs import Run, RunPaths, blobs_of, create_run, fork_of, history_before, read_events, whole_history
 from skills_runtime.tools import Registry, builtin_tools
 
@@ -199,7 +199,7 @@ class RecordedInbox:
 
 def _progress(conversation: Conversation) -> tuple[int, ...]:
     """What a run counts as it goes on: of two moments the later one is greater."""
-    return conversation.answers, conversation.settled, conversation.rejections
+    return conversation.answers, conversation.finished_calls, conversation.rejections
 
 
 class RecordedCalls(msgspec.Struct, frozen=True):
@@ -302,11 +302,13 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
     paths = RunPaths(root.resolve())
     if not any(isinstance(event.payload, RunStarted) for event in read_events(paths)):
         return None  # it ended, or waits, before anybody worked on it
-    recorded = fold(whole_history(paths), Moves())
+    recorded = fold(whole_history(paths), Actions())
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""
     inbox = RecordedInbox(history_before(paths), read_events(paths))
-    budget = budget_with_increases(budget_of(resolved), read_events(paths), settled=recorded.conversation.settled)
+    budget = budget_with_increases(
+        budget_of(resolved), read_events(paths), settled=recorded.conversation.finished_calls
+    )
     options = AgentOptions(
         backend=replay_backend(paths.root, read_recording(paths.root)),
         tools=build_recorded_tools(paths, recorded.conversation),
@@ -329,7 +331,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
 
         if error := await dispatch_run(run.state.run_id, open_run):
             raise error
-        replayed = fold(whole_history(run.paths), Moves())
+        replayed = fold(whole_history(run.paths), Actions())
     return first_divergence(recorded, replayed)
 
 
@@ -369,12 +371,12 @@ def _first_task(paths: RunPaths) -> str:
     return conversation.task
 
 
-def first_divergence(recorded: Moves, replayed: Moves) -> Divergence | None:
+def first_divergence(recorded: Actions, replayed: Actions) -> Divergence | None:
     """Where two runs part; a recording that was interrupted is compared as far as it goes."""
     is_finished = bool(recorded.end)
-    for number, (expected, actual) in enumerate(zip_longest(recorded.all(), replayed.all()), start=1):
+    for number, (expected, actual) in enumerate(zip_longest(recorded.to_list(), replayed.to_list()), start=1):
         if expected is None and not is_finished:
             return None
-        if expected is None or not expected.is_like(actual):
+        if expected is None or not expected.is_same_as(actual):
             return Divergence(number, str(expected) if expected else None, str(actual) if actual else None)
     return None

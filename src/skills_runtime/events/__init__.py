@@ -16,9 +16,9 @@ from skills_runtime.events.envelope import (
     Payload,
     Unknown,
     Wire,
+    build_decoder,
     data_of,
     decode_wire,
-    reader,
 )
 from skills_runtime.events.payloads import (
     LOG_SCHEMA,
@@ -144,6 +144,7 @@ __all__ = [
     "Unknown",
     "Usage",
     "Wire",
+    "build_decoder",
     "canonical_json",
     "check_transition",
     "data_of",
@@ -153,5 +154,4 @@ __all__ = [
     "encode_payload",
     "fingerprint",
     "parse_status",
-    "reader",
 ]

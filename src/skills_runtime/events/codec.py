@@ -12,24 +12,24 @@ import msgspec
 
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import payloads
-from skills_runtime.events.envelope import Event, Payload, Unknown, decode_wire, reader
+from skills_runtime.events.envelope import Event, Payload, Unknown, build_decoder, decode_wire
 
 Data = dict[str, Any]
 Upcaster = Callable[[str, Data], tuple[str, Data]]
 
 
-def _from_v0(event_type: str, data: Data) -> tuple[str, Data]:
+def _upcast_v0(event_type: str, data: Data) -> tuple[str, Data]:
     """Version 0 left out `name` on some calls, and could ask several questions at once."""
     if event_type == "tool_call_requested":
         return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
     if event_type == "human_request" and isinstance(data.get("questions"), list):
-        asked: list[Data] = [one for one in data["questions"] if isinstance(one, dict)]
-        questions = [str(one.get("question", "")) for one in asked]
-        return event_type, {"question": "\n".join(questions), **data}
+        questions: list[Data] = [question for question in data["questions"] if isinstance(question, dict)]
+        texts = [str(question.get("question", "")) for question in questions]
+        return event_type, {"question": "\n".join(texts), **data}
     return event_type, data
 
 
-UPCASTERS: tuple[Upcaster, ...] = (_from_v0,)
+UPCASTERS: tuple[Upcaster, ...] = (_upcast_v0,)
 """The function at index n reads version n and returns version n + 1."""
 
 
@@ -47,9 +47,9 @@ PAYLOAD_TYPES: dict[str, type[Payload]] = {
 }
 """Every event type this version understands."""
 
-_DECODERS = {name: reader(cls) for name, cls in PAYLOAD_TYPES.items()}
+_DECODERS = {name: build_decoder(cls) for name, cls in PAYLOAD_TYPES.items()}
 _encode = msgspec.json.Encoder().encode
-_decode_any = reader(dict[str, Any])
+_decode_any = build_decoder(dict[str, Any])
 
 
 def encode_payload(payload: Payload) -> bytes:

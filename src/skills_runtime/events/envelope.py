@@ -55,7 +55,7 @@ class Wire(msgspec.Struct, frozen=True):
     mac: str = ""
 
 
-def reader(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
+def build_decoder(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
     """A decoder of JSON bytes that fails in one way only, with `msgspec.MsgspecError`."""
     decode = msgspec.json.Decoder(kind).decode
 
@@ -68,7 +68,7 @@ def reader(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
     return read
 
 
-decode_wire = reader(Wire)
+decode_wire = build_decoder(Wire)
 """Read the envelope of one line."""
 
 

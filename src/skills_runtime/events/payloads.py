@@ -557,7 +557,7 @@ class SkillRouted(Payload, frozen=True):
     """It was decided which skills a task calls for, the best first; with `model` the model has the last word."""
 
     event_type: ClassVar[str] = "skill_routed"
-    asked: str
+    query: str = msgspec.field(name="asked")
     decided_by: str = "model"
     considered: int = 0
     choices: list[RoutedSkill] = []

@@ -47,8 +47,8 @@ def parse_status(value: str) -> RunStatus:
     try:
         return RunStatus(value)
     except ValueError:
-        known = ", ".join(RunStatus)
-        raise ValidationFailed(f"`{value}` is not a run status", hint=f"use one of: {known}") from None
+        statuses = ", ".join(RunStatus)
+        raise ValidationFailed(f"`{value}` is not a run status", hint=f"use one of: {statuses}") from None
 
 
 def check_transition(before: RunStatus, after: RunStatus) -> None:

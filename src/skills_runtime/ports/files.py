@@ -98,7 +98,7 @@ class Files(Protocol):
         ...
 
 
-TOLD_PATHS = 30
+MAX_LISTED_PATHS = 30
 """Of each list; of what is longer the number is told."""
 
 
@@ -118,7 +118,7 @@ class FileAccess(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[Path, ...] = ()
     """What can neither be read nor written."""
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All of it as plain data of bounded size: each list by its beginning, and how much of it is left out."""
         lists = {
             "writable": self.writable,
@@ -127,7 +127,9 @@ class FileAccess(msgspec.Struct, frozen=True, kw_only=True):
             "protected": self.protected,
             "hidden": self.hidden,
         }
-        left_out = {name: len(paths) - TOLD_PATHS for name, paths in lists.items() if len(paths) > TOLD_PATHS}
+        left_out = {
+            name: len(paths) - MAX_LISTED_PATHS for name, paths in lists.items() if len(paths) > MAX_LISTED_PATHS
+        }
         return {
             "workspace": _text(self.workspace),
             **{name: list(_texts(paths)) for name, paths in lists.items()},
@@ -137,7 +139,7 @@ class FileAccess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _texts(paths: Iterable[Path | str]) -> Iterable[str]:
-    return (_text(path) for path, _ in zip(paths, range(TOLD_PATHS), strict=False))
+    return (_text(path) for path, _ in zip(paths, range(MAX_LISTED_PATHS), strict=False))
 
 
 def _text(path: Path | str) -> str:

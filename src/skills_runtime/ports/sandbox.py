@@ -176,9 +176,9 @@ class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
     file_access: FileAccess | None = None
     """What it can read and write, for whoever is asked about it: no result repeats that. Nothing without a fence."""
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The fence as plain data, for whoever is asked about the command."""
-        files = {} if self.file_access is None else {"file_access": self.file_access.told()}
+        files = {} if self.file_access is None else {"file_access": self.file_access.to_dict()}
         return {"argv": list(self.argv), "cwd": str(self.cwd), **self.evidence, **files}
 
 

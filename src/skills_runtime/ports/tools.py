@@ -56,7 +56,7 @@ class Parked(BaseException):
     """A call cannot go on before a person has acted; not an error, and no tool may swallow it."""
 
 
-class Closing(Protocol):
+class Closeable(Protocol):
     """Something that has to be let go of."""
 
     def aclose(self) -> Awaitable[None]:
@@ -64,13 +64,13 @@ class Closing(Protocol):
         ...
 
 
-Held = TypeVar("Held", bound=Closing)
+ResourceT = TypeVar("ResourceT", bound=Closeable)
 
 
 class Scope(Protocol):
     """What a run holds on to from one call to the next; closed when work on the run stops."""
 
-    def hold(self, kind: type[Held], make: Callable[[], Held]) -> Held:
+    def hold(self, kind: type[ResourceT], make: Callable[[], ResourceT]) -> ResourceT:
         """The one thing of this kind, made when it is first asked for."""
         ...
 

@@ -10,28 +10,28 @@ import msgspec
 from skills_runtime.events import ContextCompacted, Event, RunCancelled, RunCompleted, RunFailed, RunStarted
 from skills_runtime.projections.conversation import Call, Content, Conversation, Message
 
-MoveKind = Literal["task", "answer", "call", "result", "end"]
-CHANCE = frozenset({"duration_ms"})
+ActionKind = Literal["task", "answer", "call", "result", "end"]
+VOLATILE_FIELDS = frozenset({"duration_ms"})
 """Fields of a result that differ from one time to the next."""
 
 
-class Move(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True):
     """One thing a run did, in one line."""
 
-    kind: MoveKind
-    what: str
-    exact: str = ""
+    kind: ActionKind
+    text: str
+    digest: str = ""
     """The digest of what was really meant, where `what` may show less of it."""
 
-    def is_like(self, other: "Move | None") -> bool:
+    def is_same_as(self, other: "Action | None") -> bool:
         """Whether both are the same move, however much of it each log shows."""
-        return other is not None and (self.kind, self.exact or self.what) == (other.kind, other.exact or other.what)
+        return other is not None and (self.kind, self.digest or self.text) == (other.kind, other.digest or other.text)
 
     def __str__(self) -> str:
-        return f"{self.kind:6} {self.what}"
+        return f"{self.kind:6} {self.text}"
 
 
-class Moves(msgspec.Struct):
+class Actions(msgspec.Struct):
     """The conversation and the end of a run, as moves."""
 
     conversation: Conversation = msgspec.field(default_factory=Conversation)
@@ -54,55 +54,59 @@ class Moves(msgspec.Struct):
             case _:
                 pass
 
-    def all(self) -> list[Move]:
+    def to_list(self) -> list[Action]:
         """The moves so far, in order."""
-        moves = [move for message in _in_order(self.conversation.messages) for move in _moves(message)]
-        return [*moves, Move("end", self.end)] if self.end else moves
+        moves = [action for message in _order_results(self.conversation.messages) for action in _build_actions(message)]
+        return [*moves, Action("end", self.end)] if self.end else moves
 
 
-def _in_order(messages: Iterable[Message]) -> Iterator[Message]:
+def _order_results(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages with results in the order of their calls: one that had to be waited for comes after the others."""
-    places: dict[str, int] = {}
+    call_order: dict[str, int] = {}
     results: list[Message] = []
     for message in messages:
         if message.role == "tool":
             results.append(message)
             continue
-        yield from sorted(results, key=lambda one: places.get(one.call_id, 0))
+        yield from sorted(results, key=lambda result: call_order.get(result.call_id, 0))
         results = []
-        places = {call.id: place for place, call in enumerate(message.calls)}
+        call_order = {call.id: index for index, call in enumerate(message.calls)}
         yield message
-    yield from sorted(results, key=lambda one: places.get(one.call_id, 0))
+    yield from sorted(results, key=lambda result: call_order.get(result.call_id, 0))
 
 
-def _moves(message: Message) -> list[Move]:
-    if message.news:
+def _build_actions(message: Message) -> list[Action]:
+    if message.is_skill_update:
         return []  # what became of files around it is nothing that a run did
     if message.role == "user":
-        return [Move("task", _line(message.text))]
+        return [Action("task", _to_json(message.text))]
     if message.role == "tool":
-        return [Move("result", _content(message.result or Content()))]
-    calls = [Move("call", f"{call.tool} {_content(call.arguments)}", _exact(call)) for call in message.calls]
-    return [*([Move("answer", _line(message.text))] if message.text else []), *calls]
+        return [Action("result", _format_content(message.result or Content()))]
+    calls = [
+        Action("call", f"{call.tool} {_format_content(call.arguments)}", _digest_call(call)) for call in message.calls
+    ]
+    return [*([Action("answer", _to_json(message.text))] if message.text else []), *calls]
 
 
-def _exact(call: Call) -> str:
+def _digest_call(call: Call) -> str:
     content = call.arguments
     digest = content.blob or hashlib.sha256(msgspec.json.encode(content.data)).hexdigest()
     return f"{call.tool} {digest}"
 
 
-def _content(content: Content) -> str:
+def _format_content(content: Content) -> str:
     if not isinstance(content.data, dict):
-        return _line(content.data)
+        return _to_json(content.data)
     fields = cast(dict[str, Any], content.data)
-    return _line({name: value for name, value in fields.items() if name not in CHANCE and not _left_out(name, value)})
+    return _to_json(
+        {name: value for name, value in fields.items() if name not in VOLATILE_FIELDS and not _is_default(name, value)}
+    )
 
 
-def _left_out(name: str, value: Any) -> bool:
+def _is_default(name: str, value: Any) -> bool:
     """Whether a result may as well not have the field: older logs wrote the empty ones too."""
     return name != "ok" and (value is None or value is False or value == "")
 
 
-def _line(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

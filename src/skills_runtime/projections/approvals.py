@@ -42,13 +42,13 @@ class SentDecision(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Any]
     sent_at: str
 
-    def said(self, name: str) -> str:
+    def text_field(self, name: str) -> str:
         """One of its words; anything else is none."""
         value = self.body.get(name)
         return value if isinstance(value, str) else ""
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedApproval(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about a call that is not finished yet."""
 
     approval_id: str
@@ -65,7 +65,7 @@ class Approvals(msgspec.Struct):
     """By the id of the request, oldest first."""
     sent: dict[str, SentDecision] = {}
     """By the id of the message."""
-    settled: dict[str, Settled] = {}
+    settled: dict[str, ResolvedApproval] = {}
     """By call, until the call is finished."""
     session: dict[str, str] = {}
     """The keys that were approved for as long as the session lasts, and who said so."""
@@ -81,12 +81,12 @@ class Approvals(msgspec.Struct):
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         match event.payload:
-            case ApprovalRequested() as asked:
-                self._ask(asked, event)
-            case ApprovalDecided() as decided:
-                self._decide(decided)
-            case ApprovalRefused() as refused:
-                self._refuse(refused)
+            case ApprovalRequested() as request:
+                self._open_request(request, event)
+            case ApprovalDecided() as decision:
+                self._decide(decision)
+            case ApprovalRefused() as refusal:
+                self._refuse(refusal)
             case SkillInjected(mention_text=skill, text_blob=text) as active if text:
                 self._end_permits(skill)
                 if active.preapproves:
@@ -105,18 +105,20 @@ class Approvals(msgspec.Struct):
             case _:
                 pass
 
-    def of_call(self, call_id: str) -> PendingApproval | None:
+    def find_by_call(self, call_id: str) -> PendingApproval | None:
         """What a call waits for."""
         return next((approval for approval in self.open.values() if approval.call_id == call_id), None)
 
-    def decision_on(self, approval_id: str) -> SentDecision | None:
+    def find_decision(self, approval_id: str) -> SentDecision | None:
         """The first decision that was sent about a request."""
-        return next((decision for decision in self.sent.values() if decision.said("approval_id") == approval_id), None)
+        return next(
+            (decision for decision in self.sent.values() if decision.text_field("approval_id") == approval_id), None
+        )
 
     def finish(self, call_id: str) -> None:
         """Forget what a call asked, for it is settled."""
         self.settled.pop(call_id, None)
-        approval = self.of_call(call_id)
+        approval = self.find_by_call(call_id)
         if approval is not None:
             del self.open[approval.approval_id]
         for name in [name for name in self.settled if name.startswith(f"{call_id}#")]:  # what it asked besides
@@ -126,44 +128,44 @@ class Approvals(msgspec.Struct):
         self.permits.pop(skill, None)
         self.confining.pop(skill, None)
 
-    def _ask(self, asked: ApprovalRequested, event: Event) -> None:
-        name = asked.approval_id or asked.approval_key  # older logs have no ids
-        self.settled.pop(asked.call_id, None)
+    def _open_request(self, request: ApprovalRequested, event: Event) -> None:
+        name = request.approval_id or request.approval_key  # older logs have no ids
+        self.settled.pop(request.call_id, None)
         self.open[name] = PendingApproval(
             approval_id=name,
-            approval_key=asked.approval_key,
-            tool=asked.tool,
-            call_id=asked.call_id,
-            summary=asked.summary,
+            approval_key=request.approval_key,
+            tool=request.tool,
+            call_id=request.call_id,
+            summary=request.summary,
             seq=event.seq,
             since=event.timestamp,
-            rule=asked.rule,
-            risk=asked.risk,
-            expires_at=asked.expires_at,
-            details_blob=asked.details_blob,
+            rule=request.rule,
+            risk=request.risk,
+            expires_at=request.expires_at,
+            details_blob=request.details_blob,
         )
 
-    def _decide(self, decided: ApprovalDecided) -> None:
-        name = decided.approval_id or decided.approval_key
+    def _decide(self, payload: ApprovalDecided) -> None:
+        name = payload.approval_id or payload.approval_key
         self.open.pop(name, None)
-        self.sent.pop(decided.message_id, None)
-        if decided.call_id:
-            self.settled[decided.call_id] = Settled(
+        self.sent.pop(payload.message_id, None)
+        if payload.call_id:
+            self.settled[payload.call_id] = ResolvedApproval(
                 approval_id=name,
-                approval_key=decided.approval_key,
-                decision=decided.decision,
-                note=decided.note,
-                arguments_blob=decided.arguments_blob,
+                approval_key=payload.approval_key,
+                decision=payload.decision,
+                note=payload.note,
+                arguments_blob=payload.arguments_blob,
             )
-        if decided.decision == "approved_for_session":
-            self.session[decided.approval_key] = decided.decided_by
-        if decided.decision == "denied":
-            self.denials[decided.approval_key] = self.denials.get(decided.approval_key, 0) + 1
-        if decided.rule and decided.decision.startswith("approved"):
-            self.rules.append(decided.rule)
+        if payload.decision == "approved_for_session":
+            self.session[payload.approval_key] = payload.decided_by
+        if payload.decision == "denied":
+            self.denials[payload.approval_key] = self.denials.get(payload.approval_key, 0) + 1
+        if payload.rule and payload.decision.startswith("approved"):
+            self.rules.append(payload.rule)
 
-    def _refuse(self, refused: ApprovalRefused) -> None:
-        self.sent.pop(refused.message_id, None)
-        if refused.call_id:  # the request itself is void, and so is what was decided about it
-            self.open.pop(refused.approval_id, None)
-            self.settled.pop(refused.call_id, None)
+    def _refuse(self, payload: ApprovalRefused) -> None:
+        self.sent.pop(payload.message_id, None)
+        if payload.call_id:  # the request itself is void, and so is what was decided about it
+            self.open.pop(payload.approval_id, None)
+            self.settled.pop(payload.call_id, None)

@@ -30,19 +30,19 @@ class FileRecords(msgspec.Struct):
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         match event.payload:
-            case FileOperation(ok=True, op="write", sha256=str(digest)) as done:
-                self._produce(_place(done), _record(event, done, digest))
-            case FileOperation(ok=True, op="read", sha256=str(digest)) as done:
-                if _place(done) not in self.produced:
-                    self.consumed.setdefault(_place(done), _record(event, done, digest))
+            case FileOperation(ok=True, op="write", sha256=str(digest)) as operation:
+                self._produce(_operation_path(operation), _build_record(event, operation, digest))
+            case FileOperation(ok=True, op="read", sha256=str(digest)) as operation:
+                if _operation_path(operation) not in self.produced:
+                    self.consumed.setdefault(_operation_path(operation), _build_record(event, operation, digest))
             case FileOperation(ok=True, op="delete", path=path):
-                self._remove(_name(path))
-            case FileOperation(ok=True, op="rename", path=path) as done if path.count(ARROW) == 1:
+                self._remove(_normalize_path(path))
+            case FileOperation(ok=True, op="rename", path=path) as operation if path.count(ARROW) == 1:
                 old, _, new = path.partition(ARROW)
-                record = self._remove(_name(old))
-                digest = done.sha256 or (record.sha256 if record else None)
+                record = self._remove(_normalize_path(old))
+                digest = operation.sha256 or (record.sha256 if record else None)
                 if digest is not None:
-                    self._produce(_name(new), _record(event, done, digest))
+                    self._produce(_normalize_path(new), _build_record(event, operation, digest))
             case _:
                 pass
 
@@ -57,14 +57,14 @@ class FileRecords(msgspec.Struct):
         return record
 
 
-def _place(operation: FileOperation) -> str:
-    return _name(operation.real_path or operation.path)
+def _operation_path(operation: FileOperation) -> str:
+    return _normalize_path(operation.real_path or operation.path)
 
 
-def _name(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """One spelling for one place: no empty and no `.` segments."""
     return path[: path.startswith("/")] + "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _record(event: Event, operation: FileOperation, digest: str) -> FileRecord:
+def _build_record(event: Event, operation: FileOperation, digest: str) -> FileRecord:
     return FileRecord(sha256=digest, size=operation.size or 0, seq=event.seq, call_id=operation.call_id)

@@ -57,7 +57,7 @@ class Metrics(msgspec.Struct):
             case ToolCallRequested(tool=tool):
                 self.tools.setdefault(tool, ToolTotals()).calls += 1
             case ToolCallFinished(tool=tool, result=result):
-                self._finished(self.tools.setdefault(tool, ToolTotals()), result)
+                self._count_result(self.tools.setdefault(tool, ToolTotals()), result)
             case ApprovalRequested():
                 self.approvals_requested += 1
             case ApprovalDecided():
@@ -77,7 +77,7 @@ class Metrics(msgspec.Struct):
             "status": run.status.value,
             "started_at": run.started_at,
             "ended_at": run.completed_at,
-            "wall_time_ms": _between(run.started_at, run.completed_at or run.updated_at),
+            "wall_time_ms": _measure_ms(run.started_at, run.completed_at or run.updated_at),
             "counts": {
                 "turns_total": run.turns,
                 "llm_requests_total": self.llm_requests,
@@ -98,14 +98,14 @@ class Metrics(msgspec.Struct):
             "errors": self.errors,
         }
 
-    def _finished(self, tool: ToolTotals, result: dict[str, Any]) -> None:
+    def _count_result(self, tool: ToolTotals, result: dict[str, Any]) -> None:
         tool.ok += bool(result.get("ok"))
         tool.failed += not result.get("ok")
         duration = result.get("duration_ms")
         tool.duration_ms_total += duration if isinstance(duration, int) else 0
 
 
-def _between(start: str | None, end: str | None) -> int | None:
+def _measure_ms(start: str | None, end: str | None) -> int | None:
     try:
         delta = datetime.fromisoformat(end or "") - datetime.fromisoformat(start or "")
     except (ValueError, TypeError):
@@ -132,11 +132,11 @@ class UsageTotals(msgspec.Struct):
         match event.payload:
             case LlmRequestStarted(model=model):
                 self.models.setdefault(model, ModelUsage()).requests += 1
-            case LlmUsage() as used:
-                total = self.models.setdefault(used.model, ModelUsage())
-                total.input_tokens += used.input_tokens
-                total.output_tokens += used.output_tokens
-                total.cached_tokens += used.cached_tokens
+            case LlmUsage() as usage:
+                total = self.models.setdefault(usage.model, ModelUsage())
+                total.input_tokens += usage.input_tokens
+                total.output_tokens += usage.output_tokens
+                total.cached_tokens += usage.cached_tokens
             case _:
                 pass
 

@@ -34,7 +34,7 @@ READS = approvals.READS | frozenset(
 """The payloads this projection looks at."""
 
 
-CONTEXT = "context-recovery"
+CONTEXT_RECOVERY = "context-recovery"
 """What the questions about a full context are called, each with `#` and its number: they belong to no call."""
 
 
@@ -68,25 +68,25 @@ class Pending(msgspec.Struct):
             self._close(event.payload.call_id)
             return
         match event.payload:
-            case HumanRequest() as asked:
-                self.questions[asked.call_id] = PendingQuestion(
-                    call_id=asked.call_id,
-                    question=asked.question,
-                    choices=asked.choices,
+            case HumanRequest() as request:
+                self.questions[request.call_id] = PendingQuestion(
+                    call_id=request.call_id,
+                    question=request.question,
+                    choices=request.choices,
                     seq=event.seq,
                     since=event.timestamp,
-                    ids=[str(question.get("id", "")) for question in asked.questions],
+                    ids=[str(question.get("id", "")) for question in request.questions],
                 )
             case HumanResponse(call_id=call_id) as response:
                 self.questions.pop(call_id, None)
                 self.answers.pop(call_id, None)
                 self.responses[call_id] = response.answers or {"answer": response.answer}
             case InboxReceived(kind="answer", body=body):
-                self._answer(body)
+                self._match_answer(body)
             case InboxReceived(kind="cancel", body=body):
                 self.cancelled = str(body.get("reason") or "cancelled")
             case ContextRecoveryDecided():
-                self._close(CONTEXT)
+                self._close(CONTEXT_RECOVERY)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.approvals = Approvals()
                 self.questions, self.answers, self.responses = {}, {}, {}
@@ -99,21 +99,21 @@ class Pending(msgspec.Struct):
             self.approvals.finish(call_id)
         if not (self.questions or self.answers or self.responses):
             return
-        for known in (self.questions, self.answers, self.responses):
-            for name in [name for name in known if name == call_id or name.startswith(f"{call_id}#")]:
-                del known[name]
+        for entries in (self.questions, self.answers, self.responses):
+            for name in [name for name in entries if name == call_id or name.startswith(f"{call_id}#")]:
+                del entries[name]
 
-    def knows(self, call_id: str) -> bool:
+    def has_question(self, call_id: str) -> bool:
         """Whether a call has asked somebody something."""
         return call_id in self.questions or call_id in self.answers or call_id in self.responses
 
-    def _answer(self, body: Mapping[str, Any]) -> None:
+    def _match_answer(self, body: Mapping[str, Any]) -> None:
         """Match an answer to its question; one that names none belongs to the oldest."""
         call_id = str(body.get("call_id") or next(iter(self.questions), ""))
         if call_id not in self.questions:
             return
         question = self.questions.pop(call_id)
-        given: Any = body.get("answers")
-        if not isinstance(given, dict):
-            given = dict.fromkeys(question.ids or ["answer"], body.get("answer", ""))
-        self.answers[call_id] = {str(name): str(text) for name, text in cast("dict[Any, Any]", given).items()}
+        answers: Any = body.get("answers")
+        if not isinstance(answers, dict):
+            answers = dict.fromkeys(question.ids or ["answer"], body.get("answer", ""))
+        self.answers[call_id] = {str(name): str(text) for name, text in cast("dict[Any, Any]", answers).items()}

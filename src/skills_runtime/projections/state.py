@@ -93,7 +93,7 @@ class RunState(msgspec.Struct, kw_only=True):
     worked_sec: float = 0.0
     """How long earlier segments worked on the run."""
     segment_since: str = ""
-    asked: list[str] = []
+    waiting_calls: list[str] = []
     """The calls for which this segment waits for somebody."""
     waiting_since: str = ""
     waited_sec: float = 0.0
@@ -108,32 +108,36 @@ class RunState(msgspec.Struct, kw_only=True):
     def apply(self, event: Event) -> None:
         """Take in the next event."""
         if event.epoch != self.epoch:
-            self.rest(self.updated_at)
+            self.end_segment(self.updated_at)
         self.last_seq, self.last_mac, self.epoch = event.seq, event.mac, event.epoch
-        change = _CHANGES.get(type(event.payload))
-        if change is not None:
-            change(self, event, event.payload)
+        handle = _HANDLERS.get(type(event.payload))
+        if handle is not None:
+            handle(self, event, event.payload)
         self.updated_at = event.timestamp
 
-    def rest(self, since: str) -> None:
+    def end_segment(self, since: str) -> None:
         """Nobody works on the run from then on, until somebody starts again."""
-        self.heard("", since)
+        self.stop_waiting("", since)
         self.worked_sec += max(0.0, seconds_between(self.segment_since, since) - self.waited_sec)
         self.segment_since, self.waited_sec = "", 0.0
 
-    def ask(self, call_id: str, at: str) -> None:
+    def start_waiting(self, call_id: str, at: str) -> None:
         """Wait for somebody from then on; who is waited for by several calls is waited for once."""
-        if not self.asked:
+        if not self.waiting_calls:
             self.waiting_since = at
-        if call_id not in self.asked:
-            self.asked.append(call_id)
+        if call_id not in self.waiting_calls:
+            self.waiting_calls.append(call_id)
 
-    def heard(self, call_id: str, at: str) -> None:
+    def stop_waiting(self, call_id: str, at: str) -> None:
         """A call does not wait for anybody any more; no name means all of them."""
-        if not self.asked:
+        if not self.waiting_calls:
             return
-        self.asked = [one for one in self.asked if call_id and one != call_id and not one.startswith(f"{call_id}#")]
-        if not self.asked:
+        self.waiting_calls = [
+            waiting_id
+            for waiting_id in self.waiting_calls
+            if call_id and waiting_id != call_id and not waiting_id.startswith(f"{call_id}#")
+        ]
+        if not self.waiting_calls:
             self.waited_sec += seconds_between(self.waiting_since, at)
 
     @property
@@ -157,7 +161,7 @@ class RunState(msgspec.Struct, kw_only=True):
         return not self.status.terminal
 
 
-def _created(state: RunState, event: Event, payload: RunCreated) -> None:
+def _on_run_created(state: RunState, event: Event, payload: RunCreated) -> None:
     state.run_id, state.created_at = event.run_id, event.timestamp
     state.session_id, state.task_id, state.profile_id = payload.session_id, payload.task_id, payload.profile_id
     state.config_fingerprint, state.kind, state.attempt = payload.config_fingerprint, payload.kind, payload.attempt
@@ -166,50 +170,50 @@ def _created(state: RunState, event: Event, payload: RunCreated) -> None:
     state.snapshots = {snapshot.name: snapshot.sha256 for snapshot in payload.snapshots}
 
 
-def _sandboxed(state: RunState, event: Event, payload: SandboxCreated) -> None:
+def _on_sandbox_created(state: RunState, event: Event, payload: SandboxCreated) -> None:
     state.workspace_mode = payload.workspace_mode
     state.snapshots = {**state.snapshots, payload.manifest.name: payload.manifest.sha256}
 
 
-def _started(state: RunState, event: Event, payload: RunStarted) -> None:
+def _on_run_started(state: RunState, event: Event, payload: RunStarted) -> None:
     state.run_id = state.run_id or event.run_id
     state.created_at = state.created_at or event.timestamp
     state.task, state.workspace_root, state.from_elsewhere = payload.task, payload.workspace_root, False
     state.segment_since = state.segment_since or event.timestamp
-    _enter(state, RunStatus.RUNNING, event.timestamp)
+    _enter_status(state, RunStatus.RUNNING, event.timestamp)
 
 
-def _adopted(state: RunState, event: Event, payload: RunAdopted) -> None:
+def _on_run_adopted(state: RunState, event: Event, payload: RunAdopted) -> None:
     state.from_elsewhere = True
 
 
-def _changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
+def _on_state_changed(state: RunState, event: Event, payload: RunStateChanged) -> None:
     if payload.after in _STATUSES:
-        _enter(state, RunStatus(payload.after), event.timestamp)
+        _enter_status(state, RunStatus(payload.after), event.timestamp)
 
 
-def _waiting(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
-    state.rest(event.timestamp)
+def _on_waiting_human(state: RunState, event: Event, payload: RunWaitingHuman) -> None:
+    state.end_segment(event.timestamp)
     state.waiting_message, state.waiting_kind = payload.message, payload.error_kind
-    _enter(state, RunStatus.WAITING_FOR_USER, event.timestamp)
+    _enter_status(state, RunStatus.WAITING_FOR_USER, event.timestamp)
 
 
-def _completed(state: RunState, event: Event, payload: RunCompleted) -> None:
+def _on_run_completed(state: RunState, event: Event, payload: RunCompleted) -> None:
     state.final_output, state.artifacts = payload.final_output, list(payload.artifacts)
-    _enter(state, RunStatus.COMPLETED, event.timestamp)
+    _enter_status(state, RunStatus.COMPLETED, event.timestamp)
 
 
-def _failed(state: RunState, event: Event, payload: RunFailed) -> None:
+def _on_run_failed(state: RunState, event: Event, payload: RunFailed) -> None:
     state.error_kind, state.failure_reason = payload.error_kind, payload.message
-    _enter(state, RunStatus.FAILED, event.timestamp)
+    _enter_status(state, RunStatus.FAILED, event.timestamp)
 
 
-def _cancelled(state: RunState, event: Event, payload: RunCancelled) -> None:
+def _on_run_cancelled(state: RunState, event: Event, payload: RunCancelled) -> None:
     state.failure_reason = payload.message
-    _enter(state, RunStatus.CANCELLED, event.timestamp)
+    _enter_status(state, RunStatus.CANCELLED, event.timestamp)
 
 
-def _enter(state: RunState, status: RunStatus, at: str) -> None:
+def _enter_status(state: RunState, status: RunStatus, at: str) -> None:
     state.status = status
     if status is not RunStatus.WAITING_FOR_USER:
         state.waiting_message, state.waiting_kind = "", None
@@ -219,24 +223,24 @@ def _enter(state: RunState, status: RunStatus, at: str) -> None:
         state.completed_at = at
 
 
-def _asked(state: RunState, event: Event, payload: LlmRequestStarted) -> None:
+def _on_request_started(state: RunState, event: Event, payload: LlmRequestStarted) -> None:
     state.model = payload.model
     state.turns += 1
 
 
-def _called(state: RunState, event: Event, payload: ToolCallRequested) -> None:
+def _on_call_requested(state: RunState, event: Event, payload: ToolCallRequested) -> None:
     state.tool_calls += 1
-    state.steps = max(state.steps, number_of(event.step_id))
+    state.steps = max(state.steps, parse_number(event.step_id))
 
 
-def _used(state: RunState, event: Event, payload: LlmUsage) -> None:
+def _on_usage(state: RunState, event: Event, payload: LlmUsage) -> None:
     state.input_tokens += payload.input_tokens
     state.output_tokens += payload.output_tokens
     state.cached_tokens += payload.cached_tokens
     state.cost_usd += payload.cost_usd or 0.0
 
 
-def _child_ended(state: RunState, event: Event, payload: ChildRunFinished) -> None:
+def _on_child_finished(state: RunState, event: Event, payload: ChildRunFinished) -> None:
     child = state.children.get(payload.child_run_id)
     if child is not None:
         state.children[payload.child_run_id] = msgspec.structs.replace(
@@ -248,76 +252,76 @@ def _child_ended(state: RunState, event: Event, payload: ChildRunFinished) -> No
         )
 
 
-def _child_began(state: RunState, event: Event, payload: ChildRunStarted) -> None:
+def _on_child_started(state: RunState, event: Event, payload: ChildRunStarted) -> None:
     child = state.children.get(payload.child_run_id)
     fresh = Child(root=payload.root, call_id=payload.call_id, profile_id=payload.profile_id)
     state.children[payload.child_run_id] = msgspec.structs.replace(child, status="running") if child else fresh
 
 
-def _asks(state: RunState, event: Event, payload: HumanRequest | ApprovalRequested) -> None:
-    state.ask(payload.call_id, event.timestamp)
+def _on_question(state: RunState, event: Event, payload: HumanRequest | ApprovalRequested) -> None:
+    state.start_waiting(payload.call_id, event.timestamp)
 
 
-def _answered(state: RunState, event: Event, payload: HumanResponse | ApprovalDecided | ToolCallFinished) -> None:
-    state.heard(payload.call_id, event.timestamp)
+def _on_answer(state: RunState, event: Event, payload: HumanResponse | ApprovalDecided | ToolCallFinished) -> None:
+    state.stop_waiting(payload.call_id, event.timestamp)
 
 
-def _decided(state: RunState, event: Event, payload: ContextRecoveryDecided) -> None:
-    state.heard("", event.timestamp)  # the model is asked when no call is open
+def _on_recovery_decided(state: RunState, event: Event, payload: ContextRecoveryDecided) -> None:
+    state.stop_waiting("", event.timestamp)  # the model is asked when no call is open
 
 
-def _given_more(state: RunState, event: Event, payload: BudgetIncreased) -> None:
+def _on_budget_increased(state: RunState, event: Event, payload: BudgetIncreased) -> None:
     state.extra_steps += payload.extra_steps
     state.extra_wall_time_sec += payload.extra_wall_time_sec
 
 
-def _received(state: RunState, event: Event, payload: InboxReceived) -> None:
+def _on_inbox_received(state: RunState, event: Event, payload: InboxReceived) -> None:
     state.inbox_position = max(state.inbox_position, payload.position)
     state.inbox_seq = event.seq
 
 
-def _listed(state: RunState, event: Event, payload: ArtifactManifestWritten) -> None:
+def _on_manifest_written(state: RunState, event: Event, payload: ArtifactManifestWritten) -> None:
     state.manifest_sha256 = payload.manifest.sha256
 
 
-def seconds_between(begun: str, ended: str) -> float:
+def seconds_between(start: str, end: str) -> float:
     """How long it is from one timestamp of a log to another; nothing when one is missing or makes no sense."""
     try:
-        return max(0.0, (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds())
+        return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
     except (ValueError, TypeError):
         return 0.0
 
 
-def number_of(name: str | None) -> int:
+def parse_number(identifier: str | None) -> int:
     """The number in an id such as `turn_12`, or 0."""
-    digits = (name or "").rpartition("_")[2]
+    digits = (identifier or "").rpartition("_")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 10 else 0
 
 
 _STATUSES = frozenset(RunStatus)
 
-_CHANGES: dict[type, Any] = {
-    RunCreated: _created,
-    SandboxCreated: _sandboxed,
-    RunStarted: _started,
-    RunAdopted: _adopted,
-    RunStateChanged: _changed,
-    RunWaitingHuman: _waiting,
-    RunCompleted: _completed,
-    RunFailed: _failed,
-    RunCancelled: _cancelled,
-    LlmRequestStarted: _asked,
-    LlmUsage: _used,
-    ToolCallRequested: _called,
-    HumanRequest: _asks,
-    ApprovalRequested: _asks,
-    HumanResponse: _answered,
-    ApprovalDecided: _answered,
-    ToolCallFinished: _answered,
-    ContextRecoveryDecided: _decided,
-    ChildRunStarted: _child_began,
-    ChildRunFinished: _child_ended,
-    BudgetIncreased: _given_more,
-    InboxReceived: _received,
-    ArtifactManifestWritten: _listed,
+_HANDLERS: dict[type, Any] = {
+    RunCreated: _on_run_created,
+    SandboxCreated: _on_sandbox_created,
+    RunStarted: _on_run_started,
+    RunAdopted: _on_run_adopted,
+    RunStateChanged: _on_state_changed,
+    RunWaitingHuman: _on_waiting_human,
+    RunCompleted: _on_run_completed,
+    RunFailed: _on_run_failed,
+    RunCancelled: _on_run_cancelled,
+    LlmRequestStarted: _on_request_started,
+    LlmUsage: _on_usage,
+    ToolCallRequested: _on_call_requested,
+    HumanRequest: _on_question,
+    ApprovalRequested: _on_question,
+    HumanResponse: _on_answer,
+    ApprovalDecided: _on_answer,
+    ToolCallFinished: _on_answer,
+    ContextRecoveryDecided: _on_recovery_decided,
+    ChildRunStarted: _on_child_started,
+    ChildRunFinished: _on_child_finished,
+    BudgetIncreased: _on_budget_increased,
+    InboxReceived: _on_inbox_received,
+    ArtifactManifestWritten: _on_manifest_written,
 }

@@ -12,7 +12,7 @@ from skills_runtime.projections.files import FileRecords
 from skills_runtime.projections.pending import Pending
 from skills_runtime.projections.state import RunState
 
-VIEW_KIND = "run-view/11"
+VIEW_KIND = "run-view/12"
 """Changes whenever the shape or the meaning of the view does, so that old snapshots are folded anew."""
 
 

@@ -94,7 +94,7 @@ def _build_fork_view(point: ForkPoint, parent_view: RunView, ports: LogPorts) ->
         turns=view.state.turns, steps=view.state.steps, task=view.state.task, extra_steps=view.state.extra_steps
     )
     if is_from_elsewhere(paths, ports.keys):
-        view.conversation.distrust_paths()
+        view.conversation.clear_skill_paths()
     parent_pending = view.pending  # answers to calls that are still open carry over
     pending = Pending(
         # Approvals are not inherited, but the restrictions of an active skill are.

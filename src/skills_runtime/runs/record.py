@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from skills_runtime.errors import AccessRefused, LogCorrupt, NotFound
-from skills_runtime.events import Event, reader
+from skills_runtime.events import Event, build_decoder
 from skills_runtime.projections import RunState
 from skills_runtime.render import render_transcript
 from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES, MAX_TEXT_BYTES, RunPaths, spare_path
@@ -57,7 +57,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int = -1
 
 
-_decode = reader(RunRecord)
+_decode = build_decoder(RunRecord)
 _SHARED = tuple(name for name in RunRecord.__struct_fields__ if name not in ("schema", "status"))
 
 

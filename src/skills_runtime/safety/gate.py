@@ -12,7 +12,7 @@ import msgspec
 
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
-from skills_runtime.projections import Approvals, Settled
+from skills_runtime.projections import Approvals, ResolvedApproval
 from skills_runtime.safety.approvals.asking import CHANGED, ApprovalContext, Asking, ask, void
 from skills_runtime.safety.approvals.request import Wanted, build_request, request_key
 from skills_runtime.safety.guard import Facts, assess
@@ -214,7 +214,7 @@ def _denial(verdict: Deny) -> str:
     return f"denied by {verdict.rule}" + (f": {verdict.justification}" if verdict.justification else "")
 
 
-def _refusal(settled: Settled, approvals: Approvals) -> str | None:
+def _refusal(settled: ResolvedApproval, approvals: Approvals) -> str | None:
     """What the model is told of a no; a run ends where somebody stops it or says no to the same thing again."""
     if settled.decision == "abort":
         raise Abort(f"the approver stopped the run{_said(settled)}")
@@ -227,7 +227,7 @@ def _refusal(settled: Settled, approvals: Approvals) -> str | None:
     return f"the approver said: {settled.decision}{_said(settled)}"
 
 
-def _said(settled: Settled) -> str:
+def _said(settled: ResolvedApproval) -> str:
     return f" ({settled.note})" if settled.note else ""
 
 

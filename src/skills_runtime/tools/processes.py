@@ -349,7 +349,7 @@ async def previewed(work: Work, context: ToolContext) -> Intent:
         claim = await _claim(work, plan, digests, context)
         if claim is not None:
             claim.release()
-    return msgspec.structs.replace(intent, fence=plan.told(), digests=digests)
+    return msgspec.structs.replace(intent, fence=plan.to_dict(), digests=digests)
 
 
 async def _scripts(work: Work, context: ToolContext) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from skills_runtime.engine.replay import replay
 from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ChatStreamEvent, ToolCall
-from skills_runtime.projections import Moves, fold
+from skills_runtime.projections import Actions, fold
 from skills_runtime.runs import Run, RunPaths, read_events, read_view, verify_run, whole_history
 
 WRITE = ToolCall(id="c1", name="file_write", arguments='{"path": "notes.md", "content": "one"}')
@@ -134,4 +134,8 @@ def test_a_fork_is_replayed_with_what_it_shares(agent: Agent, prompt: str | None
     fork = agent.fork(root, last if prompt else 12, prompt=prompt)
     assert finish(agent, fork).status == "completed"
     assert asyncio.run(replay(fork.paths.root, agent.resolved)) is None
-    assert [move.kind for move in fold(whole_history(fork.paths), Moves()).all()][:3] == ["task", "answer", "call"]
+    assert [move.kind for move in fold(whole_history(fork.paths), Actions()).to_list()][:3] == [
+        "task",
+        "answer",
+        "call",
+    ]

@@ -14,7 +14,7 @@ from skills_runtime.engine.replay import replay
 from skills_runtime.errors import ModelError
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolContext, ToolResult
-from skills_runtime.projections import Moves, fold
+from skills_runtime.projections import Actions, fold
 from skills_runtime.runs import RunPaths, runs_root, whole_history
 from skills_runtime.testing import says
 from skills_runtime.testing.inbox import InMemoryInbox
@@ -120,7 +120,7 @@ async def test_a_fork_that_went_on_from_an_end_has_no_end_before_its_own(tmp_pat
     end = events_of(failed.wal_locator)[-1].seq
     result = await agent.execute(agent.fork(Path(failed.wal_locator).parent, end))
     assert (failed.error_kind, result.status) == ("budget_exceeded", "waiting_human")
-    assert fold(whole_history(RunPaths(Path(result.wal_locator).parent)), Moves()).end == ""
+    assert fold(whole_history(RunPaths(Path(result.wal_locator).parent)), Actions()).end == ""
     assert await replay(Path(result.wal_locator).parent, agent.resolved) is None
 
 

@@ -58,14 +58,14 @@ def test_a_quiet_view_says_notices_and_nothing_else(capsys: pytest.CaptureFixtur
 
 
 def test_what_became_of_skills_is_noted_and_what_is_as_always_is_not() -> None:
-    routed = SkillRouted(asked="a", decided_by="trigger", choices=[RoutedSkill(mention="$[a].w", rule="trigger")])
+    routed = SkillRouted(query="a", decided_by="trigger", choices=[RoutedSkill(mention="$[a].w", rule="trigger")])
     noted = events(
         routed,
         SkillInjected(skill_name="w", mention_text="$[a].w"),
         SkillUnloaded(mention_text="$[a].w"),
         SkillCatalogOffered(level="names", offered=2, reason="no room"),
         SkillCatalogOffered(level="full", offered=2),
-        SkillRouted(asked="a", choices=[RoutedSkill(mention="$[a].w", rule="words")]),
+        SkillRouted(query="a", choices=[RoutedSkill(mention="$[a].w", rule="words")]),
     )
     assert [note_of(one) for one in noted] == [
         "skill  `$[a].w` is called for by a trigger",

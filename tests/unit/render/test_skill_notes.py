@@ -49,11 +49,11 @@ NOTES: list[tuple[Payload, str]] = [
         "skills have changed: new: `$[user].a`; gone: `b`, `c`, `d`, `e`, `f` and 1 more",
     ),
     (
-        SkillRouted(asked="a", decided_by="mention", choices=[TIDES, BY_FILE, BY_WORDS]),
+        SkillRouted(query="a", decided_by="mention", choices=[TIDES, BY_FILE, BY_WORDS]),
         "`$[user].tides` is called for by a trigger: the task says `spring tide`;"
         " `$[user].charts` is called for by a path",
     ),
-    (SkillRouted(asked="a", choices=[BY_WORDS]), ""),
+    (SkillRouted(query="a", choices=[BY_WORDS]), ""),
     (LlmUsage(model="m"), ""),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.ports import Grant, ProcessRequest
-from skills_runtime.ports.files import TOLD_PATHS, FileAccess
+from skills_runtime.ports.files import MAX_LISTED_PATHS, FileAccess
 from skills_runtime.sandbox import NoSandbox, OsSandbox, build_policy, find_adapters
 from skills_runtime.sandbox.from_settings import build_sandbox
 from skills_runtime.sandbox.landlock import Landlock
@@ -24,7 +24,7 @@ def told(place: Path, profile: Profile = "workspace-write", **others: Any) -> di
     """What an approver reads of a command in this workspace."""
     fence = OsSandbox(build_policy(profile, place), find_adapters("bubblewrap"), {"PATH": "/p"})
     plan = fence.plan(ProcessRequest(argv=("/bin/true",), cwd=place, **others))
-    return plan.told()["file_access"]
+    return plan.to_dict()["file_access"]
 
 
 @pytest.fixture
@@ -67,10 +67,10 @@ def test_the_directory_of_a_skill_and_what_was_granted_are_among_them(workspace:
 
 
 def test_long_lists_are_cut_and_say_by_how_much(workspace: Path) -> None:
-    for number in range(TOLD_PATHS):
+    for number in range(MAX_LISTED_PATHS):
         (workspace / f".env.{number}").touch()
     files = told(workspace)
-    assert len(files["hidden"]) == TOLD_PATHS
+    assert len(files["hidden"]) == MAX_LISTED_PATHS
     assert files["left_out"] == {"hidden": 2}
 
 
@@ -81,7 +81,7 @@ def test_it_is_told_the_same_each_time_and_as_plain_data(workspace: Path) -> Non
 
 
 def test_a_name_that_is_no_text_can_be_told() -> None:
-    files = FileAccess(workspace=Path("/w"), hidden=(Path("/w/\udcff"),)).told()
+    files = FileAccess(workspace=Path("/w"), hidden=(Path("/w/\udcff"),)).to_dict()
     assert msgspec.json.decode(msgspec.json.encode(files))["hidden"] == ["/w/\\udcff"]
 
 
@@ -93,7 +93,7 @@ def test_no_result_repeats_it(workspace: Path) -> None:
 def test_without_a_fence_no_list_pretends_to_be_one(workspace: Path) -> None:
     unfenced = build_sandbox(SandboxSettings(default_policy="none"), workspace=workspace, variables={})
     assert isinstance(unfenced, NoSandbox)
-    assert "file_access" not in unfenced.plan(ProcessRequest(argv=("true",), cwd=workspace)).told()
+    assert "file_access" not in unfenced.plan(ProcessRequest(argv=("true",), cwd=workspace)).to_dict()
 
 
 def test_landlock_claims_neither_to_protect_nor_to_hide() -> None:

@@ -237,7 +237,7 @@ def test_a_skill_that_is_too_large_does_not_push_out_a_small_one() -> None:
     for name, size in (("small", 100), ("large", 9000)):
         event = SkillInjected(skill_name=name, mention_text=name, text_blob="0" * 64, size=size, digest=name)
         talk.apply(event_of(event))
-    assert talk.skills_beyond(500) == ["large"]
+    assert talk.find_skills_over_limit(500) == ["large"]
 
 
 def test_arguments_that_nobody_gave_are_empty_and_prices_stay() -> None:

@@ -58,7 +58,7 @@ OUT_OF_TIME = LimitReached("the run has used up its time", "run.max_wall_time_se
 def own_usage(view: RunView) -> Usage:
     """Return what the run itself has used, without its sub-agents."""
     state = view.state
-    return Usage(state.input_tokens + state.output_tokens, state.cost_usd, view.conversation.settled)
+    return Usage(state.input_tokens + state.output_tokens, state.cost_usd, view.conversation.finished_calls)
 
 
 def recorded_usage(child: "Child") -> Usage:
@@ -97,7 +97,7 @@ def exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = None) ->
 def calls_left(view: RunView, budget: Budget, usage: Usage | None = None) -> tuple[int, LimitReached]:
     """Return how many open calls may still be settled, and which limit the next one would break."""
     allowed = budget.max_steps + view.state.extra_steps
-    steps = allowed - view.conversation.settled
+    steps = allowed - view.conversation.finished_calls
     out_of_steps = LimitReached(f"the run has made {allowed} tool calls", "run.max_steps")
     if budget.max_tool_calls is None:
         return steps, out_of_steps

@@ -244,7 +244,7 @@ async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContex
             return await safely(verify, lambda problem: unverified + problem)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
-        case "ask_human" if context.ports.human is None and not context.run.view.pending.knows(call.id):
+        case "ask_human" if context.ports.human is None and not context.run.view.pending.has_question(call.id):
             return UNKNOWN
         case "ask_human":
             return await _ask_what_happened(context)
@@ -269,9 +269,9 @@ def call_skills(run: Run) -> None:
     """Record the calls for skills with a run of their own as one answer, each once, also after a process died."""
     talk = run.view.conversation
     free = (name for number in count(1) if (name := f"skill_{number}") not in talk.call_ids)
-    ids = list(islice(free, len(talk.to_call)))
-    recorded = {call.id for call in talk.coming_calls}
-    for call_id, skill in zip(ids, talk.to_call, strict=True):
+    ids = list(islice(free, len(talk.skills_to_call)))
+    recorded = {call.id for call in talk.partial_calls}
+    for call_id, skill in zip(ids, talk.skills_to_call, strict=True):
         if call_id not in recorded:
             arguments = {"name": skill.mention, "arguments": skill.arguments}
             called = ToolCallRequested(call_id=call_id, tool=ACTIVATE, name=ACTIVATE, arguments=arguments)

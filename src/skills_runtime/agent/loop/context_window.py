@@ -22,7 +22,7 @@ from skills_runtime.events import (
 )
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, Choice, Parked, Question
-from skills_runtime.projections import CONTEXT, Call, Content, Conversation
+from skills_runtime.projections import CONTEXT_RECOVERY, Call, Content, Conversation
 from skills_runtime.runs import Run, write_artifact
 
 Reason = Literal["resume", "threshold", "context_length_exceeded"]
@@ -54,8 +54,8 @@ def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
     if conversation.unanswered_compactions or used_up(conversation, rules):
         return None
     # Going on is no reason to sum up what a session said before.
-    own = len(conversation.messages) - conversation.leading
-    if conversation.to_sum_up and own > 2 + rules.keep_last_messages:
+    own = len(conversation.messages) - conversation.preamble_count
+    if conversation.should_summarize and own > 2 + rules.keep_last_messages:
         return "resume"
     full = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
     return "threshold" if full and rules.mode == "compact_first" and _gains(conversation, rules) else None
@@ -63,7 +63,7 @@ def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
 
 def _gains(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether compacting a full window is worth it: what stays whatever is left out must not cost one every time."""
-    left_out = conversation.left_out(rules.keep_last_messages)
+    left_out = conversation.compactable_sizes(rules.keep_last_messages)
     if len(left_out) < 2:
         return False  # one message for one summary
     if not conversation.compactions:
@@ -78,7 +78,7 @@ def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
     if conversation.unanswered_compactions >= MAX_IN_A_ROW or used_up(conversation, rules):
         return False
     kept = kept_messages("context_length_exceeded", rules)
-    return bool(conversation.left_out(kept) or conversation.skills_beyond(rules.skills_max_chars))
+    return bool(conversation.compactable_sizes(kept) or conversation.find_skills_over_limit(rules.skills_max_chars))
 
 
 def kept_messages(reason: Reason, rules: ContextRules) -> int:
@@ -131,7 +131,7 @@ async def recover(run: Run, ports: AgentPorts, error: ModelError) -> Stop:
             await _decide(run, ports)
         except Parked:
             name = _name_of_question(conversation)
-            waiting = RunWaitingHuman(message=WAITING, tool=CONTEXT, call_id=name, wal_locator=locator)
+            waiting = RunWaitingHuman(message=WAITING, tool=CONTEXT_RECOVERY, call_id=name, wal_locator=locator)
             return waiting if not run.view.pending.cancelled else None
     if conversation.recovery == "handoff_new_run":
         summary = await _summary(run, ports)
@@ -155,7 +155,7 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
         summary = ports.secrets.text(shown)
     name = f"archive/compaction-{count:03d}.md"
     write_artifact(run, name, summary.encode())
-    left_out = run.view.conversation.skills_beyond(rules.skills_max_chars)
+    left_out = run.view.conversation.find_skills_over_limit(rules.skills_max_chars)
     for mention in left_out:
         run.append(SkillUnloaded(mention_text=mention, reason="no room after a compaction"))
     run.append(
@@ -174,7 +174,7 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
 async def _decide(run: Run, ports: AgentPorts) -> None:
     """Record what shall be done; raises `Parked` when somebody has to say so and nobody has yet."""
     rules, conversation = ports.context, run.view.conversation
-    if not run.view.pending.knows(_name_of_question(conversation)):
+    if not run.view.pending.has_question(_name_of_question(conversation)):
         run.append(ContextLengthExceeded(mode=rules.mode, compactions=conversation.compactions))
     said = await _said(run, ports) if rules.mode == "ask_first" else None
     fallback = rules.fallback_mode if rules.mode == "ask_first" and said is None else None
@@ -194,9 +194,9 @@ async def _decide(run: Run, ports: AgentPorts) -> None:
 async def _said(run: Run, ports: AgentPorts) -> str | None:
     """What somebody wants done; nothing when nobody can be asked, or nobody answers in time."""
     name = _name_of_question(run.view.conversation)
-    if ports.human is None and ports.inbox is None and not run.view.pending.knows(name):
+    if ports.human is None and ports.inbox is None and not run.view.pending.has_question(name):
         return None
-    call = Call(id=name, tool=CONTEXT, arguments=Content())
+    call = Call(id=name, tool=CONTEXT_RECOVERY, arguments=Content())
     try:
         answers = await ask(run, ports, call, [WHAT_NOW])
     except TimeoutError:
@@ -207,11 +207,11 @@ async def _said(run: Run, ports: AgentPorts) -> str | None:
 
 def _is_recovering(run: Run) -> bool:
     conversation = run.view.conversation
-    return bool(conversation.recovery) or run.view.pending.knows(_name_of_question(conversation))
+    return bool(conversation.recovery) or run.view.pending.has_question(_name_of_question(conversation))
 
 
 def _name_of_question(conversation: Conversation) -> str:
-    return f"{CONTEXT}#{conversation.compactions + 1}"
+    return f"{CONTEXT_RECOVERY}#{conversation.compactions + 1}"
 
 
 async def _summary(run: Run, ports: AgentPorts) -> str:

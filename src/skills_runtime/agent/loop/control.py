@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
-from skills_runtime.ports import Closing
+from skills_runtime.ports import Closeable
 from skills_runtime.tools import describe_error
 
 CANCEL_POLL_SECONDS = 0.05
@@ -106,7 +106,7 @@ async def wait_uncancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
         raise asyncio.CancelledError
 
 
-async def close_all(*resources: Closing) -> None:
+async def close_all(*resources: Closeable) -> None:
     """Close resources one after the other, and return only when all are closed; one that fails keeps none open."""
 
     async def close() -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from skills_runtime.agent.loop.output import is_strict
 from skills_runtime.agent.loop.ports import AgentPorts
-from skills_runtime.events import LlmRequestStarted, LlmResponseFinished, Payload, ToolCallRequested, reader
+from skills_runtime.events import LlmRequestStarted, LlmResponseFinished, Payload, ToolCallRequested, build_decoder
 from skills_runtime.llm import Transcriber, transcribe
 from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.projections import Call, Content, Conversation, Message
@@ -26,7 +26,7 @@ ReadBlob = Callable[[str], bytes]
 EXCERPT_OF_A_RESULT = 800
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
-read_arguments = reader(dict[str, Any])
+read_arguments = build_decoder(dict[str, Any])
 """The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
 
 
@@ -51,7 +51,7 @@ class Prompt:
 
 async def ask_model(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
     """Ask the model once and record what it says."""
-    turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.asked
+    turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.model_answers
     model = ports.executor_model if answered else ports.planner_model
     response_format: dict[str, Any] | None = None
     if (schema := ports.output_schema) is not None:

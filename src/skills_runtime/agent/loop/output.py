@@ -7,14 +7,14 @@ from typing import Any, cast
 import msgspec
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.events import reader
+from skills_runtime.events import build_decoder
 
 MAX_REJECTIONS = 2
 """How often the model may try again."""
 MOST_TOLD = 20_000
 """Characters of a schema that have room in a prompt."""
 
-_read = reader(object)
+_read = build_decoder(object)
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:

@@ -10,7 +10,18 @@ from skills_runtime.agent.loop.budget import Budget, Usage, UsageTracker
 from skills_runtime.agent.loop.control import Control
 from skills_runtime.events import Payload
 from skills_runtime.llm import Price
-from skills_runtime.ports import Backend, Children, Closing, Files, Held, HumanIO, Inbox, InboxMessage, Sandbox, Secrets
+from skills_runtime.ports import (
+    Backend,
+    Children,
+    Closeable,
+    Files,
+    HumanIO,
+    Inbox,
+    InboxMessage,
+    ResourceT,
+    Sandbox,
+    Secrets,
+)
 from skills_runtime.runs import Run
 from skills_runtime.safety import Gate
 from skills_runtime.tools import Registry
@@ -39,13 +50,13 @@ class RunScope:
     """What tools hold on to from one call to the next; closed when work on the run stops."""
 
     def __init__(self) -> None:
-        self._held: dict[type, Closing] = {}
+        self._held: dict[type, Closeable] = {}
 
-    def hold(self, kind: type[Held], make: Callable[[], Held]) -> Held:
+    def hold(self, kind: type[ResourceT], make: Callable[[], ResourceT]) -> ResourceT:
         """The one thing of this kind, made when it is first asked for."""
         if kind not in self._held:
             self._held[kind] = make()
-        return cast("Held", self._held[kind])
+        return cast("ResourceT", self._held[kind])
 
     async def aclose(self) -> None:
         """Let go of everything, the newest first."""

@@ -98,7 +98,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
         if talk.open_calls:
             stop = await _settle_calls(run, ports, answerable, locator)
-        elif talk.answered:
+        elif talk.has_final_answer:
             stop = _complete(run, ports, locator)
         else:
             answerable.clear()  # the ids of calls may come again in the next answer
@@ -121,7 +121,7 @@ async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locat
     waiting = await settle_calls(run, batch[:room], ports, assessed)
     if waiting is None or run.view.pending.cancelled:
         return None
-    what = "an approval" if run.view.pending.approvals.of_call(waiting.id) is not None else "an answer"
+    what = "an approval" if run.view.pending.approvals.find_by_call(waiting.id) is not None else "an answer"
     return RunWaitingHuman(
         message=f"`{waiting.tool}` waits for {what}", tool=waiting.tool, call_id=waiting.id, wal_locator=locator
     )
@@ -131,7 +131,7 @@ async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -
     """Ask the model, unless something comes before that: a limit, a named skill, or a context window that is full."""
     if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
-    if run.view.conversation.to_call:
+    if run.view.conversation.skills_to_call:
         call_skills(run)
         return None
     if ports.skill_changes is not None and ports.skill_changes.is_due():

@@ -106,7 +106,7 @@ class SkillContext:
 
     def called(self, call_id: str) -> bool:
         """Whether somebody called the skill by name, and the run made the call for them."""
-        return call_id in self._run.view.conversation.called
+        return call_id in self._run.view.conversation.called_skills
 
     def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with what the skill permits."""
@@ -214,7 +214,7 @@ class SkillReloader(SkillChanges):
 
     async def record(self, run: Run) -> None:
         """Record what is different from what the log says was told."""
-        told = run.view.conversation.told_skills
+        told = run.view.conversation.skills_blob
         began = self._clock.monotonic()
         if began >= self._next:
             if told:

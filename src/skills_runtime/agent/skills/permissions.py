@@ -136,7 +136,7 @@ FirstSkills = Mapping[str, str]
 
 def first_skills(run: Run) -> FirstSkills | None:
     """What the log says of the skills a run began with; nothing where its model was told of no list."""
-    first = run.view.conversation.first_skills
+    first = run.view.conversation.initial_skills_blob
     try:
         return decode_marks(run.blobs.get(first)) if first else None
     except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs

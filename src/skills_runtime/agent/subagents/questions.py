@@ -36,30 +36,30 @@ async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox:
 async def pass_approval(run: Run, child: Path, approval: PendingApproval, inbox: Inbox) -> bool:
     """Ask for a child's approval, or give it the decision; returns whether there was one."""
     approvals, name = run.view.pending.approvals, f"{child.name}:{approval.call_id}"
-    decision = approvals.decision_on(approval.approval_id)
+    decision = approvals.find_decision(approval.approval_id)
     if decision is not None:
         # First the child, then the record: said again after a crash it is the same message.
         body = {**decision.body, "run_id": child.name, "decided_at": decision.sent_at}
-        if blob := decision.said("arguments_blob"):
+        if blob := decision.text_field("arguments_blob"):
             del body["arguments_blob"]
             body["arguments"] = msgspec.json.decode(run.blobs.get(blob))
         inbox.send(child.name, "approve", body, idempotency_key=f"decision-{approval.approval_id}")
         run.append(
             ApprovalDecided(
                 approval_key=approval.approval_key,
-                decision=decision.said("decision"),
+                decision=decision.text_field("decision"),
                 reason="inbox",
                 call_id=name,
-                decided_by=decision.said("decided_by"),
+                decided_by=decision.text_field("decided_by"),
                 approval_id=approval.approval_id,
                 message_id=decision.message_id,
-                note=decision.said("note"),
+                note=decision.text_field("note"),
             )
         )
         await run.commit_async()
         return True
     if approval.approval_id not in approvals.open:
-        outdated = approvals.of_call(name)
+        outdated = approvals.find_by_call(name)
         if outdated is not None:
             run.append(_void(outdated, "the sub-agent asks for something else by now"))
         # The child's request, with this run's own copy of what the approver is shown.

@@ -23,8 +23,8 @@ from skills_runtime.events import (
     TERMINAL_TYPES,
     RunAdopted,
     Wire,
+    build_decoder,
     decode_wire,
-    reader,
 )
 
 GENESIS = b"0" * MAC_HEX_CHARS
@@ -298,8 +298,8 @@ class _Creation(msgspec.Struct):
     key_id: str = ""
 
 
-_read_adoption = reader(_Adoption)
-_read_creation = reader(_Creation)
+_read_adoption = build_decoder(_Adoption)
+_read_creation = build_decoder(_Creation)
 
 
 class LogHeader(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.events import decode_wire, reader
+from skills_runtime.events import build_decoder, decode_wire
 from skills_runtime.runs.layout import FILE_MODE, MAX_BLOB_BYTES
 from skills_runtime.runs.log.chain import FindSecret, Position, is_equal, read_line_before, read_lines, split_line, tag
 from skills_runtime.storage import open_regular, read_regular, write_atomic
@@ -47,7 +47,7 @@ def is_in_log(fd: int, position: Position) -> bool:
     return parts is not None and is_equal(parts[1], position.head.encode())
 
 
-_decode_checkpoint = reader(Checkpoint)
+_decode_checkpoint = build_decoder(Checkpoint)
 
 
 def _read_seq_before(fd: int, offset: int) -> int | None:
@@ -124,7 +124,7 @@ class _Signed(msgspec.Struct, frozen=True):
     tag: str
 
 
-_decode_signed = reader(_Signed)
+_decode_signed = build_decoder(_Signed)
 
 
 def is_snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:

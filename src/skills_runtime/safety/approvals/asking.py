@@ -24,7 +24,7 @@ from skills_runtime.ports import (
     Secrets,
     TimedApprover,
 )
-from skills_runtime.projections import Approvals, PendingApproval, SentDecision, Settled
+from skills_runtime.projections import Approvals, PendingApproval, ResolvedApproval, SentDecision
 from skills_runtime.safety.approvals.request import Wanted, approval_request_of, masked
 from skills_runtime.safety.policy import Ask, approval_key
 
@@ -108,7 +108,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for the session in other runs of it, and by whom; added to as that happens."""
 
 
-async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> Settled:
+async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> ResolvedApproval:
     """What is decided about a call; raises `Parked` when that has to be waited for."""
     settled = room.approvals.settled.get(room.call_id)
     if settled is not None and settled.approval_key == wanted.key:
@@ -119,7 +119,7 @@ async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> Settled:
     if by is not None:
         return await _decide(room, wanted.key, Decision(decision="approved_for_session", decided_by=by), SESSION)
     asked = await _open_request(wanted, room, asking)
-    sent = room.approvals.decision_on(asked.approval_id)
+    sent = room.approvals.find_decision(asked.approval_id)
     if sent is None:
         return await _heard(wanted, asked, room, asking)
     return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
@@ -127,7 +127,7 @@ async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> Settled:
 
 def void(room: ApprovalContext, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
     """Record that a request, and whatever was decided about it, no longer counts."""
-    sent = room.approvals.decision_on(approval_id)
+    sent = room.approvals.find_decision(approval_id)
     room.emit(
         ApprovalRefused(
             reason=reason,
@@ -142,12 +142,12 @@ def void(room: ApprovalContext, approval_id: str, key: str, *, reason: str = "ch
 
 async def _open_request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
     """Return the open request for this very call, made anew when there is none or it no longer holds."""
-    asked = room.approvals.of_call(room.call_id)
+    asked = room.approvals.find_by_call(room.call_id)
     if asked is not None and asked.approval_key != wanted.key:
         void(room, asked.approval_id, asked.approval_key)
     elif asked is not None:
         expired = asked.expires_at and room.now() > asked.expires_at
-        if not expired or room.approvals.decision_on(asked.approval_id) is not None:
+        if not expired or room.approvals.find_decision(asked.approval_id) is not None:
             return asked
         late = f"nobody decided until {asked.expires_at}"
         void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
@@ -180,7 +180,7 @@ def _shown(wanted: Wanted, room: ApprovalContext, approval_id: str, expires_at: 
     return masked(msgspec.structs.replace(exact, workspace=str(room.root)), room.secrets)
 
 
-async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, asking: Asking) -> Settled:
+async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, asking: Asking) -> ResolvedApproval:
     """What whoever is there says, unless somebody else is faster from somewhere else."""
     shown = _shown(wanted, room, asked.approval_id, asked.expires_at)
     said = asyncio.create_task(_said(shown, asking))
@@ -188,7 +188,7 @@ async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, 
         while not said.done():
             await asyncio.wait([said], timeout=LOOK_SECONDS)
             await room.look()
-            sent = room.approvals.decision_on(asked.approval_id)
+            sent = room.approvals.find_decision(asked.approval_id)
             if sent is not None:
                 return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
             if room.cancelled:
@@ -225,8 +225,8 @@ async def _decide(
     reason: str,
     asked: PendingApproval | None = None,
     sent: SentDecision | None = None,
-) -> Settled:
-    edited = (sent.said("arguments_blob") if sent is not None else "") or None
+) -> ResolvedApproval:
+    edited = (sent.text_field("arguments_blob") if sent is not None else "") or None
     if decision.arguments is not None:
         edited = room.keep(msgspec.json.encode(decision.arguments))
     # What was changed was seen once: it says nothing about the call as the model made it.
@@ -253,9 +253,9 @@ def _decision_in(sent: SentDecision) -> Decision:
     """A decision as it came in a message, which `problem_with` has looked at."""
     rule: Any = sent.body.get("rule")
     return Decision(
-        decision=cast("DecisionKind", sent.said("decision")),
-        note=sent.said("note"),
-        decided_by=sent.said("decided_by"),
+        decision=cast("DecisionKind", sent.text_field("decision")),
+        note=sent.text_field("note"),
+        decided_by=sent.text_field("decided_by"),
         rule=cast("dict[str, Any]", rule) if isinstance(rule, dict) else {},
     )
 
@@ -267,8 +267,8 @@ def stray_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
         ApprovalRefused(
             reason=problem[0],
             message=problem[1],
-            approval_id=sent.said("approval_id"),
-            approval_key=sent.said("approval_key"),
+            approval_id=sent.text_field("approval_id"),
+            approval_key=sent.text_field("approval_key"),
             message_id=sent.message_id,
         )
         for sent, problem in found
@@ -284,14 +284,14 @@ def explain_late_decision(asked: PendingApproval, sent_at: str) -> str:
 
 def _problem(sent: SentDecision, approvals: Approvals, run_id: str) -> tuple[str, str] | None:
     """Why a decision does not count: one word and one sentence, or nothing."""
-    asked = approvals.open.get(sent.said("approval_id"))
-    if sent.said("run_id") != run_id:
+    asked = approvals.open.get(sent.text_field("approval_id"))
+    if sent.text_field("run_id") != run_id:
         return "elsewhere", "the decision is about another run"
     if asked is None:
         return "unknown", "no such request is open; it may have been decided already"
-    if sent.said("approval_key") != asked.approval_key:
+    if sent.text_field("approval_key") != asked.approval_key:
         return "changed", "the decision is about another request than the one that is open"
-    if late := explain_late_decision(asked, sent.said("decided_at") or sent.sent_at):
+    if late := explain_late_decision(asked, sent.text_field("decided_at") or sent.sent_at):
         return "expired", late
     if sent.body.get("decision") not in get_args(DecisionKind):
         return "malformed", "the decision is none of those there are"
@@ -348,7 +348,7 @@ async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext,
     try:
         settled = await ask(wanted, room, waiting)
     except (Parked, asyncio.CancelledError) as error:
-        asked = room.approvals.of_call(room.call_id)
+        asked = room.approvals.find_by_call(room.call_id)
         if asked is not None:
             with suppress(LogError):  # the run may have ended, and its requests with it
                 void(room, asked.approval_id, asked.approval_key, reason="expired", message=OVER)

@@ -25,7 +25,7 @@ from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.events import RunStatus
 from skills_runtime.ledger import RunRow
 from skills_runtime.ports import InboxMessage, KeyTaken
-from skills_runtime.projections import Move
+from skills_runtime.projections import Action
 from skills_runtime.runs import RunPaths
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
 from skills_runtime.service.run_documents import (
@@ -333,7 +333,9 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     )
 
 
-def rows_of(one: list[Move], other: list[Move], texts: tuple[list[str], list[str]], chars: int) -> list[dict[str, Any]]:
+def rows_of(
+    one: list[Action], other: list[Action], texts: tuple[list[str], list[str]], chars: int
+) -> list[dict[str, Any]]:
     """Where two runs are the same and where they differ, in order."""
     matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
     return [
@@ -348,8 +350,8 @@ def pairs(lines: list[str], other_lines: list[str]) -> int:
     return sum(there[line] for line in lines)
 
 
-def _shown(moves: list[Move], chars: int) -> list[dict[str, str]]:
-    return [{"kind": move.kind, "what": move.what[:chars]} for move in moves]
+def _shown(moves: list[Action], chars: int) -> list[dict[str, str]]:
+    return [{"kind": move.kind, "what": move.text[:chars]} for move in moves]
 
 
 class NewDemo(Body):

@@ -108,7 +108,7 @@ def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[Ski
 def routing_event(routing: Routing) -> SkillRouted:
     """The event that tells of a decision, and of its reasons."""
     return SkillRouted(
-        asked=one_line(routing.task)[:MAX_EVENT_TASK_CHARS],
+        query=one_line(routing.task)[:MAX_EVENT_TASK_CHARS],
         decided_by=routing.decided_by,
         considered=routing.considered,
         choices=[

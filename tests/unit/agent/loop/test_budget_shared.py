@@ -121,7 +121,7 @@ def test_children_side_by_side_get_together_what_their_parent_has(
 def test_no_more_calls_are_made_together_than_the_parent_may_make(tmp_path: Path, family: str) -> None:
     _agent(tmp_path, Brood(FAMILIES[family]), {"max_tool_calls": 40}).run(PARENT, run_id=PARENT)
     views = _views(tmp_path)
-    assert 30 <= sum(view.conversation.settled for view in views.values()) <= 40
+    assert 30 <= sum(view.conversation.finished_calls for view in views.values()) <= 40
     assert _ends(views) == OVER
 
 

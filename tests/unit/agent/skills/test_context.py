@@ -261,9 +261,9 @@ def test_skills_without_room_go_when_the_conversation_is_summed_up_and_the_newes
         talk.apply(
             event_of(SkillInjected(skill_name=name, mention_text=name, text_blob="0" * 64, size=100, digest=name))
         )
-    assert talk.skills_beyond(250) == ["a"]
-    assert talk.skills_beyond(300) == []
-    assert talk.skills_beyond(0) == ["a", "b", "c"]
+    assert talk.find_skills_over_limit(250) == ["a"]
+    assert talk.find_skills_over_limit(300) == []
+    assert talk.find_skills_over_limit(0) == ["a", "b", "c"]
 
 
 def test_an_unloaded_skill_is_gone_after_the_next_summary_and_the_others_stay() -> None:

@@ -260,7 +260,9 @@ def test_news_survive_a_summary_of_the_conversation(place: Path) -> None:
     model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
     result = run(place, model)
     talk = read_view(RunPaths(runs_root(place) / result.run_id), log_ports()).conversation
-    assert [one.pinned for one in talk.messages if one.news] == [True]
+    assert [one.pinned for one in talk.messages if one.is_skill_update] == [True]
     for number in range(20):
-        talk.tell_news(str(number))
-    assert [one.text for one in talk.messages if one.news and one.pinned] == [str(number) for number in range(12, 20)]
+        talk.add_skill_update(str(number))
+    assert [one.text for one in talk.messages if one.is_skill_update and one.pinned] == [
+        str(number) for number in range(12, 20)
+    ]

@@ -1,12 +1,12 @@
 """Comparing runs that repeat themselves, or say very much, takes neither minutes nor all memory."""
 
-from skills_runtime.projections.actions import Move
+from skills_runtime.projections.actions import Action
 from skills_runtime.service.routes.runs import MAX_MOVES, MAX_PAIRS, pairs, rows_of
 
 
 def test_runs_that_repeat_two_moves_are_compared_roughly() -> None:
-    one = [Move("call", name) for name in ("x", "y") * (MAX_MOVES // 2)]
-    other = [Move("call", name) for name in ("x", "x", "y", "y") * (MAX_MOVES // 4)]
+    one = [Action("call", name) for name in ("x", "y") * (MAX_MOVES // 2)]
+    other = [Action("call", name) for name in ("x", "x", "y", "y") * (MAX_MOVES // 4)]
     texts = [str(move) for move in one], [str(move) for move in other]
     assert pairs(*texts) > MAX_PAIRS
     rows = rows_of(one, other, texts, 10)  # took minutes when every pair was looked at
@@ -15,7 +15,7 @@ def test_runs_that_repeat_two_moves_are_compared_roughly() -> None:
 
 
 def test_short_runs_that_repeat_themselves_are_compared_exactly() -> None:
-    one = [Move("call", "x")] * 100
-    other = [*one, Move("call", "y")]
+    one = [Action("call", "x")] * 100
+    other = [*one, Action("call", "y")]
     texts = [str(move) for move in one], [str(move) for move in other]
     assert [row["op"] for row in rows_of(one, other, texts, 10)] == ["equal", "insert"]
