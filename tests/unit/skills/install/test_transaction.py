@@ -54,7 +54,7 @@ def test_a_process_that_dies_at_any_moment_leaves_old_or_new_skills(
     exchange: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(applying, "exchange", never)
+        monkeypatch.setattr(applying, "exchange_paths", never)
     seen: set[tuple[tuple[str, str], ...]] = set()
     put(places_in(tmp_path / "first"), "a", OLD)
     put(places_in(tmp_path / "first"), "c", OLD)
