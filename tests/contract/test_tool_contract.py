@@ -16,7 +16,7 @@ from skills_runtime.errors import EXIT_CODES, SkillsRuntimeError, ToolError
 from skills_runtime.events import canonical_json
 from skills_runtime.ports import Sandbox, Tool, ToolResult
 from skills_runtime.safety import sanitize
-from skills_runtime.safety.policy.patterns import names_of_tool
+from skills_runtime.safety.policy.patterns import tool_aliases
 from skills_runtime.sandbox import UnavailableSandbox
 from skills_runtime.tools import builtin_tools
 from skills_runtime.tools.builtin import ExecCommand
@@ -136,7 +136,7 @@ def test_hidden_names_are_names_of_the_tool(tool: Tool) -> None:
 
 
 def test_one_name_of_each_tool_is_listed_and_rules_know_the_others(tool: Tool) -> None:
-    listed = [name for name in names_of_tool(tool.spec.name) if name in TOOLS and TOOLS[name].spec.listed]
+    listed = [name for name in tool_aliases(tool.spec.name) if name in TOOLS and TOOLS[name].spec.listed]
     assert len(listed) == 1
 
 

@@ -39,7 +39,7 @@ from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, read_prompt, runs_root
-from skills_runtime.safety.policy import RulesRead, read_rules
+from skills_runtime.safety.policy import LoadedRules, load_active_rules
 from skills_runtime.tools import Offer, builtin_tools, tool_from
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Agent:
         self._options = msgspec.structs.replace(options, secrets=self._secrets, log_ports=self._log_ports, known={})
         self._backend = options.backend
         self._tools = options.tools
-        self._rules = RulesRead(options.rules) if options.rules is not None else None
+        self._rules = LoadedRules(options.rules) if options.rules is not None else None
         self._defaults: RunDefaults | None = None
         self._config_text: str | None = None
         self._variables: dict[str, str] = {}
@@ -340,7 +340,7 @@ class Agent:
     def _set_up_run(self) -> _RunSetup:
         """Return the options of one run: rule files are read once for the agent, skills discovered for each run."""
         if self._rules is None:
-            self._rules = read_rules(self._resolved)
+            self._rules = load_active_rules(self._resolved)
         library = library_for(self._resolved, self._options, self._variables)
         is_used = self._options.library is not None or can_have_skills(library, self._resolved)
         return _RunSetup(

@@ -12,7 +12,7 @@ from skills_runtime.clock import RandomIds
 from skills_runtime.events import Event, ForkPoint
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Ids, Inbox, Secrets
 from skills_runtime.runs import LogPorts, SessionTask
-from skills_runtime.safety import KnownVerdicts, Rules
+from skills_runtime.safety import DecisionCache, Rules
 from skills_runtime.tools import Registry
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for as long as this agent is there."""
     rules: Rules | None = None
     """What decides on calls; nothing means what the settings and the rule files say."""
-    known: KnownVerdicts = {}
+    known: DecisionCache = {}
     """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
     secrets: Secrets | None = None
     """What must not be shown; nothing means what the environment tells."""

@@ -34,19 +34,19 @@ SEARCHABLE_SKILLS = 30
 def log_ports(secrets: Secrets | None = None) -> LogPorts:
     """Return keys, clock and disk of this machine; what is written down has no secrets."""
     from skills_runtime.config import keys_home, process_environ
-    from skills_runtime.safety.redaction import SecretRegistry, secrets_of
+    from skills_runtime.safety.redaction import SecretRegistry, find_secrets
 
-    known = secrets or SecretRegistry(secrets_of(process_environ()))
+    known = secrets or SecretRegistry(find_secrets(process_environ()))
     return LogPorts(keys=KeyRing(keys_home()), secrets=known)
 
 
 def secrets_in(resolved: "Resolved") -> Secrets:
     """Return what must not be shown of the environment that the settings name, and of that of the process."""
-    from skills_runtime.safety.redaction import SecretRegistry, secrets_of
+    from skills_runtime.safety.redaction import SecretRegistry, find_secrets
 
     environment = resolved.environment
     values = {**environment.stored, **environment.dotenv.values, **environment.process}
-    return SecretRegistry(secrets_of(values, (resolved.settings.llm.api_key_env, *environment.stored)))
+    return SecretRegistry(find_secrets(values, (resolved.settings.llm.api_key_env, *environment.stored)))
 
 
 def agent_ports(
@@ -115,7 +115,7 @@ def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: Workspa
     at_home = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
         rules=rules,
-        known=options.known if at_home else {},
+        decision_cache=options.known if at_home else {},
         approver=options.approver,
         remembered=options.remembered,
         timeout_ms=safety.approval_timeout_ms,

@@ -650,6 +650,6 @@ def _quoted(words: Iterable[str]) -> str:
 
 def rule_paragraph(rule: "Rule", *, indent: int) -> RenderableType:
     """A rule as it stands in a rule file."""
-    from skills_runtime.safety.policy import rule_text  # slow, and help needs none of it
+    from skills_runtime.safety.policy import render_rule  # slow, and help needs none of it
 
-    return _indented(Text(readable(rule_text(rule).rstrip("\n")), overflow="fold"), indent)
+    return _indented(Text(readable(render_rule(rule).rstrip("\n")), overflow="fold"), indent)

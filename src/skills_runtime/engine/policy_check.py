@@ -11,8 +11,8 @@ from skills_runtime.engine.approvals import rule_previews
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
 from skills_runtime.safety import PLAIN_FINGERPRINT, PlannedCall, PolicyPreview, preview_call, preview_command
-from skills_runtime.safety.approvals import approval_request_of, build_request
-from skills_runtime.safety.policy import Ask, SafetyMode, Verdict, decide, user_rule_file
+from skills_runtime.safety.approvals import build_approval_request, draft_request
+from skills_runtime.safety.policy import Ask, PolicyDecision, SafetyMode, decide, user_rule_file
 
 
 def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:
@@ -52,7 +52,7 @@ async def describe_decision(
     }
 
 
-def _verdict_name(verdict: Verdict) -> str:
+def _verdict_name(verdict: PolicyDecision) -> str:
     return type(verdict).__name__.lower()
 
 
@@ -76,7 +76,7 @@ def _proposed_rules(
     if not isinstance(verdict, Ask):
         return [], ""
     intent = preview.intent or Intent()
-    pending = build_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
-    request = approval_request_of(pending, approval_id="", run_id="", call_id="", expires_at="")
+    pending = draft_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
+    request = build_approval_request(pending, approval_id="", run_id="", call_id="", expires_at="")
     rules, no_rule = rule_previews(request, user_rule_file(resolved))
     return [rule for rule in rules if rule["scope"] != "run"], no_rule

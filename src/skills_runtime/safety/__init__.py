@@ -10,7 +10,7 @@ from skills_runtime.safety.sanitize import sanitize
 
 if TYPE_CHECKING:
     from skills_runtime.safety.checked_files import restrict_files
-    from skills_runtime.safety.gate import Abort, Assessment, KnownVerdicts
+    from skills_runtime.safety.gate import Abort, Assessment, DecisionCache
     from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
     from skills_runtime.safety.sanitize import PLAIN_FINGERPRINT, Fingerprint, conceal
 
@@ -18,7 +18,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "checked_files": "restrict_files",
-        "gate": "Abort Assessment KnownVerdicts",
+        "gate": "Abort Assessment DecisionCache",
         "policy_preview": "PlannedCall PolicyPreview preview_call preview_command",
         "sanitize": "Fingerprint PLAIN_FINGERPRINT conceal",
     },
@@ -32,11 +32,11 @@ __all__ = [
     "Ask",
     "Assessment",
     "CallbackApprovals",
+    "DecisionCache",
     "Deny",
     "Fingerprint",
     "Gate",
     "InboxApprovals",
-    "KnownVerdicts",
     "PlannedCall",
     "PolicyPreview",
     "RuleBasedApprovalProvider",

@@ -12,10 +12,10 @@ from skills_runtime.safety.policy import Deny, Rules, decide
 
 def restrict_files(files: Files, rules: Rules, tool: str) -> Files:
     """The files as a tool may reach them; the very same where no rule denies a path."""
-    denying = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
-    if not denying:
+    deny_rules = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
+    if not deny_rules:
         return files
-    return PolicyCheckedFiles(files, Rules(mode="allow", rules=denying, root=rules.root, home=rules.home), tool)
+    return PolicyCheckedFiles(files, Rules(mode="allow", rules=deny_rules, root=rules.root, home=rules.home), tool)
 
 
 class PolicyCheckedFiles(msgspec.Struct, frozen=True):
@@ -78,8 +78,8 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
         return self.files.stat(path)
 
     def _check(self, path: str) -> None:
-        places = {path, self.files.real(path)}
-        touches = tuple(FileTouch(path=place, touch="read") for place in sorted(places))
-        verdict = decide(Facts(tool=self.tool, effect="read", files=touches), self.rules)
-        if isinstance(verdict, Deny):
-            raise PolicyDenied(f"`{path}` is denied by {verdict.rule}", hint=verdict.justification)
+        paths = {path, self.files.real(path)}
+        touches = tuple(FileTouch(path=name, touch="read") for name in sorted(paths))
+        decision = decide(Facts(tool=self.tool, effect="read", files=touches), self.rules)
+        if isinstance(decision, Deny):
+            raise PolicyDenied(f"`{path}` is denied by {decision.rule}", hint=decision.justification)

@@ -13,25 +13,25 @@ import msgspec
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections import Approvals, ResolvedApproval
-from skills_runtime.safety.approvals.asking import CHANGED, ApprovalContext, Asking, ask, void
-from skills_runtime.safety.approvals.request import Wanted, build_request, request_key
+from skills_runtime.safety.approvals.asking import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
+from skills_runtime.safety.approvals.request import RequestDraft, draft_request, request_key
 from skills_runtime.safety.guard import Facts, assess
-from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, Verdict, decide, load_rules
-from skills_runtime.safety.policy.decide import BY_MODE, is_listed
+from skills_runtime.safety.policy import Allow, Ask, Deny, PolicyDecision, Rule, Rules, decide, load_rules
+from skills_runtime.safety.policy.decide import BY_MODE, is_fully_allowed
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
-MAX_CHANGES = 5
+MAX_REASSESSMENTS = 5
 """How often a call may turn out to be another one while somebody looks at it."""
-USUAL_ERRORS = (
+DESCRIPTION_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NameError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
 """What a description by somebody else may raise."""
 MAX_DENIALS = 2
 """How often one request may be denied before the run ends: a model that asks again and again does not listen."""
-ORIGIN = "added for this run"
-NEVER_CONFINED = frozenset(
+RUN_RULE_ORIGIN = "added for this run"
+ALWAYS_AVAILABLE_TOOLS = frozenset(
     {
         "activate_skill", "unload_skill", "search_skills", "read_skill_file", "skill_ref_read", "update_plan",
         "ask_human", "request_user_input",
@@ -40,7 +40,7 @@ NEVER_CONFINED = frozenset(
 """Tools by which a model finds out what to do, and ends what confines it."""
 
 
-KnownVerdicts = dict[tuple[str, Effect], Verdict]
+DecisionCache = dict[tuple[str, Effect], PolicyDecision]
 """Verdicts by the name and the effect of a tool."""
 
 
@@ -48,11 +48,11 @@ class Abort(ApprovalDenied):
     """An approver wants the run to end here."""
 
 
-class Place(ToolContext, ApprovalContext, Protocol):
+class GateContext(ToolContext, ApprovalContext, Protocol):
     """The call as a tool sees it and as asking sees it."""
 
     @property
-    def admitted(self) -> list[str]:
+    def approved_keys(self) -> list[str]:
         """The key of what was approved; the gate puts it there."""
         ...
 
@@ -61,7 +61,7 @@ class Assessment(msgspec.Struct, frozen=True):
     """What a call would do, and what the rules say about it."""
 
     intent: Intent | None
-    decision: Verdict
+    decision: PolicyDecision
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,196 +74,200 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
-    known: KnownVerdicts = {}
+    decision_cache: DecisionCache = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
-    def judge(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> Verdict:
+    def decide(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> PolicyDecision:
         """What the rules say about a call, with those that were added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
-            return self._known(spec)
-        facts = assess(spec, with_real_places(intent))
-        verdict = confined(facts, self.rules, approvals) or decide(facts, with_added(self.rules, approvals.rules))
-        return permitted(facts, self.rules, approvals, verdict)
+            return self._decide_by_effect(spec)
+        facts = assess(spec, add_real_paths(intent))
+        decision = deny_unlisted_call(facts, self.rules, approvals) or decide(
+            facts, add_run_rules(self.rules, approvals.rules)
+        )
+        return apply_skill_permits(facts, self.rules, approvals, decision)
 
-    def _known(self, spec: ToolSpec) -> Verdict:
-        told = (spec.name, spec.effect)
-        verdict = self.known.get(told)
-        if verdict is None:
-            verdict = self.known[told] = decide(assess(spec, None), self.rules)
-        return verdict
+    def _decide_by_effect(self, spec: ToolSpec) -> PolicyDecision:
+        key = (spec.name, spec.effect)
+        decision = self.decision_cache.get(key)
+        if decision is None:
+            decision = self.decision_cache[key] = decide(assess(spec, None), self.rules)
+        return decision
 
-    async def assess(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> Assessment:
+    async def assess(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> Assessment:
         """Find out what a call would do, and decide on it."""
-        intent = await _intent(tool, arguments, place)
-        return Assessment(intent, self.judge(tool.spec, intent, place.approvals))
+        intent = await _describe_intent(tool, arguments, context)
+        return Assessment(intent, self.decide(tool.spec, intent, context.approvals))
 
     async def admit(
-        self, tool: Tool, arguments: Mapping[str, Any], place: Place, assessed: Assessment | None = None
+        self, tool: Tool, arguments: Mapping[str, Any], context: GateContext, assessed: Assessment | None = None
     ) -> str | None:
         """Why a call may not run, or nothing; raises `Parked` to decide later, `ApprovalDenied` where the run ends.
 
         `assessed` is for a caller who has assessed the call just now.
         """
-        for _ in range(MAX_CHANGES):
-            now, assessed = assessed or await self.assess(tool, arguments, place), None
-            match now.decision:
+        for _ in range(MAX_REASSESSMENTS):
+            assessment, assessed = assessed or await self.assess(tool, arguments, context), None
+            match assessment.decision:
                 case Allow():
                     return None
                 case Deny():
-                    return _denial(now.decision)
+                    return _denial(assessment.decision)
                 case Ask():
                     pass
             if self.approver is None:
                 return "nobody can approve this"
             preview = getattr(tool, "preview", None)
-            intent = now.intent if preview is None else await _described(tool, preview, arguments, place)
-            wanted = self._wanted(tool, arguments, now.decision, intent)
-            settled = await ask(wanted, place, self._asking(self.approver))
-            refusal = _refusal(settled, place.approvals)
+            intent = assessment.intent if preview is None else await _call_describe(tool, preview, arguments, context)
+            draft = self._draft_request(tool, arguments, assessment.decision, intent)
+            settled = await ask(draft, context, self._ask_options(self.approver))
+            refusal = _refusal(settled, context.approvals)
             if refusal is not None:
                 return refusal
-            edited, final = settled.arguments_blob, arguments
-            if edited is not None:
-                final = msgspec.json.decode(place.fetch(edited))
-                refusal = await self._edited(tool, final, place)
+            edited_blob, final = settled.arguments_blob, arguments
+            if edited_blob is not None:
+                final = msgspec.json.decode(context.fetch(edited_blob))
+                refusal = await self._check_edited(tool, final, context)
                 if refusal is not None:
                     return refusal
-            after = await _shown(tool, final, place)
-            key = self._key(tool, final, after)
-            if key == wanted.key or (edited is not None and _runs_same_code(wanted.intent, after)):
-                place.admitted[:] = [key]
+            current = await _preview_or_intent(tool, final, context)
+            key = self._key(tool, final, current)
+            if key == draft.key or (edited_blob is not None and _runs_same_code(draft.intent, current)):
+                context.approved_keys[:] = [key]
                 return None
-            void(place, settled.approval_id, settled.approval_key)
+            void_request(context, settled.approval_id, settled.approval_key)
         return "what the call would do changes each time it is looked at, so nobody can approve it"
 
-    async def confirm(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> None:
+    async def confirm(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> None:
         """Raise where an approved call would no longer do what was approved."""
-        key = self._key(tool, arguments, await _shown(tool, arguments, place))
-        if [key] != place.admitted:
-            raise ToolError("permission", CHANGED, hint="call again, so that it is asked about as it is now")
+        key = self._key(tool, arguments, await _preview_or_intent(tool, arguments, context))
+        if [key] != context.approved_keys:
+            raise ToolError("permission", CHANGED_MESSAGE, hint="call again, so that it is asked about as it is now")
 
-    async def may_reach(self, host: str, port: int, tool: str, room: ApprovalContext) -> bool:
+    async def may_reach(self, host: str, port: int, tool: str, context: ApprovalContext) -> bool:
         """Whether somebody who is asked now lets a call reach a host; nobody to ask is a no."""
         if self.approver is None:
             return False
         from skills_runtime.safety.approvals.asking import ask_about_host
 
-        decision = await ask_about_host(host, port, tool, room, self._asking(self.approver))
+        decision = await ask_about_host(host, port, tool, context, self._ask_options(self.approver))
         if decision == "abort":
             raise Abort("the approver stopped the run")
         return decision == "approved"
 
-    async def _edited(self, tool: Tool, arguments: Mapping[str, Any], place: Place) -> str | None:
+    async def _check_edited(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> str | None:
         """Why a call may not run as somebody changed it: they have approved it, but what is denied stays denied."""
-        verdict = self.judge(tool.spec, await _intent(tool, arguments, place), place.approvals)
-        return _denial(verdict) if isinstance(verdict, Deny) else None
+        decision = self.decide(tool.spec, await _describe_intent(tool, arguments, context), context.approvals)
+        return _denial(decision) if isinstance(decision, Deny) else None
 
-    def _asking(self, approver: Approver) -> Asking:
-        return Asking(
+    def _ask_options(self, approver: Approver) -> AskOptions:
+        return AskOptions(
             approver=approver,
             timeout_ms=self.timeout_ms,
             expires_sec=self.expires_sec,
             remembered=self.remembered,
         )
 
-    def _wanted(self, tool: Tool, arguments: Mapping[str, Any], asks: Ask, intent: Intent | None) -> Wanted:
+    def _draft_request(
+        self, tool: Tool, arguments: Mapping[str, Any], ask_decision: Ask, intent: Intent | None
+    ) -> RequestDraft:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
-        return build_request(tool.spec, arguments, intent or Intent(), facts, asks, self.fingerprint)
+        return draft_request(tool.spec, arguments, intent or Intent(), facts, ask_decision, self.fingerprint)
 
     def _key(self, tool: Tool, arguments: Mapping[str, Any], intent: Intent | None) -> str:
         return request_key(tool.spec, sanitize(tool.spec, arguments, self.fingerprint), intent, self.fingerprint)
 
 
-def with_real_places(intent: Intent | None) -> Intent | None:
+def add_real_paths(intent: Intent | None) -> Intent | None:
     """The intent with every place its paths lead to: rules are about those as well."""
     if intent is None or not any(touch.real for touch in intent.files):
         return intent
-    real = tuple(FileTouch(path=one.real, touch=one.touch) for one in intent.files if one.real)
+    real = tuple(FileTouch(path=touch.real, touch=touch.touch) for touch in intent.files if touch.real)
     return msgspec.structs.replace(intent, files=(*intent.files, *real))
 
 
-async def _intent(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:
+async def _describe_intent(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Intent | None:
     describe = getattr(tool, "intent", None)
-    return await _described(tool, describe, arguments, place) if describe is not None else None
+    return await _call_describe(tool, describe, arguments, context) if describe is not None else None
 
 
-async def _described(tool: Tool, describe: Any, arguments: Mapping[str, Any], place: ToolContext) -> Intent:
+async def _call_describe(tool: Tool, describe: Any, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
     """What a tool says about a call; one that cannot say it cannot be called."""
     try:
-        said = describe(arguments, place)
-        intent: object = await said if inspect.isawaitable(said) else said
-    except USUAL_ERRORS as error:
+        answer = describe(arguments, context)
+        intent: object = await answer if inspect.isawaitable(answer) else answer
+    except DESCRIPTION_ERRORS as error:
         raise ToolError("unknown", f"`{tool.spec.name}` cannot tell what it would do: {error!r}") from error
     if not isinstance(intent, Intent):
         raise ToolError("unknown", f"`{tool.spec.name}` tells `{type(intent).__name__}` instead of an `Intent`")
     return intent
 
 
-async def _shown(tool: Tool, arguments: Mapping[str, Any], place: ToolContext) -> Intent | None:
+async def _preview_or_intent(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Intent | None:
     """What an approver is shown of a call, as things are now."""
     describe = getattr(tool, "preview", None) or getattr(tool, "intent", None)
-    return await _described(tool, describe, arguments, place) if describe is not None else None
+    return await _call_describe(tool, describe, arguments, context) if describe is not None else None
 
 
-def _runs_same_code(shown: Intent, now: Intent | None) -> bool:
+def _runs_same_code(approved: Intent, now: Intent | None) -> bool:
     """Whether the code that was shown is still what it was, as far as a call that somebody changed runs it."""
-    return now is None or all(now.digests.get(name, digest) == digest for name, digest in shown.digests.items())
+    return now is None or all(now.digests.get(name, digest) == digest for name, digest in approved.digests.items())
 
 
-def _denial(verdict: Deny) -> str:
-    return f"denied by {verdict.rule}" + (f": {verdict.justification}" if verdict.justification else "")
+def _denial(decision: Deny) -> str:
+    return f"denied by {decision.rule}" + (f": {decision.justification}" if decision.justification else "")
 
 
 def _refusal(settled: ResolvedApproval, approvals: Approvals) -> str | None:
     """What the model is told of a no; a run ends where somebody stops it or says no to the same thing again."""
     if settled.decision == "abort":
-        raise Abort(f"the approver stopped the run{_said(settled)}")
+        raise Abort(f"the approver stopped the run{_note_suffix(settled)}")
     if settled.decision in APPROVALS:
         return None
     if approvals.denials.get(settled.approval_key, 0) >= MAX_DENIALS:
         raise ApprovalDenied(
             "the same call was denied twice", hint="tell the run what to do instead, or allow the call by a rule"
         )
-    return f"the approver said: {settled.decision}{_said(settled)}"
+    return f"the approver said: {settled.decision}{_note_suffix(settled)}"
 
 
-def _said(settled: ResolvedApproval) -> str:
+def _note_suffix(settled: ResolvedApproval) -> str:
     return f" ({settled.note})" if settled.note else ""
 
 
-def with_added(rules: Rules, added: Sequence[Mapping[str, Any]]) -> Rules:
+def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
     """The rules with those of the run behind them."""
-    if not added:
+    if not records:
         return rules
-    more = tuple(rule for one in added for rule in _read(str(one.get("text", ""))))
+    more = tuple(rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
     return msgspec.structs.replace(rules, rules=(*rules.rules, *more))
 
 
-def permitted(facts: Facts, rules: Rules, approvals: Approvals, verdict: Verdict) -> Verdict:
+def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decision: PolicyDecision) -> PolicyDecision:
     """The verdict, unless nobody but the mode wants to be asked and an active skill lists the call."""
-    if not approvals.permits or not isinstance(verdict, Ask) or verdict.rule != BY_MODE:
-        return verdict
-    listed = [rule for permits in approvals.permits.values() for rule in permits]
-    said = decide(facts, with_added(Rules(root=rules.root, home=rules.home), listed))
-    return said if isinstance(said, Allow) else verdict
+    if not approvals.permits or not isinstance(decision, Ask) or decision.rule != BY_MODE:
+        return decision
+    records = [rule for permits in approvals.permits.values() for rule in permits]
+    by_skills = decide(facts, add_run_rules(Rules(root=rules.root, home=rules.home), records))
+    return by_skills if isinstance(by_skills, Allow) else decision
 
 
-def confined(facts: Facts, rules: Rules, approvals: Approvals) -> Deny | None:
+def deny_unlisted_call(facts: Facts, rules: Rules, approvals: Approvals) -> Deny | None:
     """The refusal of a call that an active skill does not list, where skills confine a run to what they list."""
-    if not approvals.confining or facts.tool in NEVER_CONFINED:
+    if not approvals.confining or facts.tool in ALWAYS_AVAILABLE_TOOLS:
         return None
-    listed = [rule for permitted in approvals.confining.values() for rule in permitted]
-    alone = with_added(Rules(root=rules.root, home=rules.home), listed)
-    if is_listed(facts, alone):
+    records = [rule for permitted in approvals.confining.values() for rule in permitted]
+    listed_rules = add_run_rules(Rules(root=rules.root, home=rules.home), records)
+    if is_fully_allowed(facts, listed_rules):
         return None
     names = ", ".join(f"`{skill}`" for skill in approvals.confining)
     return Deny("safety.skill_tools: enforce", f"{names} does not list it in `allowed-tools`; unload the skill first")
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> tuple[Rule, ...]:
+def _parse_rules(text: str) -> tuple[Rule, ...]:
     """The rules of a text; one that cannot be read allows nothing."""
     try:
-        return load_rules(text, origin=ORIGIN)
+        return load_rules(text, origin=RUN_RULE_ORIGIN)
     except SkillsRuntimeError:
         return ()

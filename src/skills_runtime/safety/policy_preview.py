@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from skills_runtime.ports import Intent, Tool, ToolContext, ToolSpec
-from skills_runtime.safety.gate import with_real_places
+from skills_runtime.safety.gate import add_real_paths
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Explanation, Rules, explain
-from skills_runtime.safety.policy.rule_files import read_rules
+from skills_runtime.safety.policy.rule_files import load_active_rules
 from skills_runtime.safety.redaction import SecretRegistry
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 def preview_command(resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent) -> PolicyPreview:
     """Return what the rules say about a command that a tool would run."""
-    found = tools.get(tool)
-    return _preview(resolved, found.spec if found else _unknown(tool), intent)
+    known_tool = tools.get(tool)
+    return _preview(resolved, known_tool.spec if known_tool else _unknown_tool_spec(tool), intent)
 
 
 async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall) -> PolicyPreview:
     """Return what the rules say about a call; of a tool that is not among `tools` only the name is known."""
     tool = tools.get(call.tool)
     if tool is None:
-        return _preview(resolved, _unknown(call.tool), None)
+        return _preview(resolved, _unknown_tool_spec(call.tool), None)
     describe = getattr(tool, "intent", None)
     root = resolved.workspace_root
     context = cast("ToolContext", _PreviewContext(root, _FileNames(root), SecretRegistry()))
@@ -77,18 +77,18 @@ class _PreviewContext(msgspec.Struct, frozen=True):
     secrets: SecretRegistry
 
 
-def _unknown(name: str) -> ToolSpec:
+def _unknown_tool_spec(name: str) -> ToolSpec:
     return ToolSpec(name=name, description="", parameters={})
 
 
 def _preview(resolved: "Resolved", spec: ToolSpec, intent: Intent | None) -> PolicyPreview:
-    read = read_rules(resolved)
-    facts = assess(spec, with_real_places(intent))
+    loaded = load_active_rules(resolved)
+    facts = assess(spec, add_real_paths(intent))
     return PolicyPreview(
         spec=spec,
         intent=intent,
         facts=facts,
-        explanation=explain(facts, read.rules),
-        rules=read.rules,
-        notices=read.notices,
+        explanation=explain(facts, loaded.rules),
+        rules=loaded.rules,
+        notices=loaded.notices,
     )

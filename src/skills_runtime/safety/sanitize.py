@@ -28,9 +28,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     def of_variables(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The names of variables; of their values, which may be short, no digest that others could try to find."""
-        shown = self.of(dict(variables))
-        shown.pop("sha256", None)
-        return {"keys": sorted(variables), **shown}
+        visible = self.of(dict(variables))
+        visible.pop("sha256", None)
+        return {"keys": sorted(variables), **visible}
 
 
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -52,12 +52,12 @@ def conceal(
     values: Mapping[str, Any], hidden: Collection[str], fingerprint: Fingerprint = PLAIN_FINGERPRINT
 ) -> dict[str, Any]:
     """The values with the hidden ones replaced by their size and digest."""
-    shown: dict[str, Any] = {}
+    visible: dict[str, Any] = {}
     for name, value in values.items():
         if name not in hidden:
-            shown[name] = value
+            visible[name] = value
         elif name == VARIABLES and isinstance(value, dict):
-            shown[name] = fingerprint.of_variables(cast("dict[str, Any]", value))
+            visible[name] = fingerprint.of_variables(cast("dict[str, Any]", value))
         else:
-            shown[name] = fingerprint.of(value)
-    return shown
+            visible[name] = fingerprint.of(value)
+    return visible

@@ -82,5 +82,5 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),
     ):
         run = agent.create(request)
-        assert gate_of(run, agent.resolved, options, "shared").known == known
+        assert gate_of(run, agent.resolved, options, "shared").decision_cache == known
         run.close()

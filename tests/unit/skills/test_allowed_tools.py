@@ -94,12 +94,12 @@ def test_a_pattern_for_files_covers_no_other_place(path: str) -> None:
 
 
 def test_a_file_that_leads_elsewhere_is_judged_by_where_it_leads() -> None:
-    from skills_runtime.safety.gate import with_real_places
+    from skills_runtime.safety.gate import add_real_paths
 
     touched = FileTouch(path="docs/x.md", touch="overwrite", real="/etc/passwd")
     rules = Rules(rules=tuple(rules_of(skill("Write(docs/**)"))), root="/work", home="/home/me")
     spec = ToolSpec(name="file_write", description="Writes.", parameters={"type": "object"}, effect="effectful")
-    assert not isinstance(decide(assess(spec, with_real_places(Intent(files=(touched,)))), rules), Allow)
+    assert not isinstance(decide(assess(spec, add_real_paths(Intent(files=(touched,)))), rules), Allow)
 
 
 @pytest.mark.parametrize("entry", ["Task(Explore)", "WebSearch(foo)", "WebFetch(domain:example.com)"])

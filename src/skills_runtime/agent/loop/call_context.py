@@ -24,7 +24,7 @@ class CallContext(msgspec.Struct, frozen=True):
     call: Call
     ports: AgentPorts
     asked: list[int] = msgspec.field(default_factory=list[int])
-    admitted: list[str] = msgspec.field(default_factory=list[str])
+    approved_keys: list[str] = msgspec.field(default_factory=list[str])
     """The key of what was approved, if a person was asked."""
 
     @property
@@ -130,7 +130,7 @@ class CallContext(msgspec.Struct, frozen=True):
     async def confirm(self) -> None:
         """Raise unless the call would still do what was approved."""
         tool = self.ports.tools.find(self.call.tool)
-        if tool is not None and self.admitted:
+        if tool is not None and self.approved_keys:
             await self.ports.gate.confirm(tool, read_arguments(self.arguments()), self)
 
     async def may_reach(self, host: str, port: int) -> bool:

@@ -14,7 +14,7 @@ from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import InboxReceived, RunCompleted
 from skills_runtime.ports import ClosingInbox, Inbox, InboxMessage
 from skills_runtime.runs import End, Run, finish_run, finish_run_async
-from skills_runtime.safety.approvals import stray_decisions
+from skills_runtime.safety.approvals import refuse_stale_decisions
 
 
 def open_inbox(run: Run, inbox: Inbox | None) -> None:
@@ -34,7 +34,7 @@ async def receive_messages(run: Run, ports: AgentPorts) -> None:
             except SkillsRuntimeError:
                 break  # it is pending again at the next turn, and known by then
     approvals = run.view.pending.approvals
-    strays = stray_decisions(approvals, run.state.run_id) if approvals.sent else ()
+    strays = refuse_stale_decisions(approvals, run.state.run_id) if approvals.sent else ()
     for refused in strays:  # also a decision whose request was settled since it came
         run.append(refused)
     if strays:

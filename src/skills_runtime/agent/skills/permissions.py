@@ -15,7 +15,7 @@ import msgspec
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.events import SkillInjected
 from skills_runtime.runs import Run
-from skills_runtime.safety.policy import END, Rule, rule_text
+from skills_runtime.safety.policy import END, Rule, render_rule
 from skills_runtime.skills import MARK_CHARS, Skill, allowed_tools, decode_marks, is_same_file
 from skills_runtime.text import escape_attribute
 
@@ -62,7 +62,7 @@ class SkillPermissions:
         declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
         if self._mode == "ignore" or declared is None:
             return event
-        permits = [{"text": f"rules:\n{rule_text(rule)}"} for rule in rules_of(skill)]
+        permits = [{"text": f"rules:\n{render_rule(rule)}"} for rule in rules_of(skill)]
         confines, preapproves = self._mode == "enforce", self._trusted(skill)
         return msgspec.structs.replace(event, permits=permits, preapproves=preapproves, confines=confines)
 

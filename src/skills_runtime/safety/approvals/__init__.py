@@ -1,6 +1,12 @@
 """Approvals: asking somebody about a call so that the answer may come from anywhere, and counts only for that call."""
 
-from skills_runtime.safety.approvals.asking import ApprovalContext, Asking, ask, explain_late_decision, stray_decisions
+from skills_runtime.safety.approvals.asking import (
+    ApprovalContext,
+    AskOptions,
+    ask,
+    explain_late_decision,
+    refuse_stale_decisions,
+)
 from skills_runtime.safety.approvals.providers import (
     ApprovalRule,
     CallbackApprovals,
@@ -9,8 +15,8 @@ from skills_runtime.safety.approvals.providers import (
 )
 from skills_runtime.safety.approvals.request import (
     RuleScope,
-    approval_request_of,
-    build_request,
+    build_approval_request,
+    draft_request,
     propose_rule,
     rule_record,
 )
@@ -18,16 +24,16 @@ from skills_runtime.safety.approvals.request import (
 __all__ = [
     "ApprovalContext",
     "ApprovalRule",
-    "Asking",
+    "AskOptions",
     "CallbackApprovals",
     "InboxApprovals",
     "RuleBasedApprovalProvider",
     "RuleScope",
-    "approval_request_of",
     "ask",
-    "build_request",
+    "build_approval_request",
+    "draft_request",
     "explain_late_decision",
     "propose_rule",
+    "refuse_stale_decisions",
     "rule_record",
-    "stray_decisions",
 ]

@@ -25,12 +25,12 @@ from skills_runtime.ports import (
     TimedApprover,
 )
 from skills_runtime.projections import Approvals, PendingApproval, ResolvedApproval, SentDecision
-from skills_runtime.safety.approvals.request import Wanted, approval_request_of, masked
+from skills_runtime.safety.approvals.request import RequestDraft, build_approval_request, mask_secrets
 from skills_runtime.safety.policy import Ask, approval_key
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 """How often messages are looked for while somebody is asked."""
-CHANGED = "what would be done is no longer what was asked about"
+CHANGED_MESSAGE = "what would be done is no longer what was asked about"
 SESSION, PROVIDER, INBOX, TIMEOUT, INVALID = "session", "provider", "inbox", "timeout", "invalid_decision"
 
 
@@ -96,7 +96,7 @@ class ApprovalContext(Protocol):
         ...
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asked, and how long an answer may take."""
 
     approver: Approver
@@ -108,205 +108,217 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for the session in other runs of it, and by whom; added to as that happens."""
 
 
-async def ask(wanted: Wanted, room: ApprovalContext, asking: Asking) -> ResolvedApproval:
+async def ask(draft: RequestDraft, context: ApprovalContext, options: AskOptions) -> ResolvedApproval:
     """What is decided about a call; raises `Parked` when that has to be waited for."""
-    settled = room.approvals.settled.get(room.call_id)
-    if settled is not None and settled.approval_key == wanted.key:
+    settled = context.approvals.settled.get(context.call_id)
+    if settled is not None and settled.approval_key == draft.key:
         return settled
     if settled is not None:
-        void(room, settled.approval_id, settled.approval_key)
-    by = (asking.remembered | room.approvals.session).get(wanted.key)
+        void_request(context, settled.approval_id, settled.approval_key)
+    by = (options.remembered | context.approvals.session).get(draft.key)
     if by is not None:
-        return await _decide(room, wanted.key, Decision(decision="approved_for_session", decided_by=by), SESSION)
-    asked = await _open_request(wanted, room, asking)
-    sent = room.approvals.find_decision(asked.approval_id)
-    if sent is None:
-        return await _heard(wanted, asked, room, asking)
-    return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
+        return await _record_decision(
+            context, draft.key, Decision(decision="approved_for_session", decided_by=by), SESSION
+        )
+    pending = await _open_request(draft, context, options)
+    sent_decision = context.approvals.find_decision(pending.approval_id)
+    if sent_decision is None:
+        return await _await_decision(draft, pending, context, options)
+    return await _record_decision(context, draft.key, _read_decision(sent_decision), INBOX, pending, sent_decision)
 
 
-def void(room: ApprovalContext, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED) -> None:
+def void_request(
+    context: ApprovalContext, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED_MESSAGE
+) -> None:
     """Record that a request, and whatever was decided about it, no longer counts."""
-    sent = room.approvals.find_decision(approval_id)
-    room.emit(
+    sent_decision = context.approvals.find_decision(approval_id)
+    context.emit(
         ApprovalRefused(
             reason=reason,
             message=message,
             approval_id=approval_id,
             approval_key=key,
-            call_id=room.call_id,
-            message_id=sent.message_id if sent is not None else "",
+            call_id=context.call_id,
+            message_id=sent_decision.message_id if sent_decision is not None else "",
         )
     )
 
 
-async def _open_request(wanted: Wanted, room: ApprovalContext, asking: Asking) -> PendingApproval:
+async def _open_request(draft: RequestDraft, context: ApprovalContext, options: AskOptions) -> PendingApproval:
     """Return the open request for this very call, made anew when there is none or it no longer holds."""
-    asked = room.approvals.find_by_call(room.call_id)
-    if asked is not None and asked.approval_key != wanted.key:
-        void(room, asked.approval_id, asked.approval_key)
-    elif asked is not None:
-        expired = asked.expires_at and room.now() > asked.expires_at
-        if not expired or room.approvals.find_decision(asked.approval_id) is not None:
-            return asked
-        late = f"nobody decided until {asked.expires_at}"
-        void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
-    at = datetime.fromisoformat(room.now()) + timedelta(seconds=asking.expires_sec)
-    expires_at, approval_id = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), room.new_id("approval")
-    shown = _shown(wanted, room, approval_id, expires_at)
-    room.emit(
+    pending = context.approvals.find_by_call(context.call_id)
+    if pending is not None and pending.approval_key != draft.key:
+        void_request(context, pending.approval_id, pending.approval_key)
+    elif pending is not None:
+        expired = pending.expires_at and context.now() > pending.expires_at
+        if not expired or context.approvals.find_decision(pending.approval_id) is not None:
+            return pending
+        expired_message = f"nobody decided until {pending.expires_at}"
+        void_request(context, pending.approval_id, pending.approval_key, reason="expired", message=expired_message)
+    deadline = datetime.fromisoformat(context.now()) + timedelta(seconds=options.expires_sec)
+    expires_at, approval_id = deadline.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), context.new_id("approval")
+    request = _build_masked_request(draft, context, approval_id, expires_at)
+    context.emit(
         ApprovalRequested(
-            approval_key=wanted.key,
-            tool=wanted.tool,
-            call_id=room.call_id,
-            summary=wanted.summary,
-            request=wanted.shown,
+            approval_key=draft.key,
+            tool=draft.tool,
+            call_id=context.call_id,
+            summary=draft.summary,
+            request=draft.loggable,
             approval_id=approval_id,
-            rule=wanted.asked_by.rule,
-            risk=wanted.risk,
+            rule=draft.asked_by.rule,
+            risk=draft.risk,
             expires_at=expires_at,
-            details_blob=room.keep(msgspec.json.encode(shown)),
+            details_blob=context.keep(msgspec.json.encode(request)),
         )
     )
-    await room.commit()
-    return room.approvals.open[approval_id]
+    await context.commit()
+    return context.approvals.open[approval_id]
 
 
-def _shown(wanted: Wanted, room: ApprovalContext, approval_id: str, expires_at: str) -> ApprovalRequest:
+def _build_masked_request(
+    draft: RequestDraft, context: ApprovalContext, approval_id: str, expires_at: str
+) -> ApprovalRequest:
     """What whoever decides sees: everything to the letter, but for secrets."""
-    exact = approval_request_of(
-        wanted, approval_id=approval_id, run_id=room.run_id, call_id=room.call_id, expires_at=expires_at
+    exact = build_approval_request(
+        draft, approval_id=approval_id, run_id=context.run_id, call_id=context.call_id, expires_at=expires_at
     )
-    return masked(msgspec.structs.replace(exact, workspace=str(room.root)), room.secrets)
+    return mask_secrets(msgspec.structs.replace(exact, workspace=str(context.root)), context.secrets)
 
 
-async def _heard(wanted: Wanted, asked: PendingApproval, room: ApprovalContext, asking: Asking) -> ResolvedApproval:
+async def _await_decision(
+    draft: RequestDraft, pending: PendingApproval, context: ApprovalContext, options: AskOptions
+) -> ResolvedApproval:
     """What whoever is there says, unless somebody else is faster from somewhere else."""
-    shown = _shown(wanted, room, asked.approval_id, asked.expires_at)
-    said = asyncio.create_task(_said(shown, asking))
+    request = _build_masked_request(draft, context, pending.approval_id, pending.expires_at)
+    approver_task = asyncio.create_task(_ask_approver(request, options))
     try:
-        while not said.done():
-            await asyncio.wait([said], timeout=LOOK_SECONDS)
-            await room.look()
-            sent = room.approvals.find_decision(asked.approval_id)
-            if sent is not None:
-                return await _decide(room, wanted.key, _decision_in(sent), INBOX, asked, sent)
-            if room.cancelled:
-                raise Parked(room.call_id)
-        decision, reason = said.result()
+        while not approver_task.done():
+            await asyncio.wait([approver_task], timeout=POLL_SECONDS)
+            await context.look()
+            sent_decision = context.approvals.find_decision(pending.approval_id)
+            if sent_decision is not None:
+                return await _record_decision(
+                    context, draft.key, _read_decision(sent_decision), INBOX, pending, sent_decision
+                )
+            if context.cancelled:
+                raise Parked(context.call_id)
+        decision, reason = approver_task.result()
     finally:
-        said.cancel()
-    if late := explain_late_decision(asked, room.now()):
-        void(room, asked.approval_id, asked.approval_key, reason="expired", message=late)
-        return await ask(wanted, room, asking)
+        approver_task.cancel()
+    if late := explain_late_decision(pending, context.now()):
+        void_request(context, pending.approval_id, pending.approval_key, reason="expired", message=late)
+        return await ask(draft, context, options)
     if decision.decision == "approved_for_session" and decision.arguments is None:
-        asking.remembered[wanted.key] = decision.decided_by
-    return await _decide(room, wanted.key, decision, reason, asked)
+        options.remembered[draft.key] = decision.decided_by
+    return await _record_decision(context, draft.key, decision, reason, pending)
 
 
-async def _said(shown: ApprovalRequest, asking: Asking) -> tuple[Decision, str]:
+async def _ask_approver(request: ApprovalRequest, options: AskOptions) -> tuple[Decision, str]:
     """What was decided and by what; only a clear yes in time is a yes."""
-    limit = asking.timeout_ms if not isinstance(asking.approver, TimedApprover) else None
+    limit = options.timeout_ms if not isinstance(options.approver, TimedApprover) else None
     try:
         async with asyncio.timeout(limit / 1000 if limit else None):
-            said = await asking.approver.request_approval(request=shown, timeout_ms=asking.timeout_ms)
+            answer = await options.approver.request_approval(request=request, timeout_ms=options.timeout_ms)
     except TimeoutError:
         return Decision(decision="denied"), TIMEOUT
-    decision = said if isinstance(said, Decision) else Decision(decision=said)
+    decision = answer if isinstance(answer, Decision) else Decision(decision=answer)
     if decision.decision not in get_args(DecisionKind):
         return Decision(decision="denied"), INVALID
     return decision, PROVIDER
 
 
-async def _decide(
-    room: ApprovalContext,
+async def _record_decision(
+    context: ApprovalContext,
     key: str,
     decision: Decision,
     reason: str,
-    asked: PendingApproval | None = None,
-    sent: SentDecision | None = None,
+    pending: PendingApproval | None = None,
+    sent_decision: SentDecision | None = None,
 ) -> ResolvedApproval:
-    edited = (sent.text_field("arguments_blob") if sent is not None else "") or None
+    edited_blob = (sent_decision.text_field("arguments_blob") if sent_decision is not None else "") or None
     if decision.arguments is not None:
-        edited = room.keep(msgspec.json.encode(decision.arguments))
+        edited_blob = context.keep(msgspec.json.encode(decision.arguments))
     # What was changed was seen once: it says nothing about the call as the model made it.
-    said = "approved" if edited and decision.decision == "approved_for_session" else decision.decision
-    room.emit(
+    kind = "approved" if edited_blob and decision.decision == "approved_for_session" else decision.decision
+    context.emit(
         ApprovalDecided(
             approval_key=key,
-            decision=said,
+            decision=kind,
             reason=reason,
-            call_id=room.call_id,
+            call_id=context.call_id,
             decided_by=decision.decided_by,
-            approval_id=asked.approval_id if asked is not None else "",
-            message_id=sent.message_id if sent is not None else "",
+            approval_id=pending.approval_id if pending is not None else "",
+            message_id=sent_decision.message_id if sent_decision is not None else "",
             note=decision.note,
             rule=dict(decision.rule),
-            arguments_blob=edited,
+            arguments_blob=edited_blob,
         )
     )
-    await room.commit()
-    return room.approvals.settled[room.call_id]
+    await context.commit()
+    return context.approvals.settled[context.call_id]
 
 
-def _decision_in(sent: SentDecision) -> Decision:
+def _read_decision(sent_decision: SentDecision) -> Decision:
     """A decision as it came in a message, which `problem_with` has looked at."""
-    rule: Any = sent.body.get("rule")
+    rule: Any = sent_decision.body.get("rule")
     return Decision(
-        decision=cast("DecisionKind", sent.text_field("decision")),
-        note=sent.text_field("note"),
-        decided_by=sent.text_field("decided_by"),
+        decision=cast("DecisionKind", sent_decision.text_field("decision")),
+        note=sent_decision.text_field("note"),
+        decided_by=sent_decision.text_field("decided_by"),
         rule=cast("dict[str, Any]", rule) if isinstance(rule, dict) else {},
     )
 
 
-def stray_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
+def refuse_stale_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
     """What to record about the decisions that do not count."""
-    found = [(sent, _problem(sent, approvals, run_id)) for sent in approvals.sent.values()]
+    checked = [
+        (sent_decision, _find_problem(sent_decision, approvals, run_id)) for sent_decision in approvals.sent.values()
+    ]
     return [
         ApprovalRefused(
             reason=problem[0],
             message=problem[1],
-            approval_id=sent.text_field("approval_id"),
-            approval_key=sent.text_field("approval_key"),
-            message_id=sent.message_id,
+            approval_id=sent_decision.text_field("approval_id"),
+            approval_key=sent_decision.text_field("approval_key"),
+            message_id=sent_decision.message_id,
         )
-        for sent, problem in found
+        for sent_decision, problem in checked
         if problem is not None
     ]
 
 
-def explain_late_decision(asked: PendingApproval, sent_at: str) -> str:
+def explain_late_decision(pending: PendingApproval, sent_at: str) -> str:
     """What is said to a decision that comes after the request has expired, or nothing."""
-    late = asked.expires_at and sent_at > asked.expires_at
-    return f"the request could be decided until {asked.expires_at}" if late else ""
+    late = pending.expires_at and sent_at > pending.expires_at
+    return f"the request could be decided until {pending.expires_at}" if late else ""
 
 
-def _problem(sent: SentDecision, approvals: Approvals, run_id: str) -> tuple[str, str] | None:
+def _find_problem(sent_decision: SentDecision, approvals: Approvals, run_id: str) -> tuple[str, str] | None:
     """Why a decision does not count: one word and one sentence, or nothing."""
-    asked = approvals.open.get(sent.text_field("approval_id"))
-    if sent.text_field("run_id") != run_id:
+    pending = approvals.open.get(sent_decision.text_field("approval_id"))
+    if sent_decision.text_field("run_id") != run_id:
         return "elsewhere", "the decision is about another run"
-    if asked is None:
+    if pending is None:
         return "unknown", "no such request is open; it may have been decided already"
-    if sent.text_field("approval_key") != asked.approval_key:
+    if sent_decision.text_field("approval_key") != pending.approval_key:
         return "changed", "the decision is about another request than the one that is open"
-    if late := explain_late_decision(asked, sent.text_field("decided_at") or sent.sent_at):
+    if late := explain_late_decision(pending, sent_decision.text_field("decided_at") or sent_decision.sent_at):
         return "expired", late
-    if sent.body.get("decision") not in get_args(DecisionKind):
+    if sent_decision.body.get("decision") not in get_args(DecisionKind):
         return "malformed", "the decision is none of those there are"
     return None
 
 
 NETWORK = "network"
 """What a request about a host names in the place of a tool: a yes to a tool says nothing about hosts."""
-RULE = "sandbox.egress.unknown: ask"
-LONGEST_MS = 60_000
+EGRESS_RULE = "sandbox.egress.unknown: ask"
+MAX_WAIT_MS = 60_000
 """How long a command waits where the settings set no limit."""
 MAX_DENIALS = 2
 """How often a run asks about the same host."""
 APPROVALS = frozenset({"approved", "approved_for_session"})
-OVER = "the command that asked is over"
+COMMAND_ENDED = "the command that asked is over"
 
 
 class BlockingApprover:
@@ -326,32 +338,36 @@ class BlockingApprover:
             raise
 
 
-async def ask_about_host(host: str, port: int, tool: str, room: ApprovalContext, asking: Asking) -> DecisionKind:
+async def ask_about_host(
+    host: str, port: int, tool: str, context: ApprovalContext, options: AskOptions
+) -> DecisionKind:
     """What is decided about a host for one command; a request that nobody answers is withdrawn in the end."""
-    shown = {"host": host, "port": port}
-    wanted = Wanted(
-        key=approval_key(NETWORK, shown),
+    details = {"host": host, "port": port}
+    draft = RequestDraft(
+        key=approval_key(NETWORK, details),
         tool=NETWORK,
         summary=f"{tool} wants to reach {host}:{port}",
-        shown=shown,
-        arguments=shown,
+        loggable=details,
+        arguments=details,
         intent=Intent(hosts=(f"{host}:{port}",)),
         risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
-        asked_by=Ask(RULE),
+        asked_by=Ask(EGRESS_RULE),
     )
-    if room.approvals.denials.get(wanted.key, 0) >= MAX_DENIALS:
+    if context.approvals.denials.get(draft.key, 0) >= MAX_DENIALS:
         return "denied"
-    timeout_ms = asking.timeout_ms or LONGEST_MS
-    waiting = msgspec.structs.replace(
-        asking, approver=BlockingApprover(asking.approver), timeout_ms=timeout_ms, expires_sec=timeout_ms / 1000 + 1
+    timeout_ms = options.timeout_ms or MAX_WAIT_MS
+    blocking = msgspec.structs.replace(
+        options, approver=BlockingApprover(options.approver), timeout_ms=timeout_ms, expires_sec=timeout_ms / 1000 + 1
     )
     try:
-        settled = await ask(wanted, room, waiting)
+        settled = await ask(draft, context, blocking)
     except (Parked, asyncio.CancelledError) as error:
-        asked = room.approvals.find_by_call(room.call_id)
-        if asked is not None:
+        pending = context.approvals.find_by_call(context.call_id)
+        if pending is not None:
             with suppress(LogError):  # the run may have ended, and its requests with it
-                void(room, asked.approval_id, asked.approval_key, reason="expired", message=OVER)
+                void_request(
+                    context, pending.approval_id, pending.approval_key, reason="expired", message=COMMAND_ENDED
+                )
         if isinstance(error, Parked):  # somebody wants the run to stop
             return "denied"
         raise

@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Parked
-from skills_runtime.safety.policy.patterns import names_of_tool
+from skills_runtime.safety.policy.patterns import tool_aliases
 
 
 class CallbackApprovals:
@@ -22,8 +22,8 @@ class CallbackApprovals:
         self, *, request: ApprovalRequest, timeout_ms: int | None = None
     ) -> DecisionKind | Decision:
         """Decide on one call."""
-        said = self._decide(request)
-        return await said if inspect.isawaitable(said) else said
+        answer = self._decide(request)
+        return await answer if inspect.isawaitable(answer) else answer
 
 
 class InboxApprovals:
@@ -53,7 +53,7 @@ class RuleBasedApprovalProvider:
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
         """Decide on one call."""
         for rule in self._rules:
-            if rule.tool in names_of_tool(request.tool):
+            if rule.tool in tool_aliases(request.tool):
                 # A condition that cannot make sense of a request does not hold for it.
                 with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                     if rule.condition is None or rule.condition(request):

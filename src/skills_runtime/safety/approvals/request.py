@@ -13,21 +13,21 @@ import msgspec
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Intent, Secrets, ToolSpec
 from skills_runtime.safety.guard import Facts, read_argv, read_line
-from skills_runtime.safety.policy import END, Ask, Rule, approval_key, rule_text
+from skills_runtime.safety.policy import END, Ask, Rule, approval_key, render_rule
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 SUMMARY_CHARS = 500
-FENCE_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
+SANDBOX_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
 """What of a fence an approval holds for; the rest differs from one start to the next."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class RequestDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A request before anybody has seen it."""
 
     key: str
     tool: str
     summary: str
-    shown: dict[str, Any]
+    loggable: dict[str, Any]
     """What the log may hold of it."""
     arguments: Mapping[str, Any]
     intent: Intent
@@ -35,20 +35,20 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     asked_by: Ask
 
 
-def build_request(
+def draft_request(
     spec: ToolSpec, arguments: Mapping[str, Any], intent: Intent, facts: Facts, asked_by: Ask, fingerprint: Fingerprint
-) -> Wanted:
+) -> RequestDraft:
     """The request for a call; whatever would make it another call changes its key."""
     visible = sanitize(spec, arguments, fingerprint)
-    shown = _shown(visible, intent, fingerprint)
+    loggable = _loggable_request(visible, intent, fingerprint)
     # What a tool hides is not told by the part of it that is a risk; whoever decides sees all of it anyway.
     part = facts.risk.part if any(facts.risk.part in text for text in _texts(visible)) else ""
     risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": part}
-    return Wanted(
-        key=approval_key(spec.name, shown),
+    return RequestDraft(
+        key=approval_key(spec.name, loggable),
         tool=spec.name,
-        summary=summary_of(spec.name, intent, visible),
-        shown=shown,
+        summary=summarize_call(spec.name, intent, visible),
+        loggable=loggable,
         arguments=arguments,
         intent=intent,
         risk={name: text for name, text in risk.items() if text},
@@ -58,39 +58,40 @@ def build_request(
 
 def request_key(spec: ToolSpec, visible: Mapping[str, Any], intent: Intent | None, fingerprint: Fingerprint) -> str:
     """The key of the request for a call, whose arguments are given as they may be shown."""
-    return approval_key(spec.name, _shown(visible, intent or Intent(), fingerprint))
+    return approval_key(spec.name, _loggable_request(visible, intent or Intent(), fingerprint))
 
 
-def _shown(visible: Mapping[str, Any], intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
-    return {"arguments": visible, **_bound(intent, fingerprint)}
+def _loggable_request(visible: Mapping[str, Any], intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
+    return {"arguments": visible, **_bound_facts(intent, fingerprint)}
 
 
-def approval_request_of(
-    wanted: Wanted, *, approval_id: str, run_id: str, call_id: str, expires_at: str
+def build_approval_request(
+    draft: RequestDraft, *, approval_id: str, run_id: str, call_id: str, expires_at: str
 ) -> ApprovalRequest:
     """Everything somebody needs to see to decide, to the letter."""
     return ApprovalRequest(
-        approval_key=wanted.key,
-        tool=wanted.tool,
-        summary=wanted.summary,
-        details=dict(wanted.arguments),
+        approval_key=draft.key,
+        tool=draft.tool,
+        summary=draft.summary,
+        details=dict(draft.arguments),
         approval_id=approval_id,
         run_id=run_id,
         call_id=call_id,
-        rule=wanted.asked_by.rule,
-        why=wanted.asked_by.justification,
-        risk=wanted.risk,
-        intent=wanted.intent,
+        rule=draft.asked_by.rule,
+        why=draft.asked_by.justification,
+        risk=draft.risk,
+        intent=draft.intent,
         expires_at=expires_at,
     )
 
 
-def masked(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
+def mask_secrets(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
     """The request without secrets in anything that people or models wrote."""
     intent = request.intent
     texts = {name: secrets.value(getattr(intent, name)) for name in ("line", "argv", "typed", "justification", "fence")}
     files = tuple(
-        msgspec.structs.replace(one, path=secrets.text(one.path), diff=secrets.text(one.diff)) for one in intent.files
+        msgspec.structs.replace(touch, path=secrets.text(touch.path), diff=secrets.text(touch.diff))
+        for touch in intent.files
     )
     environment = {name: secrets.text(value) for name, value in intent.environment.items()}
     return msgspec.structs.replace(
@@ -102,34 +103,34 @@ def masked(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
     )
 
 
-def summary_of(tool: str, intent: Intent, shown: Mapping[str, Any]) -> str:
+def summarize_call(tool: str, intent: Intent, visible: Mapping[str, Any]) -> str:
     """The call in one line, without what may not be shown."""
     if intent.line is not None:
-        what = intent.line
+        action = intent.line
     elif intent.argv:
-        what = shlex.join(intent.argv)
+        action = shlex.join(intent.argv)
     elif intent.files:
-        what = ", ".join(f"{one.touch} {one.path}" for one in intent.files)
+        action = ", ".join(f"{touch.touch} {touch.path}" for touch in intent.files)
     else:
-        what = msgspec.json.encode(shown).decode()
-    return f"{tool} {what}"[:SUMMARY_CHARS]
+        action = msgspec.json.encode(visible).decode()
+    return f"{tool} {action}"[:SUMMARY_CHARS]
 
 
-def _bound(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
+def _bound_facts(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
     """What the arguments do not say, and an approval holds for all the same."""
-    before = {touch.path: touch.before_sha256 for touch in intent.files if touch.before_sha256}
+    before_digests = {touch.path: touch.before_sha256 for touch in intent.files if touch.before_sha256}
     real = {touch.path: touch.real for touch in intent.files if touch.real}
-    bound: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "script": dict(intent.digests),
-        "before": before,
+        "before": before_digests,
         "real": real,
-        "fence": {name: intent.fence[name] for name in FENCE_FACTS if name in intent.fence},
+        "fence": {name: intent.fence[name] for name in SANDBOX_FACTS if name in intent.fence},
         "environment": fingerprint.of(dict(intent.environment)) | {"keys": sorted(intent.environment)}
         if intent.environment
         else None,
     }
-    filled = {name: value for name, value in bound.items() if value}
-    return {"bound": filled} if filled else {}
+    present = {name: value for name, value in facts.items() if value}
+    return {"bound": present} if present else {}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -172,7 +173,7 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
 
 def rule_record(rule: Rule, scope: RuleScope) -> dict[str, Any]:
     """The rule as a decision carries it."""
-    return {"scope": scope, "text": f"rules:\n{rule_text(rule)}"}
+    return {"scope": scope, "text": f"rules:\n{render_rule(rule)}"}
 
 
 def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
@@ -195,6 +196,6 @@ def _command(intent: Intent) -> tuple[tuple[str, ...], ...]:
     return ((*words, END),)
 
 
-def _no_rule(why: str) -> ValidationFailed:
+def _no_rule(reason: str) -> ValidationFailed:
     hint = "approve it once, or write a rule yourself"
-    return ValidationFailed(f"no rule can be made of this call: {why}", hint=hint)
+    return ValidationFailed(f"no rule can be made of this call: {reason}", hint=hint)

@@ -11,21 +11,21 @@ from skills_runtime.safety.policy.rule import (
     Ask,
     Deny,
     Example,
+    PolicyDecision,
     Rule,
     Rules,
     SafetyMode,
-    Verdict,
     approval_key,
 )
-from skills_runtime.safety.policy.rule_files import add_rule, rule_text
+from skills_runtime.safety.policy.rule_files import add_rule, render_rule
 
 if TYPE_CHECKING:
-    from skills_runtime.safety.policy.rule_files import RulesRead, read_rules, user_rule_file
+    from skills_runtime.safety.policy.rule_files import LoadedRules, load_active_rules, user_rule_file
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "rule_files": "RulesRead read_rules user_rule_file",
+        "rule_files": "LoadedRules load_active_rules user_rule_file",
     },
 )
 
@@ -36,18 +36,18 @@ __all__ = [
     "Deny",
     "Example",
     "Explanation",
+    "LoadedRules",
     "Part",
+    "PolicyDecision",
     "Rule",
     "Rules",
-    "RulesRead",
     "SafetyMode",
-    "Verdict",
     "add_rule",
     "approval_key",
     "decide",
     "explain",
+    "load_active_rules",
     "load_rules",
-    "read_rules",
-    "rule_text",
+    "render_rule",
     "user_rule_file",
 ]

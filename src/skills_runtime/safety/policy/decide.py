@@ -11,52 +11,59 @@ import msgspec
 
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
 from skills_runtime.safety.policy.commands import (
-    changes_directory,
     entry_covers,
     entry_may_match,
-    is_elsewhere,
-    moves,
+    expand_path,
+    find_directories,
+    may_change_directory,
+    may_leave_root,
     needs_no_rule,
     pattern_covers,
     pattern_may_match,
-    places_of,
-    seen_from,
+    reaches_too_many_directories,
 )
 from skills_runtime.safety.policy.patterns import (
     Anchor,
-    fits,
     has_glob,
-    is_host,
-    is_tool,
-    may_fit,
-    named,
-    names_of_tool,
-    tokens_of,
+    matches_host,
+    matches_name,
+    matches_tool,
+    path_matches,
+    path_may_match,
+    path_tokens,
+    tool_aliases,
 )
-from skills_runtime.safety.policy.protected_state import control_state, impersonates_user, may_be_control, needs_consent
-from skills_runtime.safety.policy.rule import END, Allow, Ask, Deny, Rule, Rules, Verdict
+from skills_runtime.safety.policy.protected_state import (
+    find_configuration_change,
+    find_control_path,
+    find_impersonation,
+    find_possible_control_glob,
+)
+from skills_runtime.safety.policy.rule import END, Allow, Ask, Deny, PolicyDecision, Rule, Rules
 
 
-def stops(rule: Rule, facts: Facts, base: Anchor) -> bool:
+def may_apply(rule: Rule, facts: Facts, base: Anchor) -> bool:
     """Whether a deny or ask rule is about the call, or about something the call could turn out to be."""
-    if not _is_of_concern(rule, facts) or (rule.host and not any(is_host(rule.host, host) for host in facts.hosts)):
+    if not _conditions_may_match(rule, facts) or (
+        rule.host and not any(matches_host(rule.host, host) for host in facts.hosts)
+    ):
         return False
     if not rule.path or None in facts.writes:
         return True
-    return any(may_fit(pattern, path, base) for path in _named_paths(facts) for pattern in rule.path)
+    return any(path_may_match(pattern, path, base) for path in _mentioned_paths(facts) for pattern in rule.path)
 
 
-def could_stop(rule: Rule, facts: Facts) -> bool:
+def cannot_be_excluded(rule: Rule, facts: Facts) -> bool:
     """Whether only words that nobody knows keep us from telling whether the rule is about the call."""
     unknown = None in facts.reads or any(None in command.words for command in facts.commands)
-    return unknown and bool(rule.path or rule.host) and _is_of_concern(rule, facts)
+    return unknown and bool(rule.path or rule.host) and _conditions_may_match(rule, facts)
 
 
-def _is_of_concern(rule: Rule, facts: Facts) -> bool:
+def _conditions_may_match(rule: Rule, facts: Facts) -> bool:
     return (
-        (not rule.tool or is_tool(rule.tool, facts.tool))
+        (not rule.tool or matches_tool(rule.tool, facts.tool))
         and (rule.risk is None or LEVELS.index(facts.risk.level) >= LEVELS.index(rule.risk))
-        and (not rule.skill or named(rule.skill, facts.skill))
+        and (not rule.skill or matches_name(rule.skill, facts.skill))
         and (
             not rule.command
             or any(
@@ -66,21 +73,26 @@ def _is_of_concern(rule: Rule, facts: Facts) -> bool:
     )
 
 
-def _named_paths(facts: Facts) -> Iterator[str]:
+def _mentioned_paths(facts: Facts) -> Iterator[str]:
     """Every path a call names, from the top and from wherever it goes; arguments are taken for paths too."""
-    named = (
+    sources = (
         (facts.directory,),
         (touch.path for touch in facts.files),
         filter(None, facts.writes),
         (path for path in facts.reads if path is not None and not has_glob(path)),
-        (token for command in facts.commands for word in filter(None, command.words[1:]) for token in tokens_of(word)),
+        (
+            token
+            for command in facts.commands
+            for word in filter(None, command.words[1:])
+            for token in path_tokens(word)
+        ),
     )
-    places = places_of(facts)
-    for path in chain.from_iterable(named):
-        yield from seen_from(places, path)
+    directories = find_directories(facts)
+    for path in chain.from_iterable(sources):
+        yield from expand_path(directories, path)
 
 
-def speaks_of_everything(rule: Rule) -> bool:
+def covers_whole_calls(rule: Rule) -> bool:
     """Whether an allow rule is about whole calls of a tool or a skill, whatever they do."""
     return bool(rule.tool or rule.skill) and not (rule.command or rule.path or rule.host)
 
@@ -89,8 +101,8 @@ def may_allow(rule: Rule, facts: Facts) -> bool:
     """Whether an allow rule is about calls of this tool, this skill and this risk at all."""
     return (
         rule.effect == "allow"
-        and (not rule.tool or is_tool(rule.tool, facts.tool))
-        and (not rule.skill or (bool(facts.skill) and named(rule.skill, facts.skill)))
+        and (not rule.tool or matches_tool(rule.tool, facts.tool))
+        and (not rule.skill or (bool(facts.skill) and matches_name(rule.skill, facts.skill)))
         and LEVELS.index(facts.risk.level) <= LEVELS.index(rule.risk or "medium")
     )
 
@@ -98,68 +110,68 @@ def may_allow(rule: Rule, facts: Facts) -> bool:
 def covers_command(rule: Rule, command: SimpleCommand, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows one command of a call."""
     if not rule.command:
-        return speaks_of_everything(rule)
+        return covers_whole_calls(rule)
     return (
-        _is_command(rule, command, facts)
-        and (not rule.path or _all_paths(rule, facts, base))
-        and (not rule.host or _all_hosts(rule, facts))
+        _covers_command(rule, command, facts)
+        and (not rule.path or _covers_all_paths(rule, facts, base))
+        and (not rule.host or _covers_all_hosts(rule, facts))
     )
 
 
 def covers_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows a file of a call to be touched."""
     if not rule.path:
-        return speaks_of_everything(rule)
+        return covers_whole_calls(rule)
     return (
-        _is_path(rule, path, facts, base)
-        and (not rule.command or _all_commands(rule, facts))
-        and (not rule.host or _all_hosts(rule, facts))
+        _covers_path(rule, path, facts, base)
+        and (not rule.command or _covers_all_commands(rule, facts))
+        and (not rule.host or _covers_all_hosts(rule, facts))
     )
 
 
 def covers_host(rule: Rule, host: str, facts: Facts, base: Anchor) -> bool:
     """Whether an allow rule allows a call to reach a host."""
     if not rule.host:
-        return speaks_of_everything(rule)
+        return covers_whole_calls(rule)
     return (
-        is_host(rule.host, host)
-        and (not rule.command or _all_commands(rule, facts))
-        and (not rule.path or _all_paths(rule, facts, base))
+        matches_host(rule.host, host)
+        and (not rule.command or _covers_all_commands(rule, facts))
+        and (not rule.path or _covers_all_paths(rule, facts, base))
     )
 
 
-def _is_command(rule: Rule, command: SimpleCommand, facts: Facts) -> bool:
+def _covers_command(rule: Rule, command: SimpleCommand, facts: Facts) -> bool:
     """Whether a command fits; a pattern that says how it ends means the command as it is, from the top of the tree."""
-    elsewhere = facts.directory not in ("", ".", "./") or any(
-        moves(one) for one in facts.commands if one is not command
+    other_directory = facts.directory not in ("", ".", "./") or any(
+        may_change_directory(other) for other in facts.commands if other is not command
     )
-    changed = bool(facts.variables) or elsewhere
-    patterns = (pattern for pattern in rule.command if not (changed and pattern[-1:] == (END,)))
+    altered = bool(facts.variables) or other_directory
+    patterns = (pattern for pattern in rule.command if not (altered and pattern[-1:] == (END,)))
     return any(pattern_covers(pattern, command.words, settled=command.settled) for pattern in patterns)
 
 
-def _is_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
-    if path is None or (not path.startswith("/") and is_elsewhere(facts)):
+def _covers_path(rule: Rule, path: str | None, facts: Facts, base: Anchor) -> bool:
+    if path is None or (not path.startswith("/") and may_leave_root(facts)):
         return False
-    return any(fits(pattern, path, base) for pattern in rule.path)
+    return any(path_matches(pattern, path, base) for pattern in rule.path)
 
 
-def _all_commands(rule: Rule, facts: Facts) -> bool:
-    return bool(facts.commands) and all(_is_command(rule, command, facts) for command in facts.commands)
+def _covers_all_commands(rule: Rule, facts: Facts) -> bool:
+    return bool(facts.commands) and all(_covers_command(rule, command, facts) for command in facts.commands)
 
 
-def _all_paths(rule: Rule, facts: Facts, base: Anchor) -> bool:
+def _covers_all_paths(rule: Rule, facts: Facts, base: Anchor) -> bool:
     paths = (*(touch.path for touch in facts.files), *facts.writes)
-    return bool(paths) and all(_is_path(rule, path, facts, base) for path in paths)
+    return bool(paths) and all(_covers_path(rule, path, facts, base) for path in paths)
 
 
-def _all_hosts(rule: Rule, facts: Facts) -> bool:
-    return bool(facts.hosts) and all(is_host(rule.host, host) for host in facts.hosts)
+def _covers_all_hosts(rule: Rule, facts: Facts) -> bool:
+    return bool(facts.hosts) and all(matches_host(rule.host, host) for host in facts.hosts)
 
 
 PartKind = Literal["command", "write", "file", "host", "call"]
 
-NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
+DISCARDING_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 """Redirections there change nothing."""
 BUILT_IN = "built in"
 BY_MODE = "safety.mode: ask"
@@ -179,16 +191,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """A decision, and how each part of the call was seen."""
 
-    verdict: Verdict
+    verdict: PolicyDecision
     parts: tuple[Part, ...]
 
 
-def decide(facts: Facts, rules: Rules) -> Verdict:
+def decide(facts: Facts, rules: Rules) -> PolicyDecision:
     """What the rules say about a call."""
-    stopped = _denied(facts, rules) or _asked_whatever_allows_it(facts, rules) or _allowed(facts, rules)
-    if stopped is not None:
-        return stopped
-    if rule := _first_that_stops("ask", facts, rules):
+    decision = _find_denial(facts, rules) or _find_mandatory_ask(facts, rules) or _find_allowance(facts, rules)
+    if decision is not None:
+        return decision
+    if rule := _first_applying_rule("ask", facts, rules):
         return Ask(rule.label, rule.justification)
     if rules.mode == "allow":
         return Allow("safety.mode: allow")
@@ -197,55 +209,62 @@ def decide(facts: Facts, rules: Rules) -> Verdict:
 
 def explain(facts: Facts, rules: Rules) -> Explanation:
     """The decision, with every part of the call and what allows it."""
-    return Explanation(verdict=decide(facts, rules), parts=tuple(_parts(facts, rules, rules.allowlist, rules.rules)))
+    return Explanation(
+        verdict=decide(facts, rules), parts=tuple(_call_parts(facts, rules, rules.allowlist, rules.rules))
+    )
 
 
-def _denied(facts: Facts, rules: Rules) -> Deny | None:
-    if part := control_state(facts, rules):
+def _find_denial(facts: Facts, rules: Rules) -> Deny | None:
+    if part := find_control_path(facts, rules):
         return Deny(
-            f"{BUILT_IN}: the runtime's own state", f"`{_cut(part)}` belongs to the runtime, and no tool touches it"
+            f"{BUILT_IN}: the runtime's own state",
+            f"`{_truncate(part)}` belongs to the runtime, and no tool touches it",
         )
-    if part := impersonates_user(facts):
-        return Deny(f"{BUILT_IN}: decisions of people", f"`{_cut(part)}` would decide in a person's place")
-    if not names_of_tool(facts.tool).isdisjoint(rules.tool_denylist):
+    if part := find_impersonation(facts):
+        return Deny(f"{BUILT_IN}: decisions of people", f"`{_truncate(part)}` would decide in a person's place")
+    if not tool_aliases(facts.tool).isdisjoint(rules.tool_denylist):
         return Deny("safety.tool_denylist")
     for entry in rules.denylist:
         if any(entry_may_match(entry, command.words) for command in facts.commands):
             return Deny(f"safety.denylist: {entry}")
-    if rule := _first_that_stops("deny", facts, rules):
+    if rule := _first_applying_rule("deny", facts, rules):
         return Deny(rule.label, rule.justification)
     return Deny("safety.mode: deny") if rules.mode == "deny" else None
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
-def _asked_whatever_allows_it(facts: Facts, rules: Rules) -> Ask | Allow | None:
+def _find_mandatory_ask(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
-    if unclear := facts.unclear or ("goes to more places than can be followed" if changes_directory(facts) else ""):
+    if unclear := facts.unclear or (
+        "goes to more places than can be followed" if reaches_too_many_directories(facts) else ""
+    ):
         return Ask(f"{BUILT_IN}: not understood", unclear)
-    if part := needs_consent(facts, rules):
-        return Ask(f"{BUILT_IN}: configuration of the next run", f"`{_cut(part)}` decides what the next run may do")
-    if part := may_be_control(facts, rules):
-        why = f"`{_cut(part)}` may stand for a place of the runtime"
-        return Ask(f"{BUILT_IN}: perhaps the runtime's own state", why)
+    if part := find_configuration_change(facts, rules):
+        return Ask(
+            f"{BUILT_IN}: configuration of the next run", f"`{_truncate(part)}` decides what the next run may do"
+        )
+    if part := find_possible_control_glob(facts, rules):
+        reason = f"`{_truncate(part)}` may stand for a place of the runtime"
+        return Ask(f"{BUILT_IN}: perhaps the runtime's own state", reason)
     for rule in rules.rules:
-        if rule.effect == "deny" and could_stop(rule, facts):
+        if rule.effect == "deny" and cannot_be_excluded(rule, facts):
             return Ask(f"{rule.label} cannot be ruled out", rule.justification)
     if facts.risk.level != "high":
         return None
     for rule in rules.rules:
-        if rule.risk == "high" and _is_covered(_parts(facts, rules, (), (rule,))):
+        if rule.risk == "high" and _is_covered(_call_parts(facts, rules, (), (rule,))):
             return Allow(rule.label, rule.justification)
     return Ask(f"{BUILT_IN}: high risk", facts.risk.reason)
 
 
-def _allowed(facts: Facts, rules: Rules) -> Allow | None:
-    if not names_of_tool(facts.tool).isdisjoint(rules.tool_allowlist):
+def _find_allowance(facts: Facts, rules: Rules) -> Allow | None:
+    if not tool_aliases(facts.tool).isdisjoint(rules.tool_allowlist):
         return Allow("safety.tool_allowlist")
-    parts = list(_parts(facts, rules, rules.allowlist, rules.rules))
+    parts = list(_call_parts(facts, rules, rules.allowlist, rules.rules))
     if not _is_covered(parts):
         return None
     return Allow(
@@ -256,54 +275,63 @@ def _allowed(facts: Facts, rules: Rules) -> Allow | None:
 
 def _is_covered(parts: Iterable[Part]) -> bool:
     """Whether something of the call is allowed, and nothing of it is not; writing nowhere allows nothing."""
-    found = list(parts)
-    return all(part.allowed_by for part in found) and any(part.allowed_by != BUILT_IN for part in found)
+    all_parts = list(parts)
+    return all(part.allowed_by for part in all_parts) and any(part.allowed_by != BUILT_IN for part in all_parts)
 
 
-def is_listed(facts: Facts, rules: Rules) -> bool:
+def is_fully_allowed(facts: Facts, rules: Rules) -> bool:
     """Whether rules of these allow all that a call does, whatever the mode lets pass."""
-    return _is_covered(_parts(facts, rules, (), rules.rules))
+    return _is_covered(_call_parts(facts, rules, (), rules.rules))
 
 
-def _first_that_stops(effect: Literal["deny", "ask"], facts: Facts, rules: Rules) -> Rule | None:
+def _first_applying_rule(effect: Literal["deny", "ask"], facts: Facts, rules: Rules) -> Rule | None:
     base = Anchor(rules.root, rules.home)
     for rule in rules.rules:
-        if rule.effect == effect and (stops(rule, facts, base) or (effect == "ask" and could_stop(rule, facts))):
+        if rule.effect == effect and (
+            may_apply(rule, facts, base) or (effect == "ask" and cannot_be_excluded(rule, facts))
+        ):
             return rule
     return None
 
 
-def _parts(facts: Facts, rules: Rules, allowlist: Iterable[str], given: Iterable[Rule]) -> Iterator[Part]:
+def _call_parts(facts: Facts, rules: Rules, allowlist: Iterable[str], candidates: Iterable[Rule]) -> Iterator[Part]:
     """Everything a call does; hosts that a command names are words of that command."""
     base = Anchor(rules.root, rules.home)
-    able = [rule for rule in given if may_allow(rule, facts)]
+    allow_rules = [rule for rule in candidates if may_allow(rule, facts)]
     entries = tuple(allowlist)
 
-    def part(kind: PartKind, text: str, covers: Callable[[Rule], bool], otherwise: str = "") -> Part:
-        rule = next(filter(covers, able), None)
-        by, why = (rule.label, rule.justification) if rule else ("", "")
-        return Part(kind=kind, text=text, allowed_by=otherwise or by, justification="" if otherwise else why)
+    def build_part(kind: PartKind, text: str, covers: Callable[[Rule], bool], otherwise: str = "") -> Part:
+        rule = next(filter(covers, allow_rules), None)
+        label, justification = (rule.label, rule.justification) if rule else ("", "")
+        return Part(
+            kind=kind, text=text, allowed_by=otherwise or label, justification="" if otherwise else justification
+        )
 
-    seen = False
+    has_parts = False
     for command in facts.commands:
-        covered = (one for one in entries if entry_covers(one, command.words, settled=command.settled))
+        covered = (item for item in entries if entry_covers(item, command.words, settled=command.settled))
         entry = next(covered, None)
-        listed = "" if entry is None else f"safety.allowlist: {entry}"
-        found = part("command", command.text, lambda rule, one=command: covers_command(rule, one, facts, base), listed)
-        if not found.allowed_by and needs_no_rule(command, facts):
-            found = Part(kind="command", text=command.text, allowed_by=BUILT_IN)
-        yield found
-        seen = True
+        allowlist_label = "" if entry is None else f"safety.allowlist: {entry}"
+        command_part = build_part(
+            "command",
+            command.text,
+            lambda rule, target=command: covers_command(rule, target, facts, base),
+            allowlist_label,
+        )
+        if not command_part.allowed_by and needs_no_rule(command, facts):
+            command_part = Part(kind="command", text=command.text, allowed_by=BUILT_IN)
+        yield command_part
+        has_parts = True
     for path in facts.writes:
-        nowhere = BUILT_IN if path in NOWHERE else ""
+        discarded = BUILT_IN if path in DISCARDING_TARGETS else ""
         text = "a file whose name only the running shell knows" if path is None else path
-        yield part("write", text, lambda rule, one=path: covers_path(rule, one, facts, base), nowhere)
-        seen = True
+        yield build_part("write", text, lambda rule, target=path: covers_path(rule, target, facts, base), discarded)
+        has_parts = True
     for touch in facts.files:
-        yield part("file", touch.path, lambda rule, one=touch.path: covers_path(rule, one, facts, base))
-        seen = True
+        yield build_part("file", touch.path, lambda rule, target=touch.path: covers_path(rule, target, facts, base))
+        has_parts = True
     for host in () if facts.commands else facts.hosts:
-        yield part("host", host, lambda rule, one=host: covers_host(rule, one, facts, base))
-        seen = True
-    if not seen:
-        yield part("call", facts.skill or facts.tool, speaks_of_everything)
+        yield build_part("host", host, lambda rule, target=host: covers_host(rule, target, facts, base))
+        has_parts = True
+    if not has_parts:
+        yield build_part("call", facts.skill or facts.tool, covers_whole_calls)

@@ -11,9 +11,9 @@ from skills_runtime.errors import ConfigError
 from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.guard.facts import LEVELS
-from skills_runtime.safety.policy.commands import marked_pattern
-from skills_runtime.safety.policy.decide import decide, stops
-from skills_runtime.safety.policy.patterns import Anchor, is_tool
+from skills_runtime.safety.policy.commands import escape_end
+from skills_runtime.safety.policy.decide import decide, may_apply
+from skills_runtime.safety.policy.patterns import Anchor, matches_tool
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
 from skills_runtime.text import one_line, printable
 
@@ -51,7 +51,7 @@ class Entries(msgspec.Struct, frozen=True):
 Node = Text | Items | Entries
 
 
-def refusal(origin: str, line: int, problem: str, hint: str) -> ConfigError:
+def rule_error(origin: str, line: int, problem: str, hint: str) -> ConfigError:
     """The error that names a place in a rule file."""
     return ConfigError(f"`{origin}` line {line}: {problem}", hint=hint, origin=origin, line=line)
 
@@ -65,30 +65,30 @@ def parse_document(text: str, origin: str) -> Node | None:
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     parse = cast("Callable[..., Iterable[yaml.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
     try:
-        documents = _built(parse(text.removeprefix("\ufeff"), Loader=loader), origin)
+        documents = _build_documents(parse(text.removeprefix("\ufeff"), Loader=loader), origin)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        said = f"this is not YAML: {printable(str(reason), replacement=' ')}"
-        raise refusal(origin, mark.line + 1 if mark else 1, said, "correct the file at that place") from None
+        problem = f"this is not YAML: {printable(str(reason), replacement=' ')}"
+        raise rule_error(origin, mark.line + 1 if mark else 1, problem, "correct the file at that place") from None
     if len(documents) > 1:
-        raise refusal(origin, documents[1].line, "a second document begins here", "write all rules into one list")
+        raise rule_error(origin, documents[1].line, "a second document begins here", "write all rules into one list")
     return documents[0] if documents else None
 
 
-def _built(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
+def _build_documents(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
     import yaml
 
     documents: list[Node] = []
-    stack: list[_Open] = [_Open(Items(documents, 1))]
+    stack: list[_Container] = [_Container(Items(documents, 1))]
     for event in events:
         mark = cast("yaml.Mark", event.start_mark)
         line = mark.line + 1
         if isinstance(event, yaml.ScalarEvent):
             plain = event.implicit[0] and event.value in ("null", "~", "Null", "NULL")
-            stack[-1].put(Text("" if plain else event.value, line), origin)
+            stack[-1].add(Text("" if plain else event.value, line), origin)
         elif isinstance(event, yaml.AliasEvent):
-            raise refusal(origin, line, "an alias stands here", "write the value out")
+            raise rule_error(origin, line, "an alias stands here", "write the value out")
         elif isinstance(event, yaml.CollectionStartEvent):
             flow = bool(event.flow_style)
             inner = (
@@ -96,32 +96,32 @@ def _built(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
                 if isinstance(event, yaml.MappingStartEvent)
                 else Items([], line, mark.column, flow)
             )
-            stack[-1].put(inner, origin)
-            stack.append(_Open(inner))
+            stack[-1].add(inner, origin)
+            stack.append(_Container(inner))
             if len(stack) > MAX_DEPTH:
-                raise refusal(origin, line, "this is nested too deeply", "a rule is a mapping of texts and lists")
+                raise rule_error(origin, line, "this is nested too deeply", "a rule is a mapping of texts and lists")
         elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
     return documents
 
 
-class _Open:
+class _Container:
     """A list or a mapping that is being filled."""
 
     def __init__(self, node: Items | Entries) -> None:
         self._node = node
         self._key: Text | None = None
 
-    def put(self, item: Node, origin: str) -> None:
+    def add(self, item: Node, origin: str) -> None:
         """Take the next item; in a mapping keys and values take turns."""
         if isinstance(self._node, Items):
             self._node.values.append(item)
         elif self._key is not None:
             self._node.values[self._key.value], self._key = item, None
         elif not isinstance(item, Text):
-            raise refusal(origin, item.line, "a key is not text", "write `name: value`")
+            raise rule_error(origin, item.line, "a key is not text", "write `name: value`")
         elif item.value in self._node.values:
-            raise refusal(origin, item.line, f"the key `{item.value}` stands here a second time", "keep one of them")
+            raise rule_error(origin, item.line, f"the key `{item.value}` stands here a second time", "keep one of them")
         else:
             self._key = item
 
@@ -135,7 +135,7 @@ _ROOT, _HOME = "/workspace", "/home/user"
 
 def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
     """The examples below `match` or `not_match`."""
-    return tuple(_example(one, origin) for one in example_nodes(node))
+    return tuple(_parse_example(item, origin) for item in example_nodes(node))
 
 
 def example_nodes(node: Node | None) -> list[Node]:
@@ -145,11 +145,11 @@ def example_nodes(node: Node | None) -> list[Node]:
     return node.values if isinstance(node, Items) else [node]
 
 
-def _example(node: Node, origin: str) -> Example:
+def _parse_example(node: Node, origin: str) -> Example:
     if isinstance(node, Text) and node.value.strip():
         return Example(line=node.value)
     if not isinstance(node, Entries) or not node.values or not node.values.keys() <= set(PATTERNS):
-        raise refusal(
+        raise rule_error(
             origin,
             node.line,
             "this is not an example",
@@ -158,22 +158,22 @@ def _example(node: Node, origin: str) -> Example:
     values = node.values
     command = values.get("command")
     return Example(
-        line=_example_text(command, origin) if isinstance(command, Text) else "",
-        argv=_texts(command, origin) if isinstance(command, Items) else (),
-        tool=_example_text(values["tool"], origin) if "tool" in values else "",
-        path=_texts(values.get("path"), origin),
-        host=_texts(values.get("host"), origin),
-        skill=_example_text(values["skill"], origin) if "skill" in values else "",
+        line=_parse_example_text(command, origin) if isinstance(command, Text) else "",
+        argv=_parse_example_texts(command, origin) if isinstance(command, Items) else (),
+        tool=_parse_example_text(values["tool"], origin) if "tool" in values else "",
+        path=_parse_example_texts(values.get("path"), origin),
+        host=_parse_example_texts(values.get("host"), origin),
+        skill=_parse_example_text(values["skill"], origin) if "skill" in values else "",
     )
 
 
-def _texts(node: Node | None, origin: str) -> tuple[str, ...]:
-    return tuple(_example_text(one, origin) for one in example_nodes(node))
+def _parse_example_texts(node: Node | None, origin: str) -> tuple[str, ...]:
+    return tuple(_parse_example_text(item, origin) for item in example_nodes(node))
 
 
-def _example_text(node: Node, origin: str) -> str:
+def _parse_example_text(node: Node, origin: str) -> str:
     if not isinstance(node, Text) or not node.value:
-        raise refusal(origin, node.line, "an example needs text here", "put the value in quotes")
+        raise rule_error(origin, node.line, "an example needs text here", "put the value in quotes")
     return node.value
 
 
@@ -181,37 +181,37 @@ def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
     """Raise if a rule does not do what its examples say."""
     for key, examples in (("match", rule.match), ("not_match", rule.not_match)):
         for example, node in zip(examples, example_nodes(values.get(key)), strict=True):
-            why_not = _why_not(rule, example)
-            if (why_not == "") != (key == "match"):
-                said = f"does not match its example: {why_not}" if why_not else "matches what it says it does not"
+            mismatch = _explain_mismatch(rule, example)
+            if (mismatch == "") != (key == "match"):
+                outcome = f"does not match its example: {mismatch}" if mismatch else "matches what it says it does not"
                 words = (
                     example.line, " ".join(example.argv), example.tool, *example.path, *example.host, example.skill
                 )  # fmt: skip
-                shown = one_line(" ".join(filter(None, words)), limit=120)
-                problem = f"the rule `{rule.name}` {said} (`{shown}`)"
-                raise refusal(origin, node.line, problem, "correct the pattern or the example")
+                summary = one_line(" ".join(filter(None, words)), limit=120)
+                problem = f"the rule `{rule.name}` {outcome} (`{summary}`)"
+                raise rule_error(origin, node.line, problem, "correct the pattern or the example")
 
 
-def _why_not(rule: Rule, example: Example) -> str:
+def _explain_mismatch(rule: Rule, example: Example) -> str:
     """Tell why the rule, all alone, does not decide on the example; empty when it does."""
-    facts = facts_of(example, rule)
+    facts = build_example_facts(example, rule)
     base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
-        return "" if stops(rule, facts, base) else "no pattern fits"
-    verdict = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
-    if isinstance(verdict, Allow):
+        return "" if may_apply(rule, facts, base) else "no pattern fits"
+    decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
+    if isinstance(decision, Allow):
         return ""
-    return "no pattern fits every part" if verdict.rule == "safety.mode: ask" else verdict.rule
+    return "no pattern fits every part" if decision.rule == "safety.mode: ask" else decision.rule
 
 
-def facts_of(example: Example, rule: Rule) -> Facts:
+def build_example_facts(example: Example, rule: Rule) -> Facts:
     """The example as the rules would see it as a call."""
     reading = read_line(example.line) if example.line else read_argv(example.argv) if example.argv else Reading()
     # For an example that names no tool, one that the rule is about.
-    usual = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
-    fitting = (tool for tool in usual if not rule.tool or is_tool(rule.tool, tool))
+    default_tools = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
+    matching_tools = (tool for tool in default_tools if not rule.tool or matches_tool(rule.tool, tool))
     return Facts(
-        tool=example.tool or next(fitting, rule.tool[0] if rule.tool else usual[0]),
+        tool=example.tool or next(matching_tools, rule.tool[0] if rule.tool else default_tools[0]),
         commands=reading.commands,
         writes=reading.writes,
         reads=reading.reads,
@@ -231,17 +231,17 @@ _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 def load_rules(text: str, *, origin: str) -> tuple[Rule, ...]:
     """The rules of a file; `origin` says in errors and decisions which file that is."""
-    found = rule_items(parse_document(text, origin), origin)
-    if found is None:
+    items = find_rule_items(parse_document(text, origin), origin)
+    if items is None:
         return ()
-    if len(found.values) > MAX_RULES:
-        raise refusal(origin, found.line, f"there are more than {MAX_RULES} rules", "use patterns that cover more")
+    if len(items.values) > MAX_RULES:
+        raise rule_error(origin, items.line, f"there are more than {MAX_RULES} rules", "use patterns that cover more")
     lines: dict[str, int] = {}
     rules: list[Rule] = []
-    for item in found.values:
-        rule = _rule(item, origin)
+    for item in items.values:
+        rule = _parse_rule(item, origin)
         if rule.name in lines:
-            raise refusal(
+            raise rule_error(
                 origin,
                 item.line,
                 f"a rule named `{rule.name}` already stands on line {lines[rule.name]}",
@@ -252,88 +252,94 @@ def load_rules(text: str, *, origin: str) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def rule_items(document: Node | None, origin: str) -> Items | None:
+def find_rule_items(document: Node | None, origin: str) -> Items | None:
     """The list of rules in a file: below `rules:`, or the file itself."""
     if isinstance(document, Entries):
         unknown = next((name for name in document.values if name != "rules"), None)
         if unknown is not None:
             line = document.values[unknown].line
-            raise refusal(origin, line, f"`{unknown}` means nothing here", "a rule file has one key, `rules`")
+            raise rule_error(origin, line, f"`{unknown}` means nothing here", "a rule file has one key, `rules`")
         document = document.values.get("rules")
     if document is None or (isinstance(document, Text) and not document.value):
         return None
     if not isinstance(document, Items):
-        raise refusal(origin, document.line, "this is not a list of rules", "write `rules:` and below it `- name: …`")
+        raise rule_error(
+            origin, document.line, "this is not a list of rules", "write `rules:` and below it `- name: …`"
+        )
     return document
 
 
-def _rule(item: Node, origin: str) -> Rule:
+def _parse_rule(item: Node, origin: str) -> Rule:
     if not isinstance(item, Entries):
-        raise refusal(origin, item.line, "this is not a rule", "a rule is a mapping with `name`, `effect` and patterns")
+        raise rule_error(
+            origin, item.line, "this is not a rule", "a rule is a mapping with `name`, `effect` and patterns"
+        )
     values = item.values
     for name, node in values.items():
         if name not in KEYS:
             import difflib
 
             near = difflib.get_close_matches(name, KEYS, n=1)
-            meant = f"; did you mean `{near[0]}`?" if near else ""
-            raise refusal(
-                origin, node.line, f"a rule has no `{name}`{meant}", f"what a rule may have: {', '.join(KEYS)}"
+            suggestion = f"; did you mean `{near[0]}`?" if near else ""
+            raise rule_error(
+                origin, node.line, f"a rule has no `{name}`{suggestion}", f"what a rule may have: {', '.join(KEYS)}"
             )
     if "name" not in values:
-        raise refusal(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
-    name = _text(values["name"], "name", origin)
+        raise rule_error(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
+    name = _parse_text(values["name"], "name", origin)
     if not NAME.fullmatch(name):
         usable = "use up to 80 letters, digits, spaces and `. _ : / -`"
-        raise refusal(origin, values["name"].line, "this is not a usable name", usable)
+        raise rule_error(origin, values["name"].line, "this is not a usable name", usable)
     rule = Rule(
         name=name,
-        effect=_one_of(values.get("effect"), get_args(SafetyMode), "effect", item, origin),
-        risk=_one_of(values["risk"], LEVELS, "risk", item, origin) if "risk" in values else None,
-        justification=_text(values["justification"], "justification", origin) if "justification" in values else "",
+        effect=_parse_choice(values.get("effect"), get_args(SafetyMode), "effect", item, origin),
+        risk=_parse_choice(values["risk"], LEVELS, "risk", item, origin) if "risk" in values else None,
+        justification=_parse_text(values["justification"], "justification", origin)
+        if "justification" in values
+        else "",
         origin=origin,
         match=parse_examples(values.get("match"), origin),
         not_match=parse_examples(values.get("not_match"), origin),
-        **{name: _patterns(name, values[name], origin) for name in PATTERNS if name in values},
+        **{name: _parse_patterns(name, values[name], origin) for name in PATTERNS if name in values},
     )
     _check_scope(rule, values, item.line, origin)
     check_examples(rule, values, origin)
     return rule
 
 
-def _text(node: Node, what: str, origin: str) -> str:
+def _parse_text(node: Node, key: str, origin: str) -> str:
     if not isinstance(node, Text) or not node.value.strip():
-        raise refusal(origin, node.line, f"`{what}` must be text", "write it on the same line, in quotes if need be")
+        raise rule_error(origin, node.line, f"`{key}` must be text", "write it on the same line, in quotes if need be")
     if not all(char.isprintable() or char in "\n\t" for char in node.value):
-        raise refusal(origin, node.line, f"`{what}` has invisible characters", "write it without them")
+        raise rule_error(origin, node.line, f"`{key}` has invisible characters", "write it without them")
     return node.value
 
 
-def _one_of(node: Node | None, choices: tuple[Any, ...], what: str, item: Entries, origin: str) -> Any:
+def _parse_choice(node: Node | None, choices: tuple[Any, ...], key: str, item: Entries, origin: str) -> Any:
     if node is None or not isinstance(node, Text) or node.value not in choices:
         line = item.line if node is None else node.line
-        raise refusal(origin, line, f"`{what}` must be one of {', '.join(choices)}", f"write `{what}: {choices[-1]}`")
+        raise rule_error(origin, line, f"`{key}` must be one of {', '.join(choices)}", f"write `{key}: {choices[-1]}`")
     return node.value
 
 
-def _patterns(what: str, node: Node, origin: str) -> tuple[Any, ...]:
+def _parse_patterns(key: str, node: Node, origin: str) -> tuple[Any, ...]:
     """One pattern, or a list of alternatives."""
     nodes = node.values if isinstance(node, Items) else [node]
     if not nodes:
-        raise refusal(origin, node.line, f"`{what}` is an empty list", "leave it out, or name something")
-    return tuple(_PARSERS[what](_text(one, what, origin), one.line, origin) for one in nodes)
+        raise rule_error(origin, node.line, f"`{key}` is an empty list", "leave it out, or name something")
+    return tuple(_PARSERS[key](_parse_text(item, key, origin), item.line, origin) for item in nodes)
 
 
-def _command(text: str, line: int, origin: str) -> tuple[str, ...]:
+def _parse_command(text: str, line: int, origin: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError:  # a quote that nobody closed
         words = ()
     if not words:
-        raise refusal(origin, line, "this is not the beginning of a command", "write words as in a shell")
+        raise rule_error(origin, line, "this is not the beginning of a command", "write words as in a shell")
     wild = [word for word in words if ONE_WORD in word and word != ONE_WORD]
     if wild and (wild != [ANY_WORDS] or words[-1] != ANY_WORDS or words == (ANY_WORDS,)):
-        raise refusal(
+        raise rule_error(
             origin,
             line,
             f"`{wild[0]}` is not a word of a pattern",
@@ -341,44 +347,46 @@ def _command(text: str, line: int, origin: str) -> tuple[str, ...]:
         )
     if text.split()[-1] == words[-1] == END:
         if len(words) == 1:
-            raise refusal(origin, line, "this is not the beginning of a command", "write words before the `$`")
+            raise rule_error(origin, line, "this is not the beginning of a command", "write words before the `$`")
         return words
-    return marked_pattern(words)
+    return escape_end(words)
 
 
-def _path(text: str, line: int, origin: str) -> str:
+def _parse_path(text: str, line: int, origin: str) -> str:
     if ".." in text.split("/"):
-        raise refusal(
+        raise rule_error(
             origin, line, f"`{text}` leads upwards", "name the place from the top of the workspace, or with /"
         )
     if text.startswith("!") or "\\" in text or "\n" in text:
-        raise refusal(origin, line, f"`{text}` is not a pattern for paths", "use names, `/`, `*`, `**`, `?` and `[…]`")
+        raise rule_error(
+            origin, line, f"`{text}` is not a pattern for paths", "use names, `/`, `*`, `**`, `?` and `[…]`"
+        )
     if text.startswith("~") and not text.startswith("~/"):
-        raise refusal(origin, line, f"`{text}` names another user's home", "write the whole path")
+        raise rule_error(origin, line, f"`{text}` names another user's home", "write the whole path")
     return text
 
 
-def _host(text: str, line: int, origin: str) -> str:
+def _parse_host(text: str, line: int, origin: str) -> str:
     if not _HOST.fullmatch(text):
-        raise refusal(origin, line, f"`{text}` is not a host", "write `example.com` or `*.example.com`")
+        raise rule_error(origin, line, f"`{text}` is not a host", "write `example.com` or `*.example.com`")
     return text
 
 
-def _glob(text: str, line: int, origin: str) -> str:
+def _parse_glob(text: str, line: int, origin: str) -> str:
     if any(char.isspace() for char in text):
-        raise refusal(origin, line, f"`{text}` has a space in it", "write a list for several names")
+        raise rule_error(origin, line, f"`{text}` has a space in it", "write a list for several names")
     return text
 
 
 _PARSERS: Mapping[str, Callable[[str, int, str], Any]] = {
-    "tool": _glob, "command": _command, "path": _path, "host": _host, "skill": _glob,
+    "tool": _parse_glob, "command": _parse_command, "path": _parse_path, "host": _parse_host, "skill": _parse_glob,
 }  # fmt: skip
 
 
 def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str) -> None:
     """A rule that would be about everything is a mode, and is set there."""
     if not any(name in values for name in PATTERNS) and (rule.effect == "allow" or rule.risk is None):
-        raise refusal(
+        raise rule_error(
             origin,
             line,
             f"the rule `{rule.name}` does not say what it is about",
@@ -386,7 +394,7 @@ def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str)
         )
     for pattern in rule.command if rule.effect == "allow" else ():
         if pattern[0] == ONE_WORD:
-            raise refusal(
+            raise rule_error(
                 origin,
                 values["command"].line,
                 f"the rule `{rule.name}` would allow every program",

@@ -18,7 +18,7 @@ from skills_runtime.text import fold_name
 
 _SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
 _GLOB = re.compile(r"[*?\[]")
-_WRITTEN = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
+_QUOTES_AND_VARIABLES = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
 MAX_CHARS = 4096
 """What is longer names no file on any system."""
 
@@ -36,48 +36,48 @@ class Anchor(msgspec.Struct, frozen=True):
     home: str = ""
 
 
-class Place(msgspec.Struct, frozen=True):
+class NormalizedPath(msgspec.Struct, frozen=True):
     """A path without detours: from the top of the workspace, or from the top of the machine."""
 
     parts: Parts
     inside: bool
 
 
-def fits(pattern: str, path: str, base: Anchor) -> bool:
+def path_matches(pattern: str, path: str, base: Anchor) -> bool:
     """Whether a path is surely one that the pattern means; `..` never is, for links may lead it anywhere."""
     if ".." in path.split("/") or "\0" in path:
         return False
-    place, meant = place_of(path, base), _meant(pattern, base)
-    if place is None or meant is None:
+    target, anchored = normalize_path(path, base), _anchor_pattern(pattern, base)
+    if target is None or anchored is None:
         return False
-    if place.inside and not meant.inside and base.root:
-        place = Place((*_split(base.root), *place.parts), inside=False)
-    if place.inside != meant.inside:
+    if target.inside and not anchored.inside and base.root:
+        target = NormalizedPath((*_split(base.root), *target.parts), inside=False)
+    if target.inside != anchored.inside:
         return False
     # Behind a directory there must be something: `src/**` does not mean `src` itself.
-    wanted = (*meant.parts[:-1], "*") if meant.parts[-1:] == ("**",) else meant.parts
-    return _is_below(wanted, place.parts, fnmatchcase)
+    segments = (*anchored.parts[:-1], "*") if anchored.parts[-1:] == ("**",) else anchored.parts
+    return _matches_prefix(segments, target.parts, fnmatchcase)
 
 
-def may_fit(pattern: str, path: str, base: Anchor) -> bool:
+def path_may_match(pattern: str, path: str, base: Anchor) -> bool:
     """Whether a path could be one that the pattern means, however it is spelled."""
-    meant = _loosely_meant(pattern, base)
+    anchored = _anchor_folded_pattern(pattern, base)
     return any(
-        place.inside == meant.inside and _is_below(meant.parts, place.parts, _segment_may_be)
-        for place in _spellings(path, base)
+        candidate.inside == anchored.inside and _matches_prefix(anchored.parts, candidate.parts, _segment_may_match)
+        for candidate in _spellings(path, base)
     )
 
 
 @lru_cache(maxsize=4096)
-def _loosely_meant(pattern: str, base: Anchor) -> Place:
-    meant = _meant(pattern, base)
-    if meant is None:
-        meant = Place(("**", *_split(pattern.removeprefix("~"))), inside=True)
-    parts = meant.parts[:-1] if meant.parts[-1:] == ("**",) else meant.parts
-    return Place(tuple(map(fold_name, parts)), meant.inside)
+def _anchor_folded_pattern(pattern: str, base: Anchor) -> NormalizedPath:
+    anchored = _anchor_pattern(pattern, base)
+    if anchored is None:
+        anchored = NormalizedPath(("**", *_split(pattern.removeprefix("~"))), inside=True)
+    parts = anchored.parts[:-1] if anchored.parts[-1:] == ("**",) else anchored.parts
+    return NormalizedPath(tuple(map(fold_name, parts)), anchored.inside)
 
 
-def place_of(path: str, base: Anchor) -> Place | None:
+def normalize_path(path: str, base: Anchor) -> NormalizedPath | None:
     """Where a path leads if nothing on the way is a link; nothing when that cannot be told."""
     if path.startswith("~"):
         if not base.home or path[1:2] not in ("", "/"):
@@ -96,20 +96,20 @@ def place_of(path: str, base: Anchor) -> Place | None:
             return None
     root = _split(base.root)
     if absolute and root and tuple(parts[: len(root)]) == root:
-        return Place(tuple(parts[len(root) :]), inside=True)
-    return Place(tuple(parts), inside=not absolute)
+        return NormalizedPath(tuple(parts[len(root) :]), inside=True)
+    return NormalizedPath(tuple(parts), inside=not absolute)
 
 
 @lru_cache(maxsize=1024)
 def absolute_parts(path: str, base: Anchor) -> Parts | None:
     """The names from the top of the machine, folded; nothing when that cannot be told."""
-    place = place_of(path, base)
-    if place is None or (place.inside and not base.root):
+    normalized = normalize_path(path, base)
+    if normalized is None or (normalized.inside and not base.root):
         return None
-    return tuple(map(fold_name, (*_split(base.root), *place.parts) if place.inside else place.parts))
+    return tuple(map(fold_name, (*_split(base.root), *normalized.parts) if normalized.inside else normalized.parts))
 
 
-def tokens_of(word: str) -> Iterator[str]:
+def path_tokens(word: str) -> Iterator[str]:
     """Everything in a word that may be a path, as in `--file=a/b`, `-oa/b` or `HEAD:a/b`."""
     if len(word) <= MAX_CHARS:
         yield word
@@ -123,18 +123,18 @@ def tokens_of(word: str) -> Iterator[str]:
         yield from (piece for piece in pieces if piece and len(piece) <= MAX_CHARS)
 
 
-def written_words(text: str) -> list[str]:
+def literal_words(text: str) -> list[str]:
     """The words of a command as they are written, without quotes and with those variables that are certain."""
-    return _WRITTEN.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
+    return _QUOTES_AND_VARIABLES.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
 
 
-def unaliased(path: str) -> Iterator[str]:
+def resolve_proc_aliases(path: str) -> Iterator[str]:
     """The same path without the names that `/proc` has for the working directory and for the top of the machine."""
     if "proc" not in path:
         return
     parts: list[str] = []
     names = _split(path)
-    found = None
+    resolved = None
     for index, name in enumerate(names, 1):
         if name != "..":
             parts.append(name)
@@ -142,9 +142,9 @@ def unaliased(path: str) -> Iterator[str]:
             parts.pop()
         if parts[:1] == ["proc"] and name in ("cwd", "root") and len(parts) in (3, 5):
             parts = []
-            found = ("." if name == "cwd" else "", *names[index:])
-    if found is not None:
-        yield "/".join(found) or "/"
+            resolved = ("." if name == "cwd" else "", *names[index:])
+    if resolved is not None:
+        yield "/".join(resolved) or "/"
 
 
 def has_glob(text: str) -> bool:
@@ -157,74 +157,77 @@ def _split(path: str) -> Parts:
 
 
 @lru_cache(maxsize=4096)
-def _meant(pattern: str, base: Anchor) -> Place | None:
+def _anchor_pattern(pattern: str, base: Anchor) -> NormalizedPath | None:
     """The pattern as parts, anchored where it says; nothing when it needs a home that nobody knows."""
     below = ("**",) if pattern.endswith("/") else ()
     if pattern.startswith(("~", "/")):
-        place = place_of(pattern, base)
-        return Place((*place.parts, *below), place.inside) if place else None
+        normalized = normalize_path(pattern, base)
+        return NormalizedPath((*normalized.parts, *below), normalized.inside) if normalized else None
     anchored = "/" in pattern.rstrip("/")
-    return Place((*(() if anchored else ("**",)), *_split(pattern), *below), inside=True)
+    return NormalizedPath((*(() if anchored else ("**",)), *_split(pattern), *below), inside=True)
 
 
 @lru_cache(maxsize=8192)
-def _spellings(path: str, base: Anchor) -> tuple[Place, ...]:
+def _spellings(path: str, base: Anchor) -> tuple[NormalizedPath, ...]:
     """The place a path names and those it could name if a directory above has a second name, all folded."""
-    return tuple(Place(tuple(map(fold_name, place.parts)), place.inside) for place in _places(path, base))
+    return tuple(
+        NormalizedPath(tuple(map(fold_name, candidate.parts)), candidate.inside)
+        for candidate in _candidate_paths(path, base)
+    )
 
 
-def _places(path: str, base: Anchor) -> Iterator[Place]:
-    place = place_of(path, base)
-    if place is not None:
-        yield place
-        if place.inside:
+def _candidate_paths(path: str, base: Anchor) -> Iterator[NormalizedPath]:
+    normalized = normalize_path(path, base)
+    if normalized is not None:
+        yield normalized
+        if normalized.inside:
             if base.root:
-                yield Place((*_split(base.root), *place.parts), inside=False)
+                yield NormalizedPath((*_split(base.root), *normalized.parts), inside=False)
             return
-    parts = place.parts if place is not None else tuple(part for part in _split(path) if part != "..")
+    parts = normalized.parts if normalized is not None else tuple(part for part in _split(path) if part != "..")
     name = tuple(map(fold_name, _split(base.root)[-1:]))
     for start in range(len(parts)):
         if not name or (start and (fold_name(parts[start - 1]),) == name):
-            yield Place(parts[start:], inside=True)
+            yield NormalizedPath(parts[start:], inside=True)
 
 
-def _segment_may_be(name: str, pattern: str) -> bool:
+def _segment_may_match(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or (has_glob(name) and fnmatchcase(pattern, name))
 
 
-def _is_below(wanted: Sequence[str], parts: Parts, same: Segment) -> bool:
+def _matches_prefix(pattern: Sequence[str], parts: Parts, matches: Segment) -> bool:
     """Whether some beginning of the path fits all of the pattern; the work grows with both lengths, no faster."""
-    states = _skipping(wanted, {0})
-    if not wanted:
+    states = _skip_double_stars(pattern, {0})
+    if not pattern:
         return True
     for part in parts:
-        states = _skipping(
-            wanted,
+        states = _skip_double_stars(
+            pattern,
             {
-                place if wanted[place] == "**" else place + 1
-                for place in states
-                if place < len(wanted) and (wanted[place] == "**" or same(part, wanted[place]))
+                index if pattern[index] == "**" else index + 1
+                for index in states
+                if index < len(pattern) and (pattern[index] == "**" or matches(part, pattern[index]))
             },
         )
-        if len(wanted) in states:
+        if len(pattern) in states:
             return True
         if not states:
             return False
     return False
 
 
-def _skipping(wanted: Sequence[str], states: set[int]) -> set[int]:
+def _skip_double_stars(pattern: Sequence[str], states: set[int]) -> set[int]:
     """The states, and those behind every `**` that stands for nothing."""
     reached = set(states)
-    for place in states:
-        following = place
-        while following < len(wanted) and wanted[following] == "**":
+    for index in states:
+        following = index
+        while following < len(pattern) and pattern[following] == "**":
             following += 1
             reached.add(following)
     return reached
 
 
-SAME_TOOL = (
+TOOL_ALIASES = (
     frozenset({"shell_command", "shell", "shell_exec"}),
     frozenset({"read_file", "file_read"}),
     frozenset({"ask_human", "request_user_input"}),
@@ -233,32 +236,32 @@ SAME_TOOL = (
 """Names of one tool: a rule that names one of them is about all of them."""
 
 
-def names_of_tool(tool: str) -> frozenset[str]:
+def tool_aliases(tool: str) -> frozenset[str]:
     """Every name of the tool that has this name."""
-    return next((names for names in SAME_TOOL if tool in names), frozenset({tool}))
+    return next((names for names in TOOL_ALIASES if tool in names), frozenset({tool}))
 
 
-def is_tool(patterns: Iterable[str], tool: str) -> bool:
+def matches_tool(patterns: Iterable[str], tool: str) -> bool:
     """Whether a tool, by any of its names, fits one of the patterns."""
-    names = names_of_tool(tool)
+    names = tool_aliases(tool)
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
-def named(patterns: Iterable[str], name: str) -> bool:
+def matches_name(patterns: Iterable[str], name: str) -> bool:
     """Whether a name fits one of the patterns; `*` stands for any characters."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def is_host(patterns: Iterable[str], host: str) -> bool:
+def matches_host(patterns: Iterable[str], host: str) -> bool:
     """Whether a host is one of those meant; `*.example.com` means what is below it, not itself."""
-    plain = plain_host(host)
+    plain = normalize_host(host)
     return bool(plain) and any(
         pattern in ("*", plain) or (pattern.startswith("*.") and plain.endswith(pattern[1:]) and plain != pattern[1:])
-        for pattern in map(plain_host, patterns)
+        for pattern in map(normalize_host, patterns)
     )
 
 
-def plain_host(host: str) -> str:
+def normalize_host(host: str) -> str:
     """The host without user, port and final dot, in lower case."""
     name = host.strip().rpartition("@")[2].casefold()
     if name.startswith("["):

@@ -11,15 +11,15 @@ from itertools import chain, pairwise
 
 from skills_runtime.protected_names import ENV_FILE_PREFIX, RUN_CONFIG_FILES
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.policy.commands import base_name, is_elsewhere, places_of, seen_from
+from skills_runtime.safety.policy.commands import base_name, expand_path, find_directories, may_leave_root
 from skills_runtime.safety.policy.patterns import (
     Anchor,
     Parts,
     absolute_parts,
     has_glob,
-    place_of,
-    tokens_of,
-    written_words,
+    literal_words,
+    normalize_path,
+    path_tokens,
 )
 from skills_runtime.safety.policy.rule import Rules
 from skills_runtime.text import fold_name
@@ -30,47 +30,51 @@ _WILD = re.compile(r"\[[^\]]*\]|[*?]")
 _FIRST_WILD = re.compile(r"[*?\[]")
 _MIN_LITERAL = 3
 """How many characters of its own a pattern needs to be taken for the name of the state directory."""
-_MIN_BEGINNING = 2
+_MIN_PREFIX = 2
 """Or how many that it begins with."""
-_INSIDE = ("runs", "bundles", "keys")
+_STATE_SUBDIRECTORIES = ("runs", "bundles", "keys")
 """What the state directory holds."""
 
 
-def glob_of_control(token: str, places: tuple[Parts, ...], base: Anchor, *, bare: bool = False) -> bool:
+def glob_may_match_control(token: str, control_paths: tuple[Parts, ...], base: Anchor, *, bare: bool = False) -> bool:
     """Whether a pattern may stand for one of our places or for something in it.
 
     With `bare`, names that are nothing but a pattern count too where more names follow.
     """
     names = tuple(map(fold_name, filter(None, token.split("/"))))
-    if any(_is_state(names, index, bare=bare) for index in range(len(names))):
+    if any(_may_be_state_directory(names, index, bare=bare) for index in range(len(names))):
         return True
     parts = absolute_parts(token, base) or ()
     return any(
-        len(parts) >= len(place)
-        and all(map(_may_be, place, parts))
-        and (not _is_bare(parts[len(place) - 1]) or (bare and len(parts) > len(place)))
-        for place in places
+        len(parts) >= len(control_path)
+        and all(map(_glob_matches, control_path, parts))
+        and (not _is_only_wildcards(parts[len(control_path) - 1]) or (bare and len(parts) > len(control_path)))
+        for control_path in control_paths
     )
 
 
-def _is_state(names: Parts, index: int, *, bare: bool) -> bool:
+def _may_be_state_directory(names: Parts, index: int, *, bare: bool) -> bool:
     name = names[index]
-    if not has_glob(name) or not _may_be(STATE_DIRECTORY, name):
+    if not has_glob(name) or not _glob_matches(STATE_DIRECTORY, name):
         return False
-    if len(_WILD.sub("", name)) >= _MIN_LITERAL or len(_FIRST_WILD.split(name, 1)[0]) >= _MIN_BEGINNING:
+    if len(_WILD.sub("", name)) >= _MIN_LITERAL or len(_FIRST_WILD.split(name, 1)[0]) >= _MIN_PREFIX:
         return True
     following = names[index + 1] if index + 1 < len(names) else ""
-    return bare and not _is_bare(following) and any(_may_be(inner, following) for inner in _INSIDE)
+    return (
+        bare
+        and not _is_only_wildcards(following)
+        and any(_glob_matches(inner, following) for inner in _STATE_SUBDIRECTORIES)
+    )
 
 
-def _may_be(name: str, pattern: str) -> bool:
+def _glob_matches(name: str, pattern: str) -> bool:
     """Whether a shell may put the name in the place of the pattern; a leading dot must be written."""
     if name.startswith(".") and not pattern.startswith("."):
         return False
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def _is_bare(pattern: str) -> bool:
+def _is_only_wildcards(pattern: str) -> bool:
     return not _WILD.sub("", pattern).strip(".")
 
 
@@ -78,7 +82,7 @@ PROJECT_CONFIGURATION = (*RUN_CONFIG_FILES, ENV_FILE_PREFIX)
 """The files of a workspace that the next run in it obeys."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""
-DECIDING = frozenset({"approvals", "answer", "review", "accept", "confirm"})
+DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm"})
 """Its commands that speak for a person."""
 
 _CONTROL = re.compile(
@@ -89,93 +93,95 @@ _CONTROL = re.compile(
     r"|skills_runtime_sdk_keys_dir"
     r"|xdg_(?:state|config)_home\W{0,3}/skills_runtime"
 )
-_USUAL = ("~/.config/skills_runtime", "~/.local/state/skills_runtime")
+_DEFAULT_CONTROL_PATHS = ("~/.config/skills_runtime", "~/.local/state/skills_runtime")
 _CONFIGURATION_NAMES = frozenset(map(base_name, PROJECT_CONFIGURATION))
 _DETOUR = re.compile(r"/(?:\.?/)+")
 
 
-def control_state(facts: Facts, rules: Rules) -> str:
+def find_control_path(facts: Facts, rules: Rules) -> str:
     """The part of a call that names the runtime's own state; empty when none does."""
-    written = (text for command in facts.commands for text in (command.text, *filter(None, command.words)))
-    for text in chain(_paths(facts), written):
+    command_texts = (text for command in facts.commands for text in (command.text, *filter(None, command.words)))
+    for text in chain(_explicit_paths(facts), command_texts):
         if _CONTROL.search(_DETOUR.sub("/", fold_name(text))):
             return text
     base = Anchor(rules.root, rules.home)
-    places = _control_places(rules, base)
-    for token, path in _seen(facts, chain(_paths(facts), _word_tokens(facts))):
-        if _is_control(path, places, base) or (path != token and _CONTROL.search(fold_name(path))):
+    control_paths = _list_control_paths(rules, base)
+    for token, path in _expand_tokens(facts, chain(_explicit_paths(facts), _word_tokens(facts))):
+        if _is_control(path, control_paths, base) or (path != token and _CONTROL.search(fold_name(path))):
             return token
     return ""
 
 
-def may_be_control(facts: Facts, rules: Rules) -> str:
+def find_possible_control_glob(facts: Facts, rules: Rules) -> str:
     """The part of a call that stands for any names, and so perhaps for our own; empty when none does."""
-    tokens = list(filter(has_glob, chain(_paths(facts), _word_tokens(facts))))
+    tokens = list(filter(has_glob, chain(_explicit_paths(facts), _word_tokens(facts))))
     if not tokens:
         return ""
     base = Anchor(rules.root, rules.home)
-    places = _control_places(rules, base)
-    seen = _seen(facts, tokens)
-    return next((token for token, path in seen if glob_of_control(path, places, base, bare=True)), "")
+    control_paths = _list_control_paths(rules, base)
+    candidates = _expand_tokens(facts, tokens)
+    return next(
+        (token for token, path in candidates if glob_may_match_control(path, control_paths, base, bare=True)), ""
+    )
 
 
-def _control_places(rules: Rules, base: Anchor) -> tuple[Parts, ...]:
-    given = (*rules.control, *(_USUAL if rules.home else ()))
-    return tuple(filter(None, (absolute_parts(place, base) for place in given)))
+def _list_control_paths(rules: Rules, base: Anchor) -> tuple[Parts, ...]:
+    paths = (*rules.control, *(_DEFAULT_CONTROL_PATHS if rules.home else ()))
+    return tuple(filter(None, (absolute_parts(path, base) for path in paths)))
 
 
-def _seen(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _expand_tokens(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each token with every path that it may mean."""
-    places = places_of(facts)
+    directories = find_directories(facts)
     for token in tokens:
-        yield from ((token, path) for path in seen_from(places, token))
+        yield from ((token, path) for path in expand_path(directories, token))
 
 
-def impersonates_user(facts: Facts) -> str:
+def find_impersonation(facts: Facts) -> str:
     """The command that would answer in a person's place; empty when none would."""
     return next(
         (
-            one.text
-            for one in facts.commands
-            if _is_own(one) and (None in one.words or not DECIDING.isdisjoint(one.words))
+            command.text
+            for command in facts.commands
+            if _runs_own_program(command) and (None in command.words or not DECISION_COMMANDS.isdisjoint(command.words))
         ),
         "",
     )
 
 
-def needs_consent(facts: Facts, rules: Rules) -> str:
+def find_configuration_change(facts: Facts, rules: Rules) -> str:
     """The part of a call that could loosen the next run; empty when none could."""
     for command in facts.commands:
-        if _is_own(command):
+        if _runs_own_program(command):
             return command.text
-    changed = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
-    named = (*changed, *filter(None, facts.writes), *_word_tokens(facts))
-    if not named:
+    changed_paths = [touch.path for touch in facts.files if touch.touch not in ("read", "list")]
+    tokens = (*changed_paths, *filter(None, facts.writes), *_word_tokens(facts))
+    if not tokens:
         return ""
     base = Anchor(rules.root, rules.home)
     files = {absolute_parts(path, base) or path for path in (*PROJECT_CONFIGURATION, *rules.consent)}
-    elsewhere = is_elsewhere(facts)
-    for token, path in _seen(facts, named):
+    leaves_root = may_leave_root(facts)
+    for token, path in _expand_tokens(facts, tokens):
         if (absolute_parts(path, base) or fold_name(posixpath.normpath(path))) in files:
             return token
-        if elsewhere and fold_name(base_name(token)) in _CONFIGURATION_NAMES:
+        if leaves_root and fold_name(base_name(token)) in _CONFIGURATION_NAMES:
             return token
     return ""
 
 
-def _is_control(token: str, places: tuple[tuple[str, ...], ...], base: Anchor) -> bool:
+def _is_control(token: str, control_paths: tuple[tuple[str, ...], ...], base: Anchor) -> bool:
     parts = absolute_parts(token, base)
-    if parts is not None and any(parts[: len(place)] == place for place in places):
+    if parts is not None and any(parts[: len(control_path)] == control_path for control_path in control_paths):
         return True
     if has_glob(token):
-        return glob_of_control(token, places, base)
+        return glob_may_match_control(token, control_paths, base)
     if ".." not in token:
         return False
-    place = place_of(token, base)  # `skills_runtime/x/../keys` is found only without its detour
-    return place is not None and _CONTROL.search(fold_name("/".join(place.parts))) is not None
+    normalized = normalize_path(token, base)  # `skills_runtime/x/../keys` is found only without its detour
+    return normalized is not None and _CONTROL.search(fold_name("/".join(normalized.parts))) is not None
 
 
-def _paths(facts: Facts) -> Iterator[str]:
+def _explicit_paths(facts: Facts) -> Iterator[str]:
     """What a call surely names as a path."""
     yield facts.directory
     yield from (touch.path for touch in facts.files)
@@ -186,16 +192,17 @@ def _paths(facts: Facts) -> Iterator[str]:
 def _word_tokens(facts: Facts) -> Iterator[str]:
     for command in facts.commands:
         for word in filter(None, command.words):
-            yield from tokens_of(word)
+            yield from path_tokens(word)
         if None in command.words:  # what is not known is at least written somehow
-            for part in written_words(command.text):
-                yield from tokens_of(part)
+            for part in literal_words(command.text):
+                yield from path_tokens(part)
 
 
-def _is_own(command: SimpleCommand) -> bool:
+def _runs_own_program(command: SimpleCommand) -> bool:
     words = command.words
     if words and words[0] is not None and base_name(words[0]).casefold() in PROGRAMS:
         return True
     return any(
-        one == "-m" and (other or "").partition(".")[0] in ("skills_runtime", "kgent") for one, other in pairwise(words)
+        option == "-m" and (value or "").partition(".")[0] in ("skills_runtime", "kgent")
+        for option, value in pairwise(words)
     )

@@ -35,7 +35,7 @@ class Deny(msgspec.Struct, frozen=True):
     justification: str = ""
 
 
-Verdict = Allow | Ask | Deny
+PolicyDecision = Allow | Ask | Deny
 
 
 ONE_WORD = "*"

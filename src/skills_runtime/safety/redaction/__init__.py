@@ -5,8 +5,8 @@ from skills_runtime.safety.redaction.redactor import (
     Redactor,
     SecretRegistry,
     StreamRedactor,
+    find_secrets,
     is_redactable,
-    secrets_of,
 )
 
-__all__ = ["MARK", "Redactor", "SecretRegistry", "StreamRedactor", "is_redactable", "secrets_of"]
+__all__ = ["MARK", "Redactor", "SecretRegistry", "StreamRedactor", "find_secrets", "is_redactable"]

@@ -39,7 +39,7 @@ _MAX_CUT_OFF = 64
 # JSON that escapes letters without need, or deeper than the forms go: its strings have to be read to tell.
 _READ_FIRST = r"\x5c{9}|(?:^|[^\x5c])(?:\x5c\x5c)*\x5cu(?:00[2-9a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])"
 
-_COLORED, _ESCAPED, _KNOWN = range(len(SHAPES), len(SHAPES) + 3)
+_COLORED, _ESCAPED, _KNOWN_VALUE = range(len(SHAPES), len(SHAPES) + 3)
 """What the first pass tells besides the numbers of shapes."""
 
 
@@ -120,9 +120,9 @@ class _Literals:
             start = match.start()
             rest = len(data) - start
             group = self._by_first[data[start]]
-            if goes_on and any(len(one) > rest and one.startswith(data[start:]) for one in group):
+            if goes_on and any(len(literal) > rest and literal.startswith(data[start:]) for literal in group):
                 return spans, start
-            length = next((len(one) for one in group if data.startswith(one, start)), 0)
+            length = next((len(literal) for literal in group if data.startswith(literal, start)), 0)
             offset = start + max(1, length)
             if length:
                 spans.append((start, offset))
@@ -145,7 +145,7 @@ class _View(NamedTuple):
         return offset - self.starts[stretch] + self.origins[stretch]
 
 
-def _without(pattern: re.Pattern[bytes], data: bytes) -> _View:
+def _remove(pattern: re.Pattern[bytes], data: bytes) -> _View:
     pieces: list[bytes] = []
     starts, origins = [0], [0]
     for match in pattern.finditer(data):
@@ -166,21 +166,21 @@ class Matcher:
     """Finds known values and shapes; `match` returns nothing where there is nothing to look for."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        known = sorted(set(values))
-        self._known = _Literals({form for value in known for form in encoded_forms(value)})
-        self._wrapped = _Literals({form for value in known for form in wrapped_forms(value)})
-        expressions = [*(shape.whole for shape in SHAPES), _COLOR_BEGIN, _READ_FIRST]
-        if known:
-            wrapped = (f"(?:{_WRAP})?".join(map(_quote_byte, head[:8])) for head in self._wrapped.heads)
-            expressions.append("|".join([*map(_quote, self._known.heads), *wrapped]))
+        unique = sorted(set(values))
+        self._literals = _Literals({form for value in unique for form in encoded_forms(value)})
+        self._wrapped_literals = _Literals({form for value in unique for form in wrapped_forms(value)})
+        expressions = [*(shape.complete for shape in SHAPES), _COLOR_BEGIN, _READ_FIRST]
+        if unique:
+            wrapped = (f"(?:{_WRAP})?".join(map(_quote_byte, head[:8])) for head in self._wrapped_literals.heads)
+            expressions.append("|".join([*map(_quote, self._literals.heads), *wrapped]))
         self.match = _compile_set(expressions).Match
-        if known and self.match(known[0].encode(errors="surrogatepass")) is None:
+        if unique and self.match(unique[0].encode(errors="surrogatepass")) is None:
             raise ConfigError("there are too many secrets to look for", hint="name fewer variables as secret")
 
     def may_match(self, data: bytes) -> bool:
         """Tell whether there may be anything secret in JSON, also when its strings are read."""
         hits = self.match(data)
-        return (self.match(_without(_COLOR, data).text) if hits == [_COLORED] else hits) is not None
+        return (self.match(_remove(_COLOR, data).text) if hits == [_COLORED] else hits) is not None
 
     def spans(self, data: bytes) -> list[Span]:
         """Return where secrets stand, in order and apart from each other."""
@@ -196,7 +196,7 @@ class Matcher:
                     wait = self._find(data[:cut], goes_on=True)[1]
                     known_wait = min(known_wait, wait) if wait < cut else known_wait
         tail = data[-SHAPE_WINDOW:]
-        unfinished = (_unfinished(number).search(tail).start(1) for number in _all_unfinished().Match(tail) or ())
+        unfinished = (_partial_pattern(number).search(tail).start(1) for number in _all_unfinished().Match(tail) or ())
         return spans, known_wait, min(unfinished, default=len(tail)) + len(data) - len(tail)
 
     def _find(self, data: bytes, *, goes_on: bool) -> tuple[list[Span], int]:
@@ -204,28 +204,28 @@ class Matcher:
         hits: Sequence[int] = self.match(data) or ()
         spans = [span for hit in hits if hit < len(SHAPES) for span in _find_shape(hit, data)]
         wait = len(data)
-        if goes_on or _COLORED in hits or _KNOWN in hits:
-            plain = _without(_COLOR, data) if _COLORED in hits else _View(data)
-            views = [(plain, self._known)]
+        if goes_on or _COLORED in hits or _KNOWN_VALUE in hits:
+            plain = _remove(_COLOR, data) if _COLORED in hits else _View(data)
+            views = [(plain, self._literals)]
             if _LINE_BREAK.search(plain.text):
-                joined = _without(_LINE_BREAK, plain.text)
-                views.append((joined._replace(origins=[*map(plain.origin, joined.origins)]), self._wrapped))
+                joined = _remove(_LINE_BREAK, plain.text)
+                views.append((joined._replace(origins=[*map(plain.origin, joined.origins)]), self._wrapped_literals))
             for view, literals in views:
-                known, unfinished = literals.find(view.text, goes_on=goes_on)
+                matches, unfinished = literals.find(view.text, goes_on=goes_on)
                 # The end is taken from the last byte: what was removed behind a secret is no part of it.
-                spans += [(view.origin(start), view.origin(end - 1) + 1) for start, end in known]
+                spans += [(view.origin(start), view.origin(end - 1) + 1) for start, end in matches]
                 wait = min(wait, view.origin(unfinished))
-        united: list[Span] = []
+        merged: list[Span] = []
         for start, end in sorted(spans):
-            if united and start < united[-1][1]:
-                united[-1] = (united[-1][0], max(united[-1][1], end))
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
             else:
-                united.append((start, end))
-        return united, wait
+                merged.append((start, end))
+        return merged, wait
 
 
 def _find_shape(number: int, data: bytes) -> Iterator[Span]:
-    search, is_secret, offset = _whole(number).search, SHAPES[number].is_secret, 0
+    search, is_secret, offset = _complete_pattern(number).search, SHAPES[number].is_secret, 0
     while (match := search(data, offset)) is not None:
         start, offset = match.span(1)
         if is_secret is None or is_secret(data, start, offset):
@@ -241,18 +241,18 @@ def _quote(literal: bytes) -> str:
 
 
 @cache
-def _whole(number: int) -> Any:
-    return _compile(SHAPES[number].whole)
+def _complete_pattern(number: int) -> Any:
+    return _compile(SHAPES[number].complete)
 
 
 @cache
-def _unfinished(number: int) -> Any:
-    return _compile(SHAPES[number].unfinished)
+def _partial_pattern(number: int) -> Any:
+    return _compile(SHAPES[number].partial_at_end)
 
 
 @cache
 def _all_unfinished() -> Any:
-    return _compile_set([shape.unfinished for shape in SHAPES])
+    return _compile_set([shape.partial_at_end for shape in SHAPES])
 
 
 def _compile(text: str) -> Any:

@@ -54,18 +54,18 @@ def is_redactable(value: str) -> bool:
     return not (one_kind and value.isascii() and len(value) < _SHORTEST_OF_ONE_KIND)
 
 
-def secrets_of(environment: Mapping[str, str], named: Iterable[str] = ()) -> frozenset[str]:
+def find_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> frozenset[str]:
     """Return the secret values of an environment: of the `named` variables, and of those whose name says so.
 
     Of a URL with a password the password is one more, as it is and decoded. A path to a secret is none.
     """
     from skills_runtime.config import is_secret_name  # the settings around it are slow to load
 
-    named = set(named)
+    names = set(names)
     values = {
         value.strip()
         for name, value in environment.items()
-        if name in named or is_secret_name(name) or name.lower().endswith(_SECRET_NAME_ENDS)
+        if name in names or is_secret_name(name) or name.lower().endswith(_SECRET_NAME_ENDS)
     }
     for value in environment.values():
         if "://" in value and "@" in value:
@@ -80,37 +80,37 @@ class StreamRedactor:
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._kept: bytes = b""
+        self._pending: bytes = b""
         """What waits, with a little of what went out before it."""
-        self._done: int = 0
+        self._emitted: int = 0
         """How much of what is kept went out already."""
-        self._half = ""
+        self._half_character = ""
 
     def feed(self, text: str) -> str:
         """Take in the next piece, and return what may go out now."""
-        text = self._half + text
+        text = self._half_character + text
         # A service may cut a character in two: its first half waits for the second.
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        data = self._kept + _encode(text.removesuffix(self._half))
+        self._half_character = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        data = self._pending + _encode(text.removesuffix(self._half_character))
         spans, known_wait, shape_wait = self._matcher.spans_so_far(data)
         out = self._redact(data, spans, min(known_wait, shape_wait))
         if len(data) - shape_wait <= LONGEST_WAIT or known_wait <= shape_wait:
-            self._kept = _cut(data, min(self._done, known_wait, shape_wait) - CONTEXT)
-            self._done += len(self._kept) - len(data)
+            self._pending = _cut(data, min(self._emitted, known_wait, shape_wait) - CONTEXT)
+            self._emitted += len(self._pending) - len(data)
             return _decode(out)
         # What waited for too long is taken for a secret. Its middle is forgotten, for any more of it is the same.
-        mark = b"" if shape_wait < self._done else MARK.encode()
+        mark = b"" if shape_wait < self._emitted else MARK.encode()
         head = data[: shape_wait + LONGEST_WAIT // 2].rstrip(b"\\")
         tail = data[max(len(head), min(known_wait, len(data) - CONTEXT)) :]
-        self._kept = _cut(head, shape_wait - CONTEXT) + tail
-        self._done = len(self._kept) - len(data) + max(self._done, known_wait)
+        self._pending = _cut(head, shape_wait - CONTEXT) + tail
+        self._emitted = len(self._pending) - len(data) + max(self._emitted, known_wait)
         return _decode(out + mark)
 
     def finish(self) -> str:
         """Return what still waited; nothing may be fed after this."""
-        data = self._kept + _encode(self._half)
+        data = self._pending + _encode(self._half_character)
         out = self._redact(data, self._matcher.spans(data), len(data))
-        self._kept, self._done, self._half = b"", 0, ""
+        self._pending, self._emitted, self._half_character = b"", 0, ""
         return _decode(out)
 
     def _redact(self, data: bytes, spans: list[Span], end: int) -> bytes:
@@ -119,11 +119,11 @@ class StreamRedactor:
         for start, stop in spans:
             if start >= end:
                 break
-            if start >= self._done:
-                pieces += (data[self._done : start], MARK.encode())
-            self._done = max(self._done, stop)
-        pieces.append(data[self._done : end])
-        self._done = max(self._done, end)
+            if start >= self._emitted:
+                pieces += (data[self._emitted : start], MARK.encode())
+            self._emitted = max(self._emitted, stop)
+        pieces.append(data[self._emitted : end])
+        self._emitted = max(self._emitted, end)
         return b"".join(pieces)
 
 
@@ -178,8 +178,8 @@ class Redactor:
             except UnicodeEncodeError:  # half of a character
                 return json.dumps(new).encode() + colon
 
-        changed = _TOKEN.sub(replace, data)
-        return data if changed == data else changed
+        redacted = _TOKEN.sub(replace, data)
+        return data if redacted == data else redacted
 
     def text(self, text: str) -> str:
         """Redact a text; the same object if it has no secrets."""
@@ -205,16 +205,18 @@ class Redactor:
                 return self.text(value)
             case dict():
                 members = cast("dict[Any, Any]", value)
-                changed = {self._rename(name, names): self._member(name, one, names) for name, one in members.items()}
-                same = len(changed) == len(members) and all(
+                redacted = {
+                    self._rename(name, names): self._member(name, member, names) for name, member in members.items()
+                }
+                same = len(redacted) == len(members) and all(
                     new[0] is old[0] and new[1] is old[1]
-                    for new, old in zip(changed.items(), members.items(), strict=True)
+                    for new, old in zip(redacted.items(), members.items(), strict=True)
                 )
-                return members if same else changed
+                return members if same else redacted
             case list() | tuple():
                 items = cast("list[Any] | tuple[Any, ...]", value)
                 new = [self._value(item, names) for item in items]
-                if all(one is other for one, other in zip(new, items, strict=True)):
+                if all(new_item is other for new_item, other in zip(new, items, strict=True)):
                     return items
                 return new if isinstance(items, list) else tuple(new)
             case int() if str(value) in self._numbers:
@@ -244,38 +246,38 @@ class SecretRegistry:
     """Knows secrets, and learns more of them; safe to share between runs and threads."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._known = frozenset(secrets)
-        self._made: Redactor | None = None
+        self._values = frozenset(secrets)
+        self._redactor: Redactor | None = None
         self._lock = threading.Lock()
 
     def hide(self, *values: str) -> None:
         """Know more secrets from now on."""
-        worth = {stripped for value in values if is_redactable(stripped := value.strip())}
+        redactable = {stripped for value in values if is_redactable(stripped := value.strip())}
         with self._lock:
-            if not worth <= self._known:
-                self._known |= worth
-                self._made = None
+            if not redactable <= self._values:
+                self._values |= redactable
+                self._redactor = None
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object if it has none."""
-        return (self._made or self._make()).text(text)
+        return (self._redactor or self._build_redactor()).text(text)
 
     def value(self, value: Any) -> Any:
         """The plain data without secrets; the same object if it has none."""
-        return (self._made or self._make()).value(value)
+        return (self._redactor or self._build_redactor()).value(value)
 
     def line(self, data: bytes) -> bytes:
         """The JSON document without secrets; the same object if it has none."""
-        return (self._made or self._make()).line(data)
+        return (self._redactor or self._build_redactor()).line(data)
 
     def stream(self) -> StreamRedactor:
         """For one text that comes in pieces."""
-        return (self._made or self._make()).stream()
+        return (self._redactor or self._build_redactor()).stream()
 
-    def _make(self) -> Redactor:
+    def _build_redactor(self) -> Redactor:
         with self._lock:
-            self._made = _redactor(self._known)
-            return self._made
+            self._redactor = _redactor(self._values)
+            return self._redactor
 
 
 def _encode(text: str) -> bytes:

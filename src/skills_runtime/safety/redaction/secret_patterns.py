@@ -12,23 +12,23 @@ from typing import NamedTuple
 class Shape(NamedTuple):
     """A secret between what must stand before and behind it."""
 
-    before: str
+    prefix: str
     secret: str
-    begun: str
+    partial: str
     """Matches every text that may become the secret and what is behind it; nothing too."""
     behind: str = ""
     is_secret: Callable[[bytes, int, int], bool] | None = None
     """Decides whether the bytes between two offsets are a secret after all."""
 
     @property
-    def whole(self) -> str:
+    def complete(self) -> str:
         """The expression that finds it; the secret is its only group."""
-        return f"{self.before}({self.secret}){self.behind}"
+        return f"{self.prefix}({self.secret}){self.behind}"
 
     @property
-    def unfinished(self) -> str:
+    def partial_at_end(self) -> str:
         """The expression that finds what may become one at the end of a text."""
-        return rf"{self.before}({self.begun}|{self.secret})\z"
+        return rf"{self.prefix}({self.partial}|{self.secret})\z"
 
 
 _WORD = "[A-Za-z0-9]"
@@ -59,7 +59,7 @@ def _token(heads: Iterable[str], letters: str, least: int, most: int | str = "")
 
 
 def _either(*tokens: tuple[str, str]) -> tuple[str, str]:
-    return "|".join(whole for whole, _ in tokens), "|".join(begun for _, begun in tokens)
+    return "|".join(complete for complete, _ in tokens), "|".join(partial for _, partial in tokens)
 
 
 _TOKENS = _either(
@@ -140,5 +140,5 @@ _MEMBER_VALUE = re.compile(rf"{_PLAIN_VALUE}{{8,}}".encode())
 def is_secret_member(name: str, value: str) -> bool:
     """Whether a member of an object is a secret, by its name and by what it holds."""
     raw = value.encode(errors="surrogatepass")
-    whole = _MEMBER_NAME.search(name) is not None and _MEMBER_VALUE.fullmatch(raw) is not None
-    return whole and _is_value(raw, 0, len(raw))
+    looks_secret = _MEMBER_NAME.search(name) is not None and _MEMBER_VALUE.fullmatch(raw) is not None
+    return looks_secret and _is_value(raw, 0, len(raw))

@@ -174,8 +174,8 @@ def test_an_approver_that_raises_approves_of_nothing(tmp_path: Path) -> None:
 def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) -> None:
     gate = Gate(rules=Rules(mode=mode))
     spec = Odd().spec
-    assert gate.judge(spec, None, Approvals()) is gate.judge(spec, None, Approvals())
-    assert gate.known == {(spec.name, spec.effect): gate.judge(spec, None, Approvals())}
+    assert gate.decide(spec, None, Approvals()) is gate.decide(spec, None, Approvals())
+    assert gate.decision_cache == {(spec.name, spec.effect): gate.decide(spec, None, Approvals())}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,6 @@ def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) ->
 def test_where_something_was_added_to_the_rules_what_was_decided_before_does_not_count(added: Approvals) -> None:
     spec = Odd().spec
     before = Deny("before")
-    gate = Gate(rules=Rules(mode="allow"), known={(spec.name, spec.effect): before})
-    assert gate.judge(spec, None, Approvals()) is before
-    assert gate.judge(spec, None, added) != before
+    gate = Gate(rules=Rules(mode="allow"), decision_cache={(spec.name, spec.effect): before})
+    assert gate.decide(spec, None, Approvals()) is before
+    assert gate.decide(spec, None, added) != before

@@ -11,7 +11,7 @@ from skills_runtime.agent.skills.permissions import rules_of, was_installed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation
-from skills_runtime.safety.policy import load_rules, rule_text
+from skills_runtime.safety.policy import load_rules, render_rule
 from skills_runtime.skills.activation import fill_arguments
 from skills_runtime.skills.install import consented
 from skills_runtime.skills.skill import Skill
@@ -238,7 +238,7 @@ def test_names_that_other_programs_give_to_tools_are_understood(declared: Any, e
 def test_every_permit_can_be_read_back_as_a_rule() -> None:
     declared = "Read(docs/**) Write Bash(git commit:*) Bash(make test) Bash WebSearch"
     rules = rules_of(skill_that_lists(declared))
-    read = [one for rule in rules for one in load_rules(f"rules:\n{rule_text(rule)}", origin="log")]
+    read = [one for rule in rules for one in load_rules(f"rules:\n{render_rule(rule)}", origin="log")]
     assert [(one.tool, one.command, one.path) for one in read] == [(one.tool, one.command, one.path) for one in rules]
     assert len(read) == 6
 

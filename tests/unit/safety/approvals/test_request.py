@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, ToolSpec
-from skills_runtime.safety.approvals.request import build_request, propose_rule
+from skills_runtime.safety.approvals.request import draft_request, propose_rule
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Ask, Rules, decide
 from skills_runtime.safety.sanitize import Fingerprint
@@ -23,7 +23,7 @@ CUSTOM = ToolSpec(
 
 
 def key(arguments: dict[str, Any], intent: Intent | None = None) -> str:
-    return build_request(
+    return draft_request(
         CUSTOM, arguments, intent or Intent(), assess(CUSTOM, None), Ask("rule"), Fingerprint(b"secret")
     ).key
 

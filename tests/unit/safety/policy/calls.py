@@ -4,7 +4,7 @@ from typing import Any
 
 from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts, SimpleCommand
-from skills_runtime.safety.policy import Rule, Rules, Verdict, decide
+from skills_runtime.safety.policy import PolicyDecision, Rule, Rules, decide
 
 
 def command(text: str) -> SimpleCommand:
@@ -22,7 +22,7 @@ def touching(*paths: str, tool: str = "file_write", touch: Any = "create", **fac
     return Facts(tool=tool, files=tuple(FileTouch(path=path, touch=touch) for path in paths), **facts)
 
 
-def verdict(facts: Facts, *rules: Rule, **settings: Any) -> Verdict:
+def verdict(facts: Facts, *rules: Rule, **settings: Any) -> PolicyDecision:
     """What these rules and settings say."""
     return decide(facts, Rules(rules=rules, **settings))
 

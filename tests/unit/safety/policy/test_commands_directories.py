@@ -4,14 +4,14 @@ import pytest
 
 from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import assess
-from skills_runtime.safety.policy import Rule, Rules, Verdict, decide
-from skills_runtime.safety.policy.commands import MAX_PLACES, places_of
+from skills_runtime.safety.policy import PolicyDecision, Rule, Rules, decide
+from skills_runtime.safety.policy.commands import MAX_DIRECTORIES, find_directories
 
 SHELL = ToolSpec(name="shell_command", description="", parameters={})
 DEEP = Rule(effect="deny", name="deep", path=("a/b/c/**",))
 
 
-def verdict(line: str, *rules: Rule, mode: str = "allow", directory: str = ".") -> Verdict:
+def verdict(line: str, *rules: Rule, mode: str = "allow", directory: str = ".") -> PolicyDecision:
     facts = assess(SHELL, Intent(line=line, directory=directory))
     return decide(facts, Rules(rules=rules, mode=mode, root="/home/user/ws", home="/home/user"))  # pyright: ignore[reportArgumentType]
 
@@ -58,14 +58,14 @@ def test_the_first_step_is_taken_from_where_the_call_starts() -> None:
 
 def test_the_place_of_an_option_holds_only_for_what_that_program_runs() -> None:
     line = " && ".join(f"make -C place{number}" for number in range(20))
-    assert len(places_of(assess(SHELL, Intent(line=line)))) == 21
+    assert len(find_directories(assess(SHELL, Intent(line=line)))) == 21
 
 
 def test_a_line_that_goes_to_too_many_places_is_asked_about() -> None:
     line = "; ".join(f"cd place{number}" for number in range(60))
     found = verdict(line)
     assert (type(found).__name__, found.rule) == ("Ask", "built in: not understood")
-    assert len(places_of(assess(SHELL, Intent(line=line)))) <= 4 * MAX_PLACES
+    assert len(find_directories(assess(SHELL, Intent(line=line)))) <= 4 * MAX_DIRECTORIES
 
 
 def test_the_configuration_of_the_next_run_is_found_behind_a_step() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.safety.policy import END, Rule, load_rules, rule_text
+from skills_runtime.safety.policy import END, Rule, load_rules, render_rule
 from tests.unit.safety.policy.calls import kind, shell
 
 
@@ -81,7 +81,7 @@ def test_an_end_without_a_command_is_refused(written: str) -> None:
 )
 def test_a_rule_is_read_as_it_was_written(words: tuple[str, ...]) -> None:
     rule = Rule(name="a", effect="deny", command=(words,), origin="f")
-    assert load_rules(f"rules:\n{rule_text(rule)}", origin="f") == (rule,)
+    assert load_rules(f"rules:\n{render_rule(rule)}", origin="f") == (rule,)
 
 
 def test_a_dollar_that_was_quoted_is_the_word_itself() -> None:

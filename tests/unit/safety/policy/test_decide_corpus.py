@@ -2,7 +2,7 @@
 
 from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import assess
-from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, Verdict, decide
+from skills_runtime.safety.policy import Allow, Ask, Deny, PolicyDecision, Rules, decide
 from tests.unit.safety.guard.corpus import ROWS, Row
 
 SHELL = ToolSpec(name="shell_command", description="", parameters={})
@@ -10,11 +10,11 @@ SMALL = Rules(allowlist=("echo", "cat", "git", "pytest"), denylist=("sudo",), ro
 PERMISSIVE = Rules(mode="allow", denylist=("sudo",), root="/workspace")
 
 
-def verdict(line: str, rules: Rules = SMALL) -> Verdict:
+def verdict(line: str, rules: Rules = SMALL) -> PolicyDecision:
     return decide(assess(SHELL, Intent(line=line)), rules)
 
 
-def expected(row: Row) -> tuple[type[Verdict], ...]:
+def expected(row: Row) -> tuple[type[PolicyDecision], ...]:
     """What may be decided: an allowed line may still be asked about where only the shell knows all its words."""
     return (Allow, Ask) if row.allowed else (Ask, Deny)
 

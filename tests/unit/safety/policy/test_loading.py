@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.safety.policy import Example, Rule, load_rules, rule_text
+from skills_runtime.safety.policy import Example, Rule, load_rules, render_rule
 
 WHOLE = """
 # our rules
@@ -186,4 +186,4 @@ def test_an_example_is_decided_by_the_rule_alone_and_what_is_built_in() -> None:
     ids=lambda rule: rule.name,
 )
 def test_a_rule_written_down_is_read_as_the_same_rule(rule: Rule) -> None:
-    assert load_rules(rule_text(rule), origin="f") == (rule,)
+    assert load_rules(render_rule(rule), origin="f") == (rule,)

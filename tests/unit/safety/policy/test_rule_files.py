@@ -10,7 +10,7 @@ from skills_runtime.errors import ConfigError, NotFound
 from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts
 from skills_runtime.safety.policy import Deny, decide
-from skills_runtime.safety.policy.rule_files import read_rules
+from skills_runtime.safety.policy.rule_files import load_active_rules
 
 DENY = "rules:\n  - {name: no-x, effect: deny, tool: x}\n"
 ALLOW = "rules:\n  - {name: all-x, effect: allow, tool: x}\n"
@@ -35,7 +35,7 @@ def resolved(workspace: Path, home: Path, **settings: Any) -> Resolved:
 
 
 def test_settings_become_rules(workspace: Path, home: Path) -> None:
-    rules = read_rules(
+    rules = load_active_rules(
         resolved(
             workspace, home, mode="deny", allowlist=["a"], denylist=["b"], tool_allowlist=["c"], tool_denylist=["d"]
         )
@@ -47,7 +47,7 @@ def test_settings_become_rules(workspace: Path, home: Path) -> None:
 
 def test_the_users_own_file_holds_when_it_is_there(workspace: Path, home: Path, own: Path) -> None:
     (own / "rules.yaml").write_text(ALLOW)
-    (rule,) = read_rules(resolved(workspace, home)).rules.rules
+    (rule,) = load_active_rules(resolved(workspace, home)).rules.rules
     assert (rule.name, rule.effect) == ("all-x", "allow")
     assert rule.origin == "~/.config/skills_runtime/rules.yaml"
 
@@ -55,18 +55,20 @@ def test_the_users_own_file_holds_when_it_is_there(workspace: Path, home: Path, 
 def test_files_named_in_the_settings_hold_too(workspace: Path, home: Path, own: Path) -> None:
     (own / "rules.yaml").write_text(DENY)
     (home / "more.yaml").write_text(ALLOW)
-    rules = read_rules(resolved(workspace, home, rule_files=["~/more.yaml", str(own / "rules.yaml")])).rules.rules
+    rules = load_active_rules(
+        resolved(workspace, home, rule_files=["~/more.yaml", str(own / "rules.yaml")])
+    ).rules.rules
     assert [rule.name for rule in rules] == ["no-x", "all-x"]
 
 
 def test_a_named_file_that_is_missing_is_an_error(workspace: Path, home: Path) -> None:
     with pytest.raises(NotFound, match=r"more\.yaml"):
-        read_rules(resolved(workspace, home, rule_files=["~/more.yaml"]))
+        load_active_rules(resolved(workspace, home, rule_files=["~/more.yaml"]))
 
 
 def test_a_project_may_deny_and_not_allow(workspace: Path, home: Path) -> None:
     (workspace / "config/rules.yaml").write_text(DENY + "  - {name: all-y, effect: allow, tool: y}\n")
-    read = read_rules(resolved(workspace, home))
+    read = load_active_rules(resolved(workspace, home))
     assert [rule.name for rule in read.rules.rules] == ["no-x"]
     assert read.notices == (
         "rule `all-y` in `config/rules.yaml` was ignored: the rules of a project may deny and ask, not allow",
@@ -75,7 +77,7 @@ def test_a_project_may_deny_and_not_allow(workspace: Path, home: Path) -> None:
 
 def test_a_project_file_that_the_user_names_has_the_users_trust(workspace: Path, home: Path) -> None:
     (workspace / "config/rules.yaml").write_text(ALLOW)
-    read = read_rules(resolved(workspace, home, rule_files=["config/rules.yaml"]))
+    read = load_active_rules(resolved(workspace, home, rule_files=["config/rules.yaml"]))
     assert [rule.name for rule in read.rules.rules] == ["all-x"]
     assert read.notices == ()
 
@@ -84,7 +86,7 @@ def test_a_project_cannot_name_rule_files_itself(workspace: Path, home: Path) ->
     (workspace / "mine.yaml").write_text(ALLOW)
     (workspace / "config/runtime.yaml").write_text("safety: {rule_files: [../mine.yaml]}\n")
     found = resolve(workspace, environ={"HOME": str(home)})
-    assert read_rules(found).rules.rules == ()
+    assert load_active_rules(found).rules.rules == ()
     assert "only the user's own configuration may set it" in found.notices[0]
 
 
@@ -92,7 +94,7 @@ def test_a_project_cannot_name_rule_files_itself(workspace: Path, home: Path) ->
 def test_a_file_that_is_not_understood_is_an_error_and_never_empty(workspace: Path, home: Path, text: str) -> None:
     (workspace / "config/rules.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"config/rules\.yaml` line 1"):
-        read_rules(resolved(workspace, home))
+        load_active_rules(resolved(workspace, home))
 
 
 def test_the_places_of_the_runtime_are_out_of_reach_wherever_they_are(workspace: Path, home: Path) -> None:
@@ -104,7 +106,7 @@ def test_the_places_of_the_runtime_are_out_of_reach_wherever_they_are(workspace:
         "SKILLS_RUNTIME_SDK_KEYS_DIR": "/srv/shared-keys",
     }
     session = {"safety": {"mode": "allow", "rule_files": ["~/more.yaml"]}}
-    rules = read_rules(resolve(workspace, session_settings=session, environ=environ)).rules
+    rules = load_active_rules(resolve(workspace, session_settings=session, environ=environ)).rules
     for path in (
         "/etc/xdg-me/skills_runtime/rules.yaml",
         "/var/state-me/skills_runtime/ledger.db",
@@ -117,6 +119,8 @@ def test_the_places_of_the_runtime_are_out_of_reach_wherever_they_are(workspace:
 
 def test_configuration_that_somebody_named_is_not_changed_unasked(workspace: Path, home: Path) -> None:
     (workspace / "special.yaml").write_text("safety: {mode: allow}\n")
-    rules = read_rules(resolve(workspace, config_paths=[workspace / "special.yaml"], environ={"HOME": str(home)})).rules
+    rules = load_active_rules(
+        resolve(workspace, config_paths=[workspace / "special.yaml"], environ={"HOME": str(home)})
+    ).rules
     facts = Facts(tool="file_write", files=(FileTouch(path="special.yaml", touch="overwrite"),))
     assert decide(facts, rules).rule == "built in: configuration of the next run"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.safety.redaction import secrets_of
+from skills_runtime.safety.redaction import find_secrets
 
 
 @pytest.mark.parametrize(
@@ -11,12 +11,12 @@ from skills_runtime.safety.redaction import secrets_of
      "AZURE_PAT", "token", "clientSecret"],
 )  # fmt: skip
 def test_a_variable_whose_name_says_so_holds_a_secret(name: str) -> None:
-    assert secrets_of({name: "abc123def", "HOME": "/home/user"}) == {"abc123def"}
+    assert find_secrets({name: "abc123def", "HOME": "/home/user"}) == {"abc123def"}
 
 
 def test_a_variable_that_is_named_holds_a_secret() -> None:
     environment = {"MY_MODEL_ACCESS": "abc123def", "OTHER": "xyz789uvw"}
-    assert secrets_of(environment, ["MY_MODEL_ACCESS", "NOT_SET"]) == {"abc123def"}
+    assert find_secrets(environment, ["MY_MODEL_ACCESS", "NOT_SET"]) == {"abc123def"}
 
 
 @pytest.mark.parametrize(
@@ -25,25 +25,25 @@ def test_a_variable_that_is_named_holds_a_secret() -> None:
      "C:\\keys\\a.pem", "/data/key.json", "password"],
 )  # fmt: skip
 def test_what_is_obviously_no_secret_is_left_alone(value: str) -> None:
-    assert secrets_of({"API_TOKEN": value}, ["API_TOKEN"]) == frozenset()
+    assert find_secrets({"API_TOKEN": value}, ["API_TOKEN"]) == frozenset()
 
 
 @pytest.mark.parametrize("value", ["/abcDEF123+/ghi", "a/b/c/d1", "12345678", "correct horse battery staple"])
 def test_a_secret_may_look_a_little_like_something_else(value: str) -> None:
-    assert secrets_of({"API_TOKEN": value}) == {value}
+    assert find_secrets({"API_TOKEN": value}) == {value}
 
 
 def test_the_password_of_a_url_is_a_secret_in_any_variable() -> None:
     environment = {"DATABASE_URL": "postgres://app:hunter%212@db/app", "PROXY": "http://proxy:3128"}
-    assert secrets_of(environment) == {"hunter%212", "hunter!2"}
+    assert find_secrets(environment) == {"hunter%212", "hunter!2"}
 
 
 def test_a_url_that_is_named_is_a_secret_itself_too() -> None:
-    assert secrets_of({"DSN": "redis://:hunter22@h"}, ["DSN"]) == {"redis://:hunter22@h", "hunter22"}
+    assert find_secrets({"DSN": "redis://:hunter22@h"}, ["DSN"]) == {"redis://:hunter22@h", "hunter22"}
 
 
 def test_a_value_that_is_no_url_after_all_is_no_problem() -> None:
-    assert secrets_of({"X": "http://[a:b@c"}) == frozenset()
+    assert find_secrets({"X": "http://[a:b@c"}) == frozenset()
 
 
 def test_a_harmless_environment_has_no_secrets() -> None:
@@ -54,4 +54,4 @@ def test_a_harmless_environment_has_no_secrets() -> None:
         "KEYBOARD": "us-intl",
         "PWD": "/tmp/x",
     }
-    assert secrets_of(environment) == frozenset()
+    assert find_secrets(environment) == frozenset()
