@@ -227,18 +227,18 @@ class SkillListing:
         """The one skill of this name; none and several are a `SkillError`."""
         namespace, _, own = name.rpartition(":")
         if namespace:
-            for known in (namespace, f"{_PLUGIN}{namespace}"):
-                if any(skill.namespace == known for skill in self._skills):
-                    return self.find(Mention(known, own))
-        skills = [one for one in self._skills if one.name == name]
+            for candidate in (namespace, f"{_PLUGIN}{namespace}"):
+                if any(skill.namespace == candidate for skill in self._skills):
+                    return self.find(Mention(candidate, own))
+        skills = [skill for skill in self._skills if skill.name == name]
         if not skills:
             raise unknown_name(name, (), ())
-        is_plugin = [one.space_id == DISCOVERED and one.namespace.startswith(_PLUGIN) for one in skills]
+        is_plugin = [skill.space_id == DISCOVERED and skill.namespace.startswith(_PLUGIN) for skill in skills]
         levels = (PLUGIN_LEVEL if each else 0 for each in is_plugin)
-        meant = rank_namesakes(zip(levels, skills, strict=True)).nearest
-        if len(meant) > 1:
-            raise SkillError(ambiguous_name(name, meant))
-        return meant[0]
+        nearest = rank_namesakes(zip(levels, skills, strict=True)).nearest
+        if len(nearest) > 1:
+            raise SkillError(ambiguous_name(name, nearest))
+        return nearest[0]
 
 
 MAX_NOTICES = 20
@@ -272,24 +272,28 @@ def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMent
     skills: dict[Mention, Skill] = {}
     written: dict[Mention, str] = {}
     notices: dict[str, Problem] = {}
-    for one, meant in _read(text, library):
-        if isinstance(meant, SkillError):
-            if one.form == "exact":
-                raise meant
-            shown = one_line(one.text)[:_SHOWN_CHARS]
-            hint = meant.hint if one.form != "dollar" else f"{meant.hint}; write `\\{shown}` where no skill is meant"
+    for written_mention, outcome in _read(text, library):
+        if isinstance(outcome, SkillError):
+            if written_mention.form == "exact":
+                raise outcome
+            shown = one_line(written_mention.text)[:_SHOWN_CHARS]
+            hint = (
+                outcome.hint
+                if written_mention.form != "dollar"
+                else f"{outcome.hint}; write `\\{shown}` where no skill is meant"
+            )
             notice = msgspec.structs.replace(
-                meant.problem,
-                message=f"`{shown}` was left as it is: {meant.message}",
+                outcome.problem,
+                message=f"`{shown}` was left as it is: {outcome.message}",
                 hint=hint.removeprefix("; "),
                 severity="notice",
             )
-            notices.setdefault(one.text, notice)
+            notices.setdefault(written_mention.text, notice)
             continue
-        skills.setdefault(meant.mention, meant)
-        written.setdefault(meant.mention, one.text)
-        if one.arguments:
-            arguments[meant.mention] = one.arguments
+        skills.setdefault(outcome.mention, outcome)
+        written.setdefault(outcome.mention, written_mention.text)
+        if written_mention.arguments:
+            arguments[outcome.mention] = written_mention.arguments
     problems = list(notices.values())
     if len(problems) > MAX_NOTICES:
         more = Problem(
@@ -306,13 +310,13 @@ def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMent
 
 def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
     """The same for whoever has no library but its list: what leads nowhere is passed over."""
-    found: dict[Mention, tuple[Skill, str]] = {}
-    for one, meant in _read(text, SkillListing(tuple(skills))):
-        if not isinstance(meant, SkillError):
-            found.setdefault(meant.mention, (meant, one.text))
+    matches: dict[Mention, tuple[Skill, str]] = {}
+    for written_mention, outcome in _read(text, SkillListing(tuple(skills))):
+        if not isinstance(outcome, SkillError):
+            matches.setdefault(outcome.mention, (outcome, written_mention.text))
     return ResolvedMentions(
-        skills=tuple(skill for skill, _ in found.values()),
-        written={mention: text for mention, (_, text) in found.items()},
+        skills=tuple(skill for skill, _ in matches.values()),
+        written={mention: text for mention, (_, text) in matches.items()},
     )
 
 
@@ -321,55 +325,55 @@ def _read(text: str, library: Library | SkillListing) -> Iterator[tuple[WrittenM
     if "$" not in text and not text.lstrip().startswith("/"):
         return
     broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
-    known = frozenset((*(skill.name for skill in library.list()), *broken))
-    for one in scan_mentions(text, frozenset(name for name in known if not is_name(name))):
-        if _is_mention(one, known):
+    names = frozenset((*(skill.name for skill in library.list()), *broken))
+    for mention in scan_mentions(text, frozenset(name for name in names if not is_name(name))):
+        if _is_mention(mention, names):
             try:
-                yield one, _meant(one, library)
+                yield mention, _resolve(mention, library)
             except SkillError as error:
-                yield one, error
+                yield mention, error
 
 
-def _is_mention(mention: WrittenMention, known: frozenset[str]) -> bool:
-    """Whether somebody meant a skill; asked before a skill is looked for, since most words with a `$` are none."""
+def _is_mention(mention: WrittenMention, names: frozenset[str]) -> bool:
+    """Return whether the text refers to a skill. Checked before the lookup: most words with a `$` do not."""
     if mention.form == "slash":
-        return mention.name not in _DIRECTORIES or mention.name in known
+        return mention.name not in _DIRECTORIES or mention.name in names
     if mention.form != "dollar":
         return True
     name = mention.name.rpartition(":")[2]
-    return name in known or (mention.name[0].isalpha() and "-" in mention.name) or is_typo_of(name, known)
+    return name in names or (mention.name[0].isalpha() and "-" in mention.name) or is_typo_of(name, names)
 
 
-def _meant(one: WrittenMention, library: Library | SkillListing) -> Skill:
-    if one.form == "exact":
-        return library.find(Mention(one.namespace, one.name))
-    skill = _linked(one, library) if one.form == "link" else library.find_by_name(one.name)
+def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
+    if mention.form == "exact":
+        return library.find(Mention(mention.namespace, mention.name))
+    skill = _linked(mention, library) if mention.form == "link" else library.find_by_name(mention.name)
     if not people_may_call(skill):
         raise failure(
             "SKILL_NOT_FOR_PEOPLE",
             f"the skill `{skill.name}` says that people do not call it",
             hint="the model calls it when a task needs it",
-            mention=one.text,
+            mention=mention.text,
         )
     return skill
 
 
-def _linked(one: WrittenMention, library: Library | SkillListing) -> Skill:
+def _linked(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     """The skill that a link names and leads to; the path decides between skills of one name."""
-    name = one.name.rpartition(":")[2]
+    name = mention.name.rpartition(":")[2]
     skills = [skill for skill in library.list() if skill.name == name]
     if not skills:
-        return library.find_by_name(one.name)
-    path = posixpath.normpath(unquote(one.path).removeprefix("file://").removeprefix("skill://"))
+        return library.find_by_name(mention.name)
+    path = posixpath.normpath(unquote(mention.path).removeprefix("file://").removeprefix("skill://"))
     while path.startswith("../"):
         path = path[3:]
-    there = [skill for skill in skills if one.path == skill.locator or _is_at(skill, path)]
+    there = [skill for skill in skills if mention.path == skill.locator or _is_at(skill, path)]
     if len(there) == 1:
         return there[0]
     places = ", ".join(f"`{skill.locator}`" for skill in skills[:3])
-    raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {one.path!a}", hint=f"it is at {places}")
+    raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {mention.path!a}", hint=f"it is at {places}")
 
 
 def _is_at(skill: Skill, location: str) -> bool:
     own = [skill.locator] if skill.path is None else [str(skill.path), str(skill.path.parent)]
-    return any(one == location or (not location.startswith("/") and one.endswith(f"/{location}")) for one in own)
+    return any(path == location or (not location.startswith("/") and path.endswith(f"/{location}")) for path in own)

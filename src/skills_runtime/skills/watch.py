@@ -125,7 +125,7 @@ def _watching(paths: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | N
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
     except ImportError:
         return None
-    there = [fromkey for fromkey in dict.fromkeys(paths) if fromkey.is_dir()]
+    there = [path for path in dict.fromkeys(paths) if path.is_dir()]
     if not there:
         return None
     return awatch(

@@ -416,11 +416,11 @@ def _concepts(index: SkillIndex, task_terms: Sequence[str], task: str) -> list[_
     )
     concepts = [_concept(index, text) for text in list(unique_terms)[:MAX_TERMS]]
     concepts += [
-        _concept(index, fromkey, tuning.translated)
-        for fromkey in dict.fromkeys(translate_terms(task))
-        if fromkey not in unique_terms
+        _concept(index, translation, tuning.translated)
+        for translation in dict.fromkeys(translate_terms(task))
+        if translation not in unique_terms
     ]
-    return [one for one in concepts if any(word in index.postings for word in one.spellings)]
+    return [concept for concept in concepts if any(word in index.postings for word in concept.spellings)]
 
 
 def _concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Concept:
@@ -434,13 +434,13 @@ def _concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Concept:
     return _Concept(query, {word: weight * counts for word, counts in spellings.items() if counts})
 
 
-def _look_alikes(index: SkillIndex, one: str) -> Iterable[tuple[str, float]]:
+def _look_alikes(index: SkillIndex, query: str) -> Iterable[tuple[str, float]]:
     """Two words written as one, else the terms that share most of their letters."""
-    for place in range(3, len(one) - 2):
-        halves = (term(one[:place]), term(one[place:]))
+    for split in range(3, len(query) - 2):
+        halves = (term(query[:split]), term(query[split:]))
         if all(half in index.postings for half in halves):
             return [(half, 1.0) for half in halves]
-    grams = grams_of(one)
+    grams = grams_of(query)
     shared: dict[str, int] = {}
     for gram in grams:
         for other in index.grams.get(gram, ()):
@@ -448,7 +448,7 @@ def _look_alikes(index: SkillIndex, one: str) -> Iterable[tuple[str, float]]:
     near: list[tuple[float, str]] = []
     for other, count in shared.items():
         alike = 2 * count / (len(grams) + len(other) - 1)
-        begins = other.startswith(one) or (len(other) >= _MIN_FUZZY_CHARS and one.startswith(other))
+        begins = other.startswith(query) or (len(other) >= _MIN_FUZZY_CHARS and query.startswith(other))
         near.append((max(alike, 0.75) if begins else alike, other))
     return [(other, alike) for alike, other in heapq.nlargest(3, near) if alike >= _MIN_SIMILARITY]
 
@@ -460,17 +460,17 @@ def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, fl
     whole = 0.0
     common = max(_COMMON, len(index.skills) * _COMMON_SHARE)
     for concept in concepts:
-        known = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
+        indexed = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
         # What merely stands for the word must be rare enough to tell anything.
         rare = [
-            (word, weight) for word, weight in known if weight == 1 or len(index.postings[word].positions) <= common
+            (word, weight) for word, weight in indexed if weight == 1 or len(index.postings[word].positions) <= common
         ]
-        telling = [(index.postings[word].rarity * weight, word) for word, weight in rare or known]
+        telling = [(index.postings[word].rarity * weight, word) for word, weight in rare or indexed]
         whole += max(telling)[0]
         best, tells = _best(index, telling)
-        for place, amount in best.items():
-            amounts[place] = amounts.get(place, 0.0) + amount
-            answered[place] = answered.get(place, 0.0) + tells[place]
+        for position, amount in best.items():
+            amounts[position] = amounts.get(position, 0.0) + amount
+            answered[position] = answered.get(position, 0.0) + tells[position]
     return amounts, answered, whole or 1.0
 
 
@@ -482,42 +482,46 @@ def _best(index: SkillIndex, telling: list[tuple[float, str]]) -> tuple[dict[int
     tells = dict.fromkeys(postings.positions, first)
     for each, word in others:
         postings = index.postings[word]
-        for place, weight in zip(postings.positions, postings.weights, strict=True):
-            if weight * each > best.get(place, 0.0):
-                best[place], tells[place] = weight * each, each
+        for position, weight in zip(postings.positions, postings.weights, strict=True):
+            if weight * each > best.get(position, 0.0):
+                best[position], tells[position] = weight * each, each
     return best, tells
 
 
 class _Closely:
     """Compares single skills with a task in ways that an index cannot."""
 
-    def __init__(self, index: SkillIndex, said: Sequence[str], concepts: Sequence[_Concept]) -> None:
+    def __init__(self, index: SkillIndex, task_terms: Sequence[str], concepts: Sequence[_Concept]) -> None:
         self._index = index
-        self._said = frozenset(said)
-        self._pairs = frozenset(pairwise(said))
+        self._task_terms = frozenset(task_terms)
+        self._pairs = frozenset(pairwise(task_terms))
         self._weights: dict[str, float] = {}
         for concept in concepts:
             for word, weight in concept.spellings.items():
                 self._weights[word] = max(weight, self._weights.get(word, 0.0))
 
-    def score(self, place: int, amount: float, answered: float) -> float:
+    def score(self, position: int, amount: float, answered: float) -> float:
         """The amount with what else speaks for and against the skill."""
-        index, document = self._index, self._index.documents[place]
+        index, document = self._index, self._index.documents[position]
         tuning = index.tuning
         amount *= 1 + tuning.coverage * answered
         names = set(document.name)
         if names:
-            said = sum(index.rarity(word) * self._weights.get(word, 0.0) for word in names)
-            amount *= 1 + tuning.name_coverage * said / sum(index.rarity(word) for word in names)
+            name_match = sum(index.rarity(word) * self._weights.get(word, 0.0) for word in names)
+            amount *= 1 + tuning.name_coverage * name_match / sum(index.rarity(word) for word in names)
         together = self._pairs & {*pairwise(document.description), *pairwise(document.name)}
-        amount += tuning.phrase * sum(index.rarity(one) + index.rarity(other) for one, other in together) / 2
-        meant = {*document.name, *document.description, *document.extra} if document.excluded else set[str]()
-        ruled_out = (set(document.excluded) - meant) & self._said
+        amount += tuning.phrase * sum(index.rarity(first) + index.rarity(second) for first, second in together) / 2
+        included = {*document.name, *document.description, *document.extra} if document.excluded else set[str]()
+        ruled_out = (set(document.excluded) - included) & self._task_terms
         return amount - tuning.excluded * sum(index.rarity(word) for word in ruled_out)
 
 
-def _words(index: SkillIndex, concepts: Sequence[_Concept], place: int, shown: Mapping[str, str]) -> tuple[str, ...]:
-    document = index.documents[place]
+def _words(index: SkillIndex, concepts: Sequence[_Concept], position: int, shown: Mapping[str, str]) -> tuple[str, ...]:
+    document = index.documents[position]
     has = {*document.name, *document.description, *document.extra, *document.body}
-    found = [(index.rarity(concept.term), concept.term) for concept in concepts if has.intersection(concept.spellings)]
-    return tuple(dict.fromkeys(shown.get(one, one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1]))))
+    matches = [
+        (index.rarity(concept.term), concept.term) for concept in concepts if has.intersection(concept.spellings)
+    ]
+    return tuple(
+        dict.fromkeys(shown.get(match, match) for _, match in sorted(matches, key=lambda pair: (-pair[0], pair[1])))
+    )

@@ -168,11 +168,11 @@ _DECODER = msgspec.msgpack.Decoder(Index)
 def load_index(directory: Path, key: str) -> Index | None:
     """The index under this key, or nothing where there is none that can be believed."""
     try:
-        with open(open_regular(_file(directory, key)), "rb", buffering=0) as file_io:
-            status = os.fstat(file_io.fileno())
+        with open(open_regular(_file(directory, key)), "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
             if status.st_uid != os.geteuid() or status.st_size > MAX_BYTES:
                 return None
-            data = file_io.read()
+            data = file.read()
         digest, payload = data[len(_MAGIC) : _HEAD], memoryview(data)[_HEAD:]
         if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != digest:
             return None

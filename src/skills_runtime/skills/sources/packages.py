@@ -79,7 +79,7 @@ def find_installed_paths(search_path: Sequence[str] | None = None, workspace_roo
     """The directories that packages are installed in: where Python looks, without where somebody just happens to be."""
     own = {os.path.realpath(os.curdir), *([os.path.realpath(workspace_root)] if workspace_root is not None else [])}
     paths = sys.path if search_path is None else search_path
-    return [fromkey for fromkey in dict.fromkeys(paths) if fromkey and os.path.realpath(fromkey) not in own]
+    return [path for path in dict.fromkeys(paths) if path and os.path.realpath(path) not in own]
 
 
 def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:

@@ -144,8 +144,8 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
         return None, (diagnose("file_unreadable", mode, f"`{running.RUN_FILE}` cannot be read: {error_reason(error)}"),)
     definition, diagnostics = parse_run(data, mode=mode)
     if definition is not None and not any(entry in names for entry in running.ENTRIES[definition.runtime]):
-        wanted = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
-        diagnostics = (*diagnostics, diagnose("run_entry_missing", mode, f"there is no {wanted} to run"))
+        entries = " or ".join(f"`{entry}`" for entry in running.ENTRIES[definition.runtime])
+        diagnostics = (*diagnostics, diagnose("run_entry_missing", mode, f"there is no {entries} to run"))
     return definition, diagnostics
 
 
