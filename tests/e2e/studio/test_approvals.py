@@ -107,7 +107,7 @@ def test_edited_arguments_are_checked_compared_and_used(studio: Open, service: S
         expect(card.get_by_text("have to be an object")).to_be_visible()
         expect(approve).to_be_disabled()
         editor.fill(json.dumps({"command": "echo seven"}))
-        changes = card.get_by_role("region", name="Asked and edited")
+        changes = card.get_by_role("region", name="Requested and edited")
         expect(changes.get_by_text("echo six")).to_be_visible()
         expect(changes.get_by_text("echo seven")).to_be_visible()
         keep_screenshot(page, "approvals-edited")
@@ -124,7 +124,7 @@ def test_a_rule_is_shown_before_it_is_added_and_lets_the_next_call_pass(studio: 
     with studio(INBOX) as page:
         card = card_of(page, "echo eight")
         card.get_by_role("button", name="Approve and add a rule").click()
-        offer = card.get_by_role("region", name="The rule that would be added").first
+        offer = card.get_by_role("region", name="Rule to add").first
         expect(offer.get_by_text("command: echo eight $")).to_be_visible()
         offer.get_by_label("always").check()
         expect(offer.get_by_role("button", name="Allow `echo eight` in every run")).to_be_visible()
@@ -159,7 +159,7 @@ def test_no_rule_is_offered_for_what_is_dangerous_and_the_card_says_why(studio: 
     with studio(INBOX) as page:
         card = card_of(page, "rm -rf")
         expect(card.get_by_text("High risk", exact=True)).to_be_visible()
-        expect(card.get_by_text("No rule can be offered")).to_be_visible()
+        expect(card.get_by_text("No rule available for this call")).to_be_visible()
         expect(card.get_by_role("button", name="Approve and add a rule")).to_have_count(0)
         card.get_by_role("button", name="Reject", exact=True).click()
         expect(card_of(page, "rm -rf").get_by_text("Rejected")).to_be_visible()
@@ -199,7 +199,7 @@ def test_a_request_is_decided_with_keys_alone_and_the_next_gets_the_focus(studio
         button = page.get_by_role("button", name="Approve with these changes")
         button.focus()
         page.keyboard.press("Enter")
-        expect(page.get_by_text("Nothing waits for you").first).to_be_focused()
+        expect(page.get_by_text("No pending requests").first).to_be_focused()
     assert decision_in(events_of(service, first))["decision"] == "approved"
     assert decision_in(events_of(service, second))["note"] == "a reason with jk and a"
     assert decision_in(events_of(service, third))["arguments_blob"]
@@ -215,7 +215,7 @@ def test_keys_decide_nothing_while_a_reason_is_typed_or_when_they_are_off(studio
         expect(card.get_by_label("Reason")).to_be_focused()
         expect(card.get_by_role("button", name="Approve once")).to_be_visible()
         page.get_by_role("button", name="Keys").click()
-        expect(page.get_by_role("dialog").get_by_text("Reject: write the reason")).to_be_visible()
+        expect(page.get_by_role("dialog").get_by_text("Reject with a reason")).to_be_visible()
         page.get_by_label("Use single keys").uncheck()
         page.keyboard.press("Escape")
         expect(page.get_by_role("button", name="Keys")).to_be_focused()
@@ -314,7 +314,7 @@ def test_the_other_tab_is_told_at_once(studio: Open, service: Service) -> None:
         other.goto(page.url)
         expect(card_of(other, "echo first").get_by_role("button", name="Approve once")).to_be_visible()
         card_of(page, "echo first").get_by_role("button", name="Approve once").click()
-        expect(other.get_by_text("A request of shell_command was decided elsewhere").first).to_be_visible()
+        expect(other.get_by_text("A request from shell_command was decided elsewhere").first).to_be_visible()
         told = card_of(other, "echo first")
         expect(told.get_by_text("Approved")).to_be_visible()
         expect(told.get_by_text("by owner")).to_be_visible()
@@ -336,7 +336,7 @@ def test_of_two_tabs_that_decide_one_wins_and_the_other_is_told_who_did(studio: 
         events = events_of(service, run_id)
         late.click()
         told = card_of(other, "echo second")
-        expect(told.get_by_text("Your decision came too late")).to_be_visible()
+        expect(told.get_by_text("This request was already decided")).to_be_visible()
         expect(told.get_by_text("Approved")).to_be_visible()
         expect(told.get_by_text("by owner")).to_be_visible()
         expect(told.locator("time")).to_be_visible()
@@ -357,7 +357,7 @@ def test_a_decision_made_in_a_terminal_is_stale_here(studio: Open, service: Serv
             assert client.post(f"/api/v1/approvals/{asked['approval_id']}", json=body).status_code == 202
         approve.click()
         told = card_of(page, "echo third")
-        expect(told.get_by_text("Your decision came too late")).to_be_visible()
+        expect(told.get_by_text("This request was already decided")).to_be_visible()
         expect(told.get_by_text("Rejected")).to_be_visible()
         expect(told.get_by_text("no, said the terminal")).to_be_visible()
     assert decision_in(events_of(service, run_id))["decision"] == "denied"
@@ -365,7 +365,7 @@ def test_a_decision_made_in_a_terminal_is_stale_here(studio: Open, service: Serv
 
 def test_new_requests_are_seen_on_every_page_and_announced(studio: Open, service: Service) -> None:
     with studio(INBOX) as page:
-        expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+        expect(page.get_by_role("heading", name="No pending requests")).to_be_visible()
         expect(page).to_have_title("Approvals · Studio")
         keep_screenshot(page, "approvals-none")
         page.goto(f"{service.url}/studio/sessions")
@@ -374,7 +374,7 @@ def test_new_requests_are_seen_on_every_page_and_announced(studio: Open, service
         expect(page.get_by_role("link", name="1 waiting for you")).to_be_visible()
         expect(page).to_have_title("(1) Sessions · Studio")
         expect(page.locator("link[rel=icon]")).to_have_attribute("href", re.compile("waiting"))
-        expect(page.get_by_role("status").filter(has_text="An approval waits for you")).to_have_count(1)
+        expect(page.get_by_role("status").filter(has_text="An approval is waiting for you")).to_have_count(1)
         page.get_by_role("link", name="1 waiting for you").click()
         card_of(page, "echo fourth").get_by_role("button", name="Approve once").click()
         expect(page).to_have_title("Approvals · Studio")
@@ -404,8 +404,8 @@ def test_the_card_tells_what_the_fence_lets_be_read_and_written(studio: Open, se
     with studio(INBOX) as page:
         card = card_of(page, "uname -s").first
         expect(card.get_by_text("the workspace", exact=True)).to_be_visible()
-        expect(card.get_by_text("its own /tmp, gone afterwards")).to_be_visible()
-        expect(card.get_by_text("programs of the system")).to_be_visible()
+        expect(card.get_by_text("a private /tmp, deleted afterwards")).to_be_visible()
+        expect(card.get_by_text("system programs")).to_be_visible()
         expect(card.get_by_text("./.env", exact=True)).to_have_count(0)
         card.get_by_role("button", name=re.compile("protected · .* hidden")).click()
         expect(card.get_by_text("./.env", exact=True)).to_be_visible()
@@ -436,7 +436,7 @@ def test_a_decision_is_told_with_its_rule_its_risk_and_who_made_it(studio: Open,
         expect(policy.get_by_text("Denied", exact=True)).to_be_visible()
         expect(policy).to_contain_text("uname -s")
         expect(policy.get_by_text("not <b>here</b>")).to_be_visible()
-        for name in ("Asked about", "Rule that asked", "Risk", "Who decided", "Why"):
+        for name in ("Request", "Matched rule", "Risk", "Decided by", "Reason"):
             expect(policy.get_by_role("term").filter(has_text=re.compile(f"^{name}$"))).to_be_visible()
         keep_screenshot(page, "policy-denied")
 

@@ -101,7 +101,7 @@ def check_harmless(page: Page) -> None:
              .map((one) => (one.title ?? "") + one.ariaLabel).join()"""
     )
     assert not [hex(ord(one)) for one in RAW if one in names]
-    expect(page.get_by_role("heading", name="This page met an error")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Something went wrong on this page")).to_have_count(0)
 
 
 def test_every_field_of_every_event_is_only_text(studio: Open) -> None:

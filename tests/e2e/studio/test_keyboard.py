@@ -91,7 +91,7 @@ def test_the_palette_is_walked_with_arrows_and_says_when_nothing_fits(studio: Op
         page.keyboard.press("Home")
         expect(options.first).to_have_attribute("aria-selected", "true")
         page.keyboard.type("no such command")
-        expect(page.get_by_text("No command fits")).to_be_visible()
+        expect(page.get_by_text("No matching commands")).to_be_visible()
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.keyboard.press("Escape")

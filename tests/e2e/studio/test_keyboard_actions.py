@@ -30,7 +30,7 @@ class Action:
 
 NEW_SKILL = (Type("by-keys"), "Tab", Type("Made by keys."))
 LOOK_AT_SKILLS = (Type("./packs"), "Enter", To("checkbox", "I have looked"), "Space")
-NEW_KEY = (Type("by-keys"), To("checkbox", "run"), "Space", To("button", "Make the key"), "Enter")
+NEW_KEY = (Type("by-keys"), To("checkbox", "run"), "Space", To("button", "Create key"), "Enter")
 ACTIONS = {
     "start": Action("new", (Type("Say hello."), To("button", "Start"), "Enter"), "Say hello.", "heading"),
     "start from the field": Action("new", (Type("Say it again."), "Control+Enter"), "Say it again.", "heading"),
@@ -38,13 +38,13 @@ ACTIONS = {
     "fork": Action(
         "run",
         ("f", "Control+a", Type("Another way."), To("button", "Start the fork"), "Enter"),
-        "Compare with the run it was forked from",
+        "Compare with the original run",
         "link",
     ),
     "answer": Action(
-        "run-question", (To("radio", "red"), "Space", To("button", "Send the answer"), "Enter"), "Answered at"
+        "run-question", (To("radio", "red"), "Space", To("button", "Send answer"), "Enter"), "Answered at"
     ),
-    "resume": Action("run-parked", (To("spinbutton", "Most steps"), Type("50"), "Enter"), "Completed"),
+    "resume": Action("run-parked", (To("spinbutton", "Maximum steps"), Type("50"), "Enter"), "Completed"),
     "review": Action("run-review", (To("button", "Accept the result"), "Enter"), "Completed"),
     "search in a run": Action("run-failed", ("/", Type("part-1.txt"), See("^0 of [1-9]"), "Enter"), "1 of"),
     "replay": Action(
@@ -78,12 +78,12 @@ ACTIONS = {
     "revoke a key": Action(
         "operations-keys",
         (To("button", "Revoke nightly"), "Enter", To("button", "Revoke the key"), "Enter"),
-        "nightly was revoked",
+        "nightly revoked",
     ),
     "choose a model": Action(
         "operations-model",
         (To("textbox", "Model"), "Control+a", Type("another-model"), To("button", "Save"), "Enter"),
-        "The model was saved",
+        "Model saved",
     ),
     "ask the rules": Action(
         "operations-policy", (To("textbox", "Command line"), Type("git push"), "Control+Enter"), "Decision", "region"
@@ -95,9 +95,9 @@ ACTIONS = {
         "heading",
     ),
     "go on with a session": Action(
-        "session", (To("textbox", "Go on with this session"), Type("And now?"), "Control+Enter"), "And now?"
+        "session", (To("textbox", "Continue this session"), Type("And now?"), "Control+Enter"), "And now?"
     ),
-    "filter the runs": Action("runs", ("/", Type("what nobody asked for")), "No run fits"),
+    "filter the runs": Action("runs", ("/", Type("what nobody asked for")), "No matching runs"),
 }
 
 
@@ -167,7 +167,7 @@ def test_a_run_is_told_something_and_then_cancelled(page: Page, place: Seeded) -
     run_id = start_calls(place.service, ("shell_command", {"command": "sleep 50"}))
     go(page, f"/studio/runs/{run_id}")
     do(page, To("textbox", "Tell the run something"), Type("Hurry up."), "Enter")
-    expect(page.get_by_role("list", name="Messages that were not read yet")).to_contain_text("Hurry up.")
+    expect(page.get_by_role("list", name="Unread messages")).to_contain_text("Hurry up.")
     do(page, To("button", "Cancel run"), "Enter", Type("It takes too long."), To("button", "Cancel the run"), "Enter")
     expect(page.get_by_role("article").filter(has_text="It takes too long.")).to_be_visible()
     do(page, To("textbox", "Continue in this session"), Type("Once more."), "Enter")
@@ -186,7 +186,7 @@ def test_two_runs_are_swapped_and_compared(page: Page, place: Seeded) -> None:
 
 @pytest.mark.parametrize(
     ("menu", "entry", "attribute", "value"),
-    [("Colours", "Dark", "data-theme", "dark"), ("Language", "简体中文", "lang", "zh-CN")],
+    [("Theme", "Dark", "data-theme", "dark"), ("Language", "简体中文", "lang", "zh-CN")],
 )
 def test_the_look_is_chosen_from_a_menu(
     spares: Spares, place: Seeded, menu: str, entry: str, attribute: str, value: str
@@ -209,7 +209,7 @@ def test_a_run_is_imported(page: Page, place: Seeded, tmp_path: Path) -> None:
     (tmp_path / "run.zip").write_bytes(b"no archive")
     go(page, place.pages["runs"])
     with page.expect_file_chooser() as choosing:
-        do(page, To("button", "Import"), "Enter", To("button", "Archive of a run"), "Enter")
+        do(page, To("button", "Import"), "Enter", To("button", "Run archive"), "Enter")
     choosing.value.set_files(tmp_path / "run.zip")
     dialog = page.get_by_role("dialog", name="Import a run")
     do(page, To("button", "Import"), "Space")

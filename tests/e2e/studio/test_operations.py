@@ -44,9 +44,9 @@ def make_key(page: Page, name: str, *scopes: str) -> str:
     dialog.get_by_role("textbox", name="Name").fill(name)
     for scope in scopes:
         dialog.get_by_role("checkbox", name=scope).check()
-    dialog.get_by_role("button", name="Make the key").click()
-    made = page.get_by_role("dialog", name=f"The key {name} was made")
-    secret = made.get_by_role("region", name="Secret of the key").inner_text().strip()
+    dialog.get_by_role("button", name="Create key").click()
+    made = page.get_by_role("dialog", name=f"Key {name} created")
+    secret = made.get_by_role("region", name="Secret key").inner_text().strip()
     keep_screenshot(page, "operations-new-key")
     made.get_by_role("button", name="I have copied it").click()
     expect(made).to_be_hidden()
@@ -66,7 +66,7 @@ def test_a_key_is_made_used_revoked_and_then_refused(studio: Open, service: Serv
         expect(line).to_contain_text("last used")
         line.get_by_role("button", name="Revoke nightly").click()
         asked = page.get_by_role("dialog", name="Revoke nightly?")
-        expect(asked.get_by_role("button", name="Keep it")).to_be_focused()
+        expect(asked.get_by_role("button", name="Keep the key")).to_be_focused()
         asked.get_by_role("button", name="Revoke the key").click()
         expect(line).to_be_hidden()
         expect(page.get_by_role("main")).to_be_focused()  # the button that began it is gone
@@ -80,13 +80,13 @@ def test_a_key_needs_a_name_a_scope_and_is_made_only_once(studio: Open) -> None:
         make_key(page, "twice", "run")
         page.get_by_role("button", name="New key").click()
         dialog = page.get_by_role("dialog", name="New API key")
-        dialog.get_by_role("button", name="Make the key").click()
+        dialog.get_by_role("button", name="Create key").click()
         expect(dialog.get_by_role("textbox", name="Name")).to_have_attribute("aria-invalid", "true")
         dialog.get_by_role("textbox", name="Name").fill("twice")
         dialog.get_by_role("checkbox", name="read").uncheck()
         expect(dialog.get_by_text("Choose at least one.")).to_be_visible()
         dialog.get_by_role("checkbox", name="read").check()
-        dialog.get_by_role("button", name="Make the key").click()
+        dialog.get_by_role("button", name="Create key").click()
         expect(dialog.get_by_role("alert")).to_contain_text("twice")
         page.keyboard.press("Escape")
         expect(page.get_by_role("button", name="New key")).to_be_focused()
@@ -94,8 +94,8 @@ def test_a_key_needs_a_name_a_scope_and_is_made_only_once(studio: Open) -> None:
 
 def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: Open) -> None:
     with studio("/studio/operations/model") as page:
-        state = page.get_by_role("group", name="State of the model")
-        expect(state).to_contain_text("No model can be used yet")
+        state = page.get_by_role("group", name="Model status")
+        expect(state).to_contain_text("No model configured")
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
         page.get_by_role("textbox", name="Base URL").fill("ftp://nowhere")
         expect(page.get_by_text("This is not an address")).to_be_visible()
@@ -105,7 +105,7 @@ def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: 
         page.get_by_role("button", name="Save").click()
         expect(state).to_contain_text("New runs use local-one")
         expect(page.get_by_text("A key is stored on the server")).to_be_visible()
-        expect(page.get_by_text("From: chosen here").first).to_be_visible()
+        expect(page.get_by_text("From: set here").first).to_be_visible()
         assert KEY not in page.content()
         keep_screenshot(page, "operations-model")
         state.get_by_role("link", name="Start a run").click()
@@ -114,7 +114,7 @@ def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: 
         page.go_back()
         page.get_by_role("button", name="Remove the key").click()
         page.get_by_role("dialog").get_by_role("button", name="Remove the key").click()
-        expect(state).to_contain_text("No model can be used yet")
+        expect(state).to_contain_text("No model configured")
 
 
 def test_what_overrides_a_chosen_model_is_named(spares: Spares, fresh: Service) -> None:
@@ -123,25 +123,25 @@ def test_what_overrides_a_chosen_model_is_named(spares: Spares, fresh: Service) 
         page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:8/v1")
         page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)
         page.get_by_role("button", name="Save").click()
-        told = page.get_by_role("group", name="Saved, but something else counts more")
+        told = page.get_by_role("group", name="Saved, but overridden by another source")
         expect(told).to_contain_text("environment variable SKILLS_RUNTIME_SDK_LLM_BASE_URL")
         assert fresh.environment["OPENAI_API_KEY"] not in page.content()
 
 
 def test_a_fresh_server_has_no_keys_and_no_runs_and_says_so(spares: Spares, fresh: Service) -> None:
     with spares.page(fresh, "/studio/operations/keys") as page:
-        expect(page.get_by_role("heading", name="There are no API keys")).to_be_visible()
+        expect(page.get_by_role("heading", name="No API keys yet")).to_be_visible()
         expect(page.get_by_role("button", name="New key")).to_have_count(1)
         page.goto(f"{fresh.url}/studio/operations/storage")
-        expect(page.get_by_text("There are no runs yet.")).to_be_visible()
+        expect(page.get_by_text("No runs yet.")).to_be_visible()
 
 
 def test_the_playground_explains_a_denial(studio: Open) -> None:
     with studio("/studio/operations/policy") as page:
         page.get_by_role("textbox", name="Command line").fill("make && git push --force")
-        page.get_by_role("button", name="Ask the rules").click()
+        page.get_by_role("button", name="Check", exact=True).click()
         decision = page.get_by_role("region", name="Decision", exact=True)
-        expect(decision).to_contain_text("It would be refused")
+        expect(decision).to_contain_text("Denied")
         expect(decision).to_contain_text("safety.denylist: git push")
         expect(decision.get_by_role("row").filter(has_text="git push --force")).to_contain_text("no rule")
         expect(decision.get_by_role("list", name="In each policy mode").get_by_role("listitem")).to_have_count(3)
@@ -152,15 +152,15 @@ def test_the_playground_explains_a_denial(studio: Open) -> None:
 
 def test_the_playground_takes_a_call_of_a_tool_and_offers_a_rule(studio: Open) -> None:
     with studio("/studio/operations/policy") as page:
-        page.get_by_role("combobox", name="Ask about").select_option("Call of a tool")
+        page.get_by_role("combobox", name="Check").select_option("Tool call")
         box = page.get_by_role("textbox", name="Arguments (JSON)")
         box.fill("{")
-        page.get_by_role("button", name="Ask the rules").click()
-        expect(page.get_by_text("This is not JSON.")).to_be_visible()
+        page.get_by_role("button", name="Check", exact=True).click()
+        expect(page.get_by_text("Invalid JSON.")).to_be_visible()
         box.fill('{"tool": "file_write", "arguments": {"path": "notes.md", "content": "<b>hello</b>"}}')
         box.press("Control+Enter")
         decision = page.get_by_role("region", name="Decision", exact=True)
-        expect(decision).to_contain_text("Somebody would be asked first")
+        expect(decision).to_contain_text("Needs approval")
         expect(decision.get_by_role("region", name="Rule")).to_contain_text("./notes.md")
         box.fill('{"tool": "file_write", "arguments": {"path": 1}}')
         box.press("Control+Enter")
@@ -169,8 +169,8 @@ def test_the_playground_takes_a_call_of_a_tool_and_offers_a_rule(studio: Open) -
 
 def test_the_doctor_says_what_works_here(studio: Open) -> None:
     with studio("/studio/operations/sandbox") as page:
-        expect(page.get_by_role("group", name="State of the sandbox")).to_be_visible()
-        fences = page.get_by_role("list", name="Fences")
+        expect(page.get_by_role("group", name="Sandbox status")).to_be_visible()
+        fences = page.get_by_role("list", name="Sandboxes")
         expect(fences.get_by_role("heading", name="bubblewrap")).to_be_visible()
         page.get_by_role("button", name="Check again").click()
         expect(page.get_by_role("button", name="Check again")).not_to_have_attribute("aria-busy", "true")
@@ -180,11 +180,11 @@ def test_the_doctor_says_what_works_here(studio: Open) -> None:
 def test_every_setting_is_shown_with_its_origin_and_can_be_found(studio: Open) -> None:
     with studio("/studio/operations/configuration") as page:
         line = page.get_by_role("listitem").filter(has_text="safety.denylist")
-        expect(line).to_contain_text("given when the server was started")
-        page.get_by_role("checkbox", name="Only what is not default").check()
+        expect(line).to_contain_text("set when the server started")
+        page.get_by_role("checkbox", name="Only changed settings").check()
         expect(page.get_by_text("run.max_steps")).to_be_hidden()
         expect(line).to_be_visible()
-        page.get_by_role("checkbox", name="Only what is not default").uncheck()
+        page.get_by_role("checkbox", name="Only changed settings").uncheck()
         page.get_by_role("searchbox", name="Search settings").fill("max_steps")
         expect(page.get_by_text("run.max_steps")).to_be_visible()
         expect(line).to_be_hidden()

@@ -165,7 +165,7 @@ def test_a_killed_server_loses_and_doubles_nothing(built: None, browser: Browser
             first.process.kill()
             first.process.wait(timeout=30)
             talker.go.set()
-            expect(page.get_by_text("Connection lost, trying again")).to_be_visible()
+            expect(page.get_by_text("Connection lost, reconnecting")).to_be_visible()
         second = until_the_end.enter_context(serving_with(tmp_path, model.base_url, listen=listen))
         expect(page.get_by_role("main").get_by_text("Completed", exact=True)).to_be_visible(timeout=60_000)
         shown = downloaded(page, tmp_path / "shown.jsonl")

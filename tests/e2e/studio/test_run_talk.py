@@ -51,10 +51,10 @@ def test_a_message_is_acknowledged_and_then_read(studio: Open, place: Place) -> 
     place.script.go.clear()
     run_id = start_run(place.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
-        box = page.get_by_role("textbox", name="Tell the run something while it works")
+        box = page.get_by_role("textbox", name="Send a message to the run")
         box.fill("Prefer <b>blue</b> paint")
         box.press("Enter")
-        waiting = page.get_by_role("list", name="Messages that were not read yet")
+        waiting = page.get_by_role("list", name="Unread messages")
         expect(waiting).to_contain_text("Prefer <b>blue</b> paint")
         expect(box).to_have_value("")
         place.script.go.set()
@@ -71,7 +71,7 @@ def test_a_question_is_answered_where_it_stands(studio: Open, service: Service) 
         expect(
             page.get_by_role("banner").or_(page.get_by_role("main")).get_by_text("Waiting for you").first
         ).to_be_visible()
-        send = page.get_by_role("button", name="Send the answer")
+        send = page.get_by_role("button", name="Send answer")
         expect(send).to_be_disabled()
         page.get_by_role("radio", name="blue").check()
         send.click()
@@ -86,10 +86,10 @@ def test_a_run_is_cancelled_after_a_second_thought(studio: Open, service: Servic
     with studio(f"/studio/runs/{run_id}") as page:
         cancel = page.get_by_role("button", name="Cancel run")
         cancel.click()
-        page.get_by_role("button", name="Let it go on").click()
+        page.get_by_role("button", name="Keep running").click()
         expect(cancel).to_be_focused()
         cancel.click()
-        page.get_by_label("Why (optional)").fill("not needed any more")
+        page.get_by_label("Reason (optional)").fill("not needed any more")
         page.get_by_role("button", name="Cancel the run").click()
         expect(page.get_by_role("article").filter(has_text="not needed any more")).to_be_visible()
         expect(cancel).to_have_count(0)
@@ -102,7 +102,7 @@ def test_an_ended_run_is_continued_in_its_session(studio: Open, service: Service
         box.fill("And now goodbye")
         page.get_by_role("button", name="Continue", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("And now goodbye")
-        expect(page.get_by_role("article").filter(has_text="Said earlier").first).to_be_visible()
+        expect(page.get_by_role("article").filter(has_text="Earlier message").first).to_be_visible()
 
 
 def test_a_failed_call_shows_its_error_without_being_opened(studio: Open, service: Service) -> None:
@@ -121,10 +121,10 @@ def _status(page: Page, word: str) -> None:
 def test_a_run_that_reached_its_limit_goes_on_with_more(studio: Open, service: Service) -> None:
     run_id = start_run(service, "READ 3 times", max_steps=1, on_limit="park")
     with studio(f"/studio/runs/{run_id}") as page:
-        box = page.get_by_role("region", name="The run stands still")
+        box = page.get_by_role("region", name="The run is paused")
         expect(box).to_contain_text("step")
         keep_screenshot(page, "resume-parked")
-        box.get_by_label("Most steps").fill("50")
+        box.get_by_label("Maximum steps").fill("50")
         box.get_by_role("button", name="Resume").click()
         _status(page, "Completed")
         expect(box).to_have_count(0)
@@ -176,7 +176,7 @@ def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, place:
     place.script.go.clear()
     run_id = _killed_at_work(place)
     with studio(f"/studio/runs/{run_id}") as page:
-        box = page.get_by_role("region", name="The run stands still")
+        box = page.get_by_role("region", name="The run is paused")
         expect(box).to_contain_text("the process that worked on this run has ended")
         keep_screenshot(page, "resume-interrupted")
         place.script.go.set()
@@ -192,7 +192,7 @@ def test_a_run_that_works_is_not_said_to_stand_still(studio: Open, place: Place)
     run_id = start_run(place.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
         _status(page, "Running")
-        expect(page.get_by_role("region", name="The run stands still")).to_have_count(0)
+        expect(page.get_by_role("region", name="The run is paused")).to_have_count(0)
         place.script.go.set()
         _status(page, "Completed")
 
@@ -221,7 +221,7 @@ def _reviews(service: Service, run_id: str) -> list[str]:
 def test_an_accepted_result_completes_the_run(studio: Open, service: Service) -> None:
     run_id = start_run(service, "Write it", review=True)
     with studio(f"/studio/runs/{run_id}") as page:
-        box = page.get_by_role("region", name="Review of the result")
+        box = page.get_by_role("region", name="Review the result")
         expect(box).to_be_visible()
         _status(page, "Needs review")
         expect(page.get_by_role("article").filter(has_text="Heard: Write it").first).to_be_visible()
@@ -238,7 +238,7 @@ def test_an_accepted_result_completes_the_run(studio: Open, service: Service) ->
 def test_a_result_that_is_sent_back_goes_on_with_the_note(studio: Open, service: Service) -> None:
     run_id = start_run(service, "Write it", review=True)
     with studio(f"/studio/runs/{run_id}") as page:
-        box = page.get_by_role("region", name="Review of the result")
+        box = page.get_by_role("region", name="Review the result")
         back = box.get_by_role("button", name="Send back with this note")
         expect(back).to_be_disabled()
         box.get_by_label("Note").fill("Shorter, <b>please</b>")
@@ -254,10 +254,10 @@ def test_a_review_that_somebody_else_made_is_told(studio: Open, service: Service
     run_id = start_run(service, "Write it", review=True)
     with studio(f"/studio/runs/{run_id}") as first, studio(f"/studio/runs/{run_id}") as second:
         for page in (first, second):
-            expect(page.get_by_role("region", name="Review of the result")).to_be_visible()
+            expect(page.get_by_role("region", name="Review the result")).to_be_visible()
         first.get_by_role("button", name="Accept the result").click()
         _status(first, "Completed")
-        expect(second.get_by_role("region", name="Review of the result")).to_have_count(0)
+        expect(second.get_by_role("region", name="Review the result")).to_have_count(0)
         _status(second, "Completed")
 
 

@@ -169,7 +169,7 @@ def test_details_fetch_what_the_log_leaves_out_when_asked(studio: Open, rich: st
         page.get_by_role("button", name=re.compile("^file_read")).click()
         page.get_by_role("tab", name="Output").click()
         expect(page.get_by_role("region", name="stdout")).to_have_count(0)
-        page.get_by_role("button", name=re.compile("Load the whole output")).click()
+        page.get_by_role("button", name=re.compile("Load full output")).click()
         expect(page.get_by_role("region", name="stdout")).to_contain_text("onerror=alert(1)")
 
 
@@ -181,7 +181,7 @@ def test_details_tell_of_the_fence_and_the_exit_code(studio: Open, rich: str) ->
         expect(page.get_by_role("region", name="stderr")).to_contain_text("to stderr")
         page.get_by_role("tab", name="Sandbox").click()
         expect(page.get_by_text("bubblewrap").first).to_be_visible()
-        expect(page.get_by_text("New rights")).to_be_visible()
+        expect(page.get_by_text("Cannot gain privileges")).to_be_visible()
         page.get_by_role("tab", name="Raw").click()
         expect(page.get_by_text('"tool_call_started"')).to_be_visible()
         expect(page.get_by_role("tab", name="Policy")).to_have_count(0)
@@ -224,9 +224,9 @@ def test_the_position_can_be_left_where_it_is(studio: Open, service: Service, sl
         page.get_by_role("button", name="Play", exact=True).click()
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        page.get_by_role("button", name="To the end").click()
+        page.get_by_role("button", name="Go to end").click()
         expect(page.get_by_text("Completed", exact=True).first).to_be_visible()
-        page.get_by_role("button", name="To the start").click()
+        page.get_by_role("button", name="Go to start").click()
         expect(page.get_by_text("Pending", exact=True)).to_be_visible()
 
 
@@ -390,7 +390,7 @@ def test_a_document_is_shown_on_an_origin_of_its_own_and_reaches_nothing(
         expect(frame).to_be_visible()
         expect(frame).to_have_attribute("src", re.compile("^data:application/pdf;base64,"))
         expect(frame).to_have_attribute("referrerpolicy", "no-referrer")
-        expect(page.get_by_text("Shown by the viewer of the browser.")).to_be_visible()
+        expect(page.get_by_text("Shown in the browser's viewer.")).to_be_visible()
         assert "stolen" not in page.title()
         assert page.url.endswith("deliverables%2Freport.pdf")
         keep_screenshot(page, "files-document")
@@ -410,7 +410,7 @@ def test_a_fork_from_the_middle_links_parent_and_child(studio: Open, service: Se
         dialog = page.get_by_role("dialog", name=f"Fork from event {middle}")
         expect(dialog.get_by_label("Last message")).to_have_value(re.compile("^The parent."))
         expect(dialog.get_by_text("1 finished call is kept with its result")).to_be_visible()
-        expect(dialog.get_by_text("file_write had begun and will be executed again.")).to_be_visible()
+        expect(dialog.get_by_text("file_write had started and will be executed again.")).to_be_visible()
         keep_screenshot(page, "fork-dialog")
         dialog.get_by_role("button", name="Start the fork").click()
         page.wait_for_url(lambda address: f"/runs/{parent}" not in address)

@@ -77,7 +77,7 @@ def test_words_of_the_task_find_a_run_and_nonsense_finds_none(studio: Open) -> N
         expect(page.get_by_role("link", name="FAIL politely")).to_have_count(0)
         expect(page.get_by_role("link", name="Say hello to the harbour")).to_be_visible()
         search.fill("nothing has these words")
-        expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
+        expect(page.get_by_role("heading", name="No matching runs")).to_be_visible()
 
 
 def test_a_new_run_appears_by_itself_and_its_state_follows(studio: Open, service: Service) -> None:
@@ -114,7 +114,7 @@ def test_what_is_no_run_is_refused_and_the_reason_is_shown(studio: Open, tmp_pat
     with studio("/studio/runs") as page:
         page.get_by_role("button", name="Import").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("Archive of a run").set_input_files(tmp_path / "no-run.zip")
+        dialog.get_by_label("Run archive").set_input_files(tmp_path / "no-run.zip")
         dialog.get_by_role("button", name="Import").click()
         expect(dialog.get_by_role("alert")).to_be_visible()
         page.keyboard.press("Escape")
@@ -132,11 +132,11 @@ def test_an_exported_run_is_imported_elsewhere(
         download.value.save_as(tmp_path / "run.tar.gz")
     with scripted(tmp_path_factory.mktemp("elsewhere"), Script()) as other, spares.page(other) as page:
         expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
-        expect(page.get_by_role("link", name="See the offline demo")).to_have_attribute("href", "/studio/welcome")
+        expect(page.get_by_role("link", name="Try the offline demo")).to_have_attribute("href", "/studio/welcome")
         expect(page.get_by_text("skills-runtime run")).to_be_visible()
         page.get_by_role("button", name="Import").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("Archive of a run").set_input_files(tmp_path / "run.tar.gz")
+        dialog.get_by_label("Run archive").set_input_files(tmp_path / "run.tar.gz")
         dialog.get_by_role("button", name="Import").click()
         dialog.get_by_role("button", name="Open the run").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Say hello to the harbour")
@@ -153,7 +153,7 @@ def test_a_mention_is_chosen_by_keyboard_and_the_run_begins(studio: Open, servic
         task = page.get_by_role("textbox", name="Task")
         expect(task).to_be_focused()
         task.press_sequentially("Say hello with $gre")
-        offered = page.get_by_role("listbox", name="Skills that fit")
+        offered = page.get_by_role("listbox", name="Matching skills")
         expect(offered.get_by_role("option", name="greet-people")).to_have_attribute("aria-selected", "true")
         expect(offered.get_by_role("option", name="greet-people")).to_contain_text("Greets people by name.")
         keep_screenshot(page, "start-mention-1440")
@@ -167,9 +167,9 @@ def test_a_mention_is_chosen_by_keyboard_and_the_run_begins(studio: Open, servic
         page.keyboard.press("Tab")
         expect(task).to_have_value("Say hello with $[user].greet-people and $[user].release-notes ")
         chosen = page.get_by_role("region", name="Skills for this task")
-        expect(chosen.get_by_text("the task mentions it as $[user].greet-people")).to_be_visible()
+        expect(chosen.get_by_text("the task mentions $[user].greet-people")).to_be_visible()
         page.get_by_role("textbox", name="Steps").fill("5")
-        page.get_by_role("combobox", name="What no rule decides").select_option("deny")
+        page.get_by_role("combobox", name="When no rule matches").select_option("deny")
         page.keyboard.press("Control+Enter")  # only in the task
         task.focus()
         page.keyboard.press("Control+Enter")
@@ -184,7 +184,7 @@ def test_escape_closes_the_list_until_another_mention_begins(studio: Open) -> No
     with studio("/studio/new") as page:
         task = page.get_by_role("textbox", name="Task")
         task.press_sequentially("$gre")
-        offered = page.get_by_role("listbox", name="Skills that fit")
+        offered = page.get_by_role("listbox", name="Matching skills")
         expect(offered).to_be_visible()
         page.keyboard.press("Escape")
         expect(offered).to_be_hidden()
@@ -198,8 +198,8 @@ def test_the_router_says_why_and_a_suggestion_can_be_given_from_the_start(studio
     with studio("/studio/new") as page:
         page.get_by_role("textbox", name="Task").fill("Write the release notes of this week")
         chosen = page.get_by_role("region", name="Skills for this task")
-        expect(chosen.get_by_text("it answers to:")).to_be_visible()
-        chosen.get_by_role("checkbox", name="Give release-notes from the start").check()
+        expect(chosen.get_by_text("keywords:")).to_be_visible()
+        chosen.get_by_role("checkbox", name="Load release-notes at start").check()
         keep_screenshot(page, "start-router-1440")
         page.get_by_role("button", name="Start").click()
         page.wait_for_url("**/studio/runs/*")
@@ -219,8 +219,8 @@ def test_two_clicks_begin_one_run(studio: Open, service: Service) -> None:
 
 def test_only_what_is_allowed_is_offered_and_a_refusal_stands_beside_its_field(studio: Open) -> None:
     with studio("/studio/new") as page:
-        policy = page.get_by_role("combobox", name="What no rule decides")
-        expect(policy.locator("option")).to_have_text(["Asks you (default)", "Is denied"])
+        policy = page.get_by_role("combobox", name="When no rule matches")
+        expect(policy.locator("option")).to_have_text(["Ask me (default)", "Deny"])
         steps = page.get_by_role("textbox", name="Steps")
         steps.fill("8")
         expect(steps).to_have_attribute("aria-invalid", "true")
@@ -260,7 +260,7 @@ def test_without_a_model_it_says_so_and_where_to_go(
     (home / "skills").mkdir()
     with serving(home, home / "skills") as bare, spares.page(bare, "/studio/new") as page:
         note = page.get_by_role("note")
-        expect(note).to_contain_text("No model can be used yet")
+        expect(note).to_contain_text("No model configured")
         expect(note.get_by_role("link", name="Configure a model")).to_have_attribute("href", "/studio/operations/model")
         expect(page.get_by_role("button", name="Start")).to_be_disabled()
         note.get_by_role("link", name="Try the offline demo").click()
@@ -273,7 +273,7 @@ def _whole(page: Page, name: str) -> None:
 
 
 def go_on(page: Page, message: str) -> None:
-    page.get_by_label("Go on with this session").fill(message)
+    page.get_by_label("Continue this session").fill(message)
     page.get_by_role("button", name="Send").click()
 
 
@@ -289,12 +289,12 @@ def test_a_session_is_opened_used_and_deleted(studio: Open, service: Service) ->
         expect(thread.get_by_text("Say hello.").first).to_be_visible()
         expect(thread.get_by_text("Completed")).to_be_visible()
         expect(thread.get_by_text("Done.")).to_be_visible()
-        expect(page.get_by_label("Go on with this session")).to_have_value("")
+        expect(page.get_by_label("Continue this session")).to_have_value("")
         page.get_by_role("link", name="All sessions").click()
         expect(page.get_by_role("link", name="Gardening <b>now</b>")).to_be_visible()
         page.get_by_role("link", name="Gardening <b>now</b>").click()
         page.get_by_role("button", name="Delete").click()
-        expect(page.get_by_role("button", name="Keep it")).to_be_focused()
+        expect(page.get_by_role("button", name="Keep the session")).to_be_focused()
         page.keyboard.press("Escape")
         expect(page.get_by_role("button", name="Delete")).to_be_focused()
         page.get_by_role("button", name="Delete").click()
@@ -361,7 +361,7 @@ class Visit:
 
 
 ENGLISH = Visit(
-    "en-GB", 1440, "light", "See the offline demo", "Welcome", "Scripted model", "Start the demo", "Approve once",
+    "en-GB", 1440, "light", "Try the offline demo", "Welcome", "Scripted model", "Start the demo", "Approve once",
     "Completed", "Files", "Preview of deliverables/report.md", "Scripted",
 )  # fmt: skip
 CHINESE = Visit(

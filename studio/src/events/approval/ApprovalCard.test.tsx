@@ -103,18 +103,23 @@ describe("a card", () => {
       },
     };
     renderApp(<ApprovalCard approval={{ ...APPROVAL, sandbox }} />);
-    for (const text of ["the workspace", "/out‹U+202E›", "its own /tmp, gone afterwards", "/skills/one"]) {
+    for (const text of [
+      "the workspace",
+      "/out‹U+202E›",
+      "a private /tmp, deleted afterwards",
+      "/skills/one",
+    ]) {
       expect(screen.getByText(text)).toBeTruthy();
     }
     expect(screen.getByText("example.com:443")).toBeTruthy();
     expect(screen.queryByText("./.env")).toBeNull();
-    await userEvent.click(screen.getByRole("button", { name: "1 protected · 3 hidden · 1 of the system" }));
+    await userEvent.click(screen.getByRole("button", { name: "1 protected · 3 hidden · 1 system path" }));
     for (const text of ["./.git", "./.env", "and 2 more", "/usr"]) {
       expect(screen.getByText(text)).toBeTruthy();
     }
   });
 
-  it("tells a decision that came too late what became of the request", async () => {
+  it("tells a decision that already decided what became of the request", async () => {
     const decided = {
       seq: 5,
       type: "approval_decided",
@@ -127,7 +132,7 @@ describe("a card", () => {
     });
     renderApp(<ApprovalCard approval={APPROVAL} />);
     await userEvent.click(screen.getByRole("button", { name: "Approve once" }));
-    expect(await screen.findByText(/came too late/)).toBeTruthy();
+    expect(await screen.findByText(/already decided/)).toBeTruthy();
     expect(await screen.findByText("by somebody")).toBeTruthy();
     expect(screen.queryByRole("button")).toBeNull();
   });

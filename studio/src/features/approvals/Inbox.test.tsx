@@ -127,7 +127,7 @@ describe("the inbox", () => {
     expect(document.activeElement).toBe(screen.getByLabelText("Arguments as JSON"));
     act(() => card("a")?.focus());
     await userEvent.keyboard("a");
-    expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once, as asked" }));
+    expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once, unchanged" }));
     expect(decided()).toEqual([]);
   });
 

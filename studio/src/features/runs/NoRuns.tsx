@@ -5,11 +5,10 @@ import { CodeBlock } from "../../ui/CodeBlock";
 import { EmptyState } from "../../ui/EmptyState";
 import { PlayIcon, PlusIcon } from "../../ui/icons";
 
-const COMMAND = 'skills-runtime run "Summarise README.md in three sentences"';
 const LINK =
   "inline-flex min-h-8 items-center gap-1.5 rounded-md px-3 text-sm font-medium no-underline border";
 
-/** Nothing was run here yet: the one command that changes that, and a demo that needs no key. */
+/** Empty state of the run list: a command that starts a run, and a demo that needs no key. */
 export function NoRuns() {
   const words = useWords("runs");
   return (
@@ -30,7 +29,7 @@ export function NoRuns() {
     >
       <p className="mb-2">{words.emptyHint}</p>
       <div className="text-left">
-        <CodeBlock text={COMMAND} label={words.command} />
+        <CodeBlock text={words.exampleCommand} label={words.command} />
       </div>
     </EmptyState>
   );

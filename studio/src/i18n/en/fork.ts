@@ -1,37 +1,37 @@
-/** Texts of the forking of a run. */
+/** Texts of forking a run. */
 export const fork = {
   title: (seq: number) => `Fork from event ${seq}`,
-  description: "A new run goes on from here; this one stays as it is.",
+  description: "Continue from here in a new run. This run does not change.",
   message: "Last message",
-  replacesTask: "The model has not answered yet at this point: a changed text takes the place of the task.",
+  replacesTask: "The model has not answered yet: an edited text replaces the task.",
   followsTask:
-    "The model has answered already: a changed text is said to it next. Unchanged, nothing is added.",
+    "The model has already answered: an edited text is sent as the next message. If unchanged, nothing is sent.",
   model: "Model",
-  modelHint: "Empty: the same model",
+  modelHint: "Default: the same model",
   policy: "Policy",
-  samePolicy: "As in this run",
+  samePolicy: "Same as this run",
   modes: {
-    allow: "Allow what no rule forbids",
-    ask: "Ask before anything risky",
-    deny: "Deny what no rule allows",
+    allow: "Allow calls that no rule denies",
+    ask: "Ask about calls that no rule decides",
+    deny: "Deny calls that no rule allows",
   } as Record<string, string>,
-  what: "What happens then",
+  what: "What happens next",
   kept: (count: number, shown: string) =>
     count === 0
-      ? "No call has been made up to here."
+      ? "No calls up to this point."
       : count === 1
-        ? "1 finished call is kept with its result; it is not executed again."
-        : `${shown} finished calls are kept with their results; they are not executed again.`,
-  executed: "was asked for and will be executed.",
-  executedAgain: "had begun and will be executed again.",
-  asked: "The model is asked to go on from here.",
-  askedAfter: "Then the model is asked to go on.",
-  askedAnew: "The answer that was coming in is discarded; the model is asked anew.",
+        ? "1 finished call keeps its result and is not executed again."
+        : `${shown} finished calls keep their results and are not executed again.`,
+  executed: "was requested and will be executed.",
+  executedAgain: "had started and will be executed again.",
+  asked: "The model continues from here.",
+  askedAfter: "Then the model continues.",
+  askedAnew: "The partial answer is discarded and the model is asked again.",
   sharedFiles: "Files are not rolled back: the fork works on the workspace as it is now.",
-  isolatedFiles: "Files are not copied: the fork begins with an empty workspace of its own.",
+  isolatedFiles: "Files are not copied: the fork starts with its own empty workspace.",
   start: "Start the fork",
   cancel: "Cancel",
-  done: "The fork has begun",
-  compare: "Compare with the run it was forked from",
+  done: "Fork started",
+  compare: "Compare with the original run",
   children: (count: number) => (count === 1 ? "Fork of this run:" : `${count} forks of this run:`),
 };

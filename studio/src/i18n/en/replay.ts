@@ -1,4 +1,4 @@
-/** Texts of the playhead of a run. */
+/** Texts of the replay of a run. */
 export const replay = {
   title: "Replay",
   position: "Position in the run",
@@ -9,6 +9,6 @@ export const replay = {
   pause: "Pause",
   speed: "Speed",
   times: (speed: number) => `${speed}×`,
-  first: "To the start",
-  last: "To the end",
+  first: "Go to start",
+  last: "Go to end",
 };

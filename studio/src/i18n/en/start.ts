@@ -2,58 +2,61 @@
 export const start = {
   title: "New run",
   task: "Task",
-  taskHint: "Say what you want to have. Type $ to name a skill.",
-  taskExample: "Summarise README.md in three sentences, then list what is missing.",
-  taskMissing: "Say what is to be done.",
-  mentions: "Skills that fit",
+  taskHint: "Describe the result you want. Type $ to mention a skill.",
+  taskExample: "Summarize README.md in three sentences, then list what is missing.",
+  taskMissing: "Describe the task.",
+  mentions: "Matching skills",
   mentionsFound: (count: number) =>
     count === 1
-      ? "1 skill fits; arrows and Enter choose it"
-      : `${count} skills fit; arrows and Enter choose one`,
+      ? "1 skill matches; press Enter to choose it"
+      : `${count} skills match; use the arrow keys and Enter to choose one`,
   skills: "Skills for this task",
-  routeIdle: "Which skills would be chosen, and why, is shown here as you type.",
+  routeIdle: "As you type, the matching skills appear here with the reason.",
   routeNone: (considered: number) =>
     considered === 0
-      ? "There are no skills in this workspace yet."
+      ? "No skills in this workspace yet."
       : considered === 1
-        ? "The one skill of this workspace does not answer to this task."
-        : `None of the ${considered} skills answers to this task.`,
+        ? "The only skill in this workspace does not match this task."
+        : `None of the ${considered} skills matches this task.`,
   decidedBy: {
-    rule: "The task or the skills themselves settle this; the model sees these first.",
-    model: "Nothing settles this; the model decides among these suggestions.",
+    rule: "A rule selects these skills; the model sees them first.",
+    model: "No rule selects a skill; the model chooses among these suggestions.",
   },
-  rules: { mention: "Mentioned", trigger: "Trigger", path: "File", words: "Words" } as Record<string, string>,
+  rules: { mention: "Mentioned", trigger: "Trigger", path: "File", words: "Keyword match" } as Record<
+    string,
+    string
+  >,
   reasons: {
-    mention: (first) => `the task mentions it as ${first}`,
-    trigger: (first) => `the task says “${first}”, which it declares as a trigger`,
-    path: (first, second) => `${first} is one of the files it is for: ${second}`,
-    words: (first) => `it answers to: ${first}`,
+    mention: (first) => `the task mentions ${first}`,
+    trigger: (first) => `the task contains the trigger “${first}”`,
+    path: (first, second) => `${first} matches its file pattern ${second}`,
+    words: (first) => `keywords: ${first}`,
   } as Record<string, (first: string, second: string) => string>,
-  give: "Give it from the start",
-  giveNamed: (name: string) => `Give ${name} from the start`,
-  givenAnyway: "Given from the start",
-  how: "How it works",
+  give: "Load at start",
+  giveNamed: (name: string) => `Load ${name} at start`,
+  givenAnyway: "Loaded at start",
+  how: "Settings",
   model: "Model",
-  modelHint: (name: string) => `Empty: ${name}`,
+  modelHint: (name: string) => `Default: ${name}`,
   workspace: "Workspace",
   workspaces: { shared: "Your files", isolated: "Its own directory" } as Record<string, string>,
   workspaceHints: {
     shared: "Tools work in the workspace itself.",
-    isolated: "Tools work in a directory of the run; your files stay as they are.",
+    isolated: "Tools work in a directory of the run; your files do not change.",
   } as Record<string, string>,
   workspaceRoot: "Workspace",
   sandbox: "Sandbox",
   profiles: { dev: "Development", balanced: "Balanced", prod: "Production" } as Record<string, string>,
   profileHints: {
-    dev: "The widest fence, for work on your own machine.",
-    balanced: "A narrower fence; more is refused.",
-    prod: "The narrowest fence; what it cannot promise is refused.",
+    dev: "Fewest restrictions, for work on your own machine.",
+    balanced: "Stricter; denies more.",
+    prod: "Strictest; denies everything it cannot guarantee.",
   } as Record<string, string>,
-  policy: "What no rule decides",
-  modes: { allow: "Is allowed", ask: "Asks you", deny: "Is denied" } as Record<string, string>,
+  policy: "When no rule matches",
+  modes: { allow: "Allow", ask: "Ask me", deny: "Deny" } as Record<string, string>,
   modeHints: {
-    allow: "Calls that no rule names are executed.",
-    ask: "Calls that no rule names wait for your approval.",
+    allow: "Calls that match no rule are executed.",
+    ask: "Calls that match no rule wait for your approval.",
     deny: "Only calls that a rule allows are executed.",
   } as Record<string, string>,
   isDefault: (name: string) => `${name} (default)`,
@@ -66,12 +69,12 @@ export const start = {
     max_cost_usd: "Cost (US$)",
   },
   unlimited: "no limit",
-  noLimit: "Not limited here",
+  noLimit: "No limit here",
   atMost: (most: string) => `At most ${most}`,
   limitErrors: {
-    number: "This is not a number.",
-    whole: "Only whole numbers.",
-    positive: "More than nought.",
+    number: "Enter a number.",
+    whole: "Enter a whole number.",
+    positive: "Enter a number above zero.",
   },
   onLimit: "When the budget is used up",
   onLimits: {
@@ -79,10 +82,10 @@ export const start = {
     park: "Wait for more",
     fail: "Fail",
   } as Record<string, string>,
-  review: "I want to accept the result before the run is complete",
+  review: "Review the result before the run completes",
   start: "Start",
-  noModel: "No model can be used yet",
-  noModelHint: "A run needs a model to think with. The offline demo needs none.",
+  noModel: "No model configured",
+  noModelHint: "A run needs a model. The offline demo does not.",
   configureModel: "Configure a model",
   tryDemo: "Try the offline demo",
 };

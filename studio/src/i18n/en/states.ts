@@ -1,4 +1,4 @@
-/** Words for the states of runs, calls and connections, which every view shows alike. */
+/** Labels for the states of runs, calls and connections, which every view shows alike. */
 export const states = {
   run: {
     pending: "Pending",
@@ -24,8 +24,8 @@ export const states = {
     idle: "Not connected",
     connecting: "Connecting",
     live: "Live",
-    waiting: "Connection lost, trying again",
-    ended: "Complete",
+    waiting: "Connection lost, reconnecting",
+    ended: "All events loaded",
     failed: "Not connected",
   } as Record<string, string>,
 };

@@ -1,18 +1,18 @@
 /** Texts of the timeline of a run. */
 export const timeline = {
   title: "Timeline",
-  empty: "Nothing has happened yet",
-  legend: "What the bars mean",
+  empty: "No events yet",
+  legend: "Legend",
   kinds: { model: "Model", tool: "Tool", waiting: "Waiting for a person" },
-  quiet: "Quiet time, shortened",
-  quietFor: (duration: string) => `${duration} of quiet, shortened`,
+  quiet: "Idle time, shortened",
+  quietFor: (duration: string) => `${duration} idle, shortened`,
   model: (name: string) => `Model ${name}`,
   question: "Question to a person",
   bar: (name: string, duration: string, state: string) => `${name}: ${duration}, ${state}`,
   waitingBar: (name: string, duration: string, state: string) =>
     `${name}, waiting for a person: ${duration}, ${state}`,
   states: {
-    running: "still going on",
+    running: "running",
     done: "done",
     failed: "failed",
     approved: "approved",
@@ -20,7 +20,7 @@ export const timeline = {
     answered: "answered",
     stopped: "not finished",
   },
-  move: "Move along the time",
+  move: "Scroll the timeline",
   zoomIn: "Zoom in",
   zoomOut: "Zoom out",
   zoomAll: "Show all",

@@ -199,7 +199,8 @@ export const operations = {
     search: "搜索设置",
     changedOnly: "仅显示非默认值",
     changed: "已更改：",
-    count: (shown: number, all: number) => shown === all ? `共 ${all} 项` : `共 ${all} 项，筛选后 ${shown} 项`,
+    count: (shown: number, all: number) =>
+      shown === all ? `共 ${all} 项` : `共 ${all} 项，筛选后 ${shown} 项`,
     none: "没有符合的设置",
     showAll: "显示全部设置",
     general: "常规",

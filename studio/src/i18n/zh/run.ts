@@ -146,7 +146,7 @@ export const run = {
     tool: "由模型选择",
   } as Record<string, string>,
   missing: (names: string) => `缺少：${names}`,
-  routed: (count: number) => count === 1 ? "1 个技能适合此任务" : `${count} 个技能适合此任务，最合适的在前`,
+  routed: (count: number) => (count === 1 ? "1 个技能适合此任务" : `${count} 个技能适合此任务，最合适的在前`),
   routedNone: "没有适合此任务的技能",
   considered: (count: number) => `考虑了 ${count} 个`,
   rules: { mention: "被提及", name: "任务中写明", search: "关键词匹配" } as Record<string, string>,

@@ -34,6 +34,7 @@ export const runs = {
   empty: "还没有运行",
   emptyHint: "在这里新建，或在工作区中执行此命令：",
   command: "启动运行的命令",
+  exampleCommand: 'skills-runtime run "用三句话概括 README.md"',
   start: "新建运行",
   demo: "查看离线演示",
   none: "没有符合条件的运行",

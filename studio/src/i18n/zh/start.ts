@@ -17,7 +17,10 @@ export const start = {
     rule: "任务或技能自身已经确定了选择；模型会先看到这些技能。",
     model: "没有规则能确定选择；由模型在这些建议中决定。",
   },
-  rules: { mention: "已提及", trigger: "触发词", path: "文件", words: "关键词匹配" } as Record<string, string>,
+  rules: { mention: "已提及", trigger: "触发词", path: "文件", words: "关键词匹配" } as Record<
+    string,
+    string
+  >,
   reasons: {
     mention: (first) => `任务以 ${first} 提到了它`,
     trigger: (first) => `任务中的“${first}”是它声明的触发词`,
