@@ -94,6 +94,6 @@ def test_shell_examples_end_at_the_first_command_that_fails(tmp_path: Path) -> N
 
 
 def test_examples_start_in_an_empty_directory_with_the_commands_of_this_package(tmp_path: Path) -> None:
-    answer = run_bash("ls -A\ncommand -v skills-runtime", place=tmp_path / "run")
+    answer = run_bash("ls -A\ncommand -v skills-runtime", directory=tmp_path / "run")
     assert answer.returncode == 0, answer.stderr
     assert len(answer.stdout.splitlines()) == 1

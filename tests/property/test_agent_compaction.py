@@ -45,12 +45,12 @@ async def _look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResul
     return ToolResult(ok=True, stdout=str(arguments["n"]) * 600)
 
 
-def worked_on(place: Path, model: SmallWindow, *hooks: Callable[[Event], None], window: int) -> RunPaths:
+def worked_on(directory: Path, model: SmallWindow, *hooks: Callable[[Event], None], window: int) -> RunPaths:
     """Work on the run until it ends."""
-    place.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     rules = {"window_tokens": window, "compaction_keep_last_messages": 3, "compaction_history_max_chars": 1000}
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=model,
         session_settings={"safety": {"mode": "allow"}, "run": {"context_recovery": rules}},
         event_hooks=hooks,
@@ -58,7 +58,7 @@ def worked_on(place: Path, model: SmallWindow, *hooks: Callable[[Event], None], 
     agent.register_tool(Doing(_look, name="look", effect="read"))
     result = agent.run("Write of the sea.", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "done")
-    return RunPaths(runs_root(place) / RUN_ID)
+    return RunPaths(runs_root(directory) / RUN_ID)
 
 
 @pytest.mark.parametrize("summary", [SUMMARY, None], ids=["summed up", "excerpt"])
@@ -86,15 +86,15 @@ def test_a_run_killed_at_any_event_of_a_compaction_goes_on_to_its_end(
             _check_resumed(moment, model(), window)
 
 
-def _check_resumed(place: Path, model: SmallWindow, window: int) -> None:
-    paths = worked_on(place, model, window=window)
+def _check_resumed(directory: Path, model: SmallWindow, window: int) -> None:
+    paths = worked_on(directory, model, window=window)
     for request in model.requests:
         check_request(request)
         assert spoken_to(request)[0] == "Write of the sea."
     events = list(read_events(paths))
     compacted: list[Any] = [event.payload for event in events if event.type == "context_compacted"]
     assert compacted
-    assert [one.count for one in compacted] == list(range(1, len(compacted) + 1))
+    assert [payload.count for payload in compacted] == list(range(1, len(compacted) + 1))
     for one in compacted:
         assert (paths.root / one.artifact_path).read_text() == one.summary
     assert "- [in_progress] look" in spoken_to(model.requests[-1])[1]
@@ -126,20 +126,20 @@ def test_whatever_is_compacted_the_conversation_keeps_the_rules_of_providers(
         return
     messages = Prompt("system", lambda digest: b"skill").messages(conversation)
     assert problems_of(messages) == []
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    assert said.count("do it") == 1
-    assert said.count("skill") == skills
+    texts = [message["content"] for message in messages if message["role"] == "user"]
+    assert texts.count("do it") == 1
+    assert texts.count("skill") == skills
 
 
 def _turn(number: int, calls_made: int, steered: bool) -> list[Payload]:
     """One answer, what it calls, the results, and perhaps a message between them."""
     names = [f"{number}-{call}" for call in range(calls_made)]
-    said = [InboxReceived(message_id=str(number), position=number + 1, kind="steer", body={"text": "hurry"})]
+    texts = [InboxReceived(message_id=str(number), position=number + 1, kind="steer", body={"text": "hurry"})]
     return [
         LlmRequestStarted(model="m"),
         LlmResponseDelta(delta_type="text", text=f"answer {number}"),
         *(ToolCallRequested(call_id=name, tool="t", name="t", arguments={}) for name in names),
         LlmResponseFinished(finish_reason="stop", calls=names),
-        *(said if steered or not names else []),
+        *(texts if steered or not names else []),
         *(ToolCallFinished(call_id=name, tool="t", result={"ok": True}) for name in names),
     ]

@@ -40,7 +40,7 @@ class Moment(NamedTuple):
     """What the disk held when something had just happened."""
 
     name: str
-    place: Path
+    directory: Path
 
 
 class Whole(NamedTuple):
@@ -48,23 +48,23 @@ class Whole(NamedTuple):
 
     moments: list[Moment]
     requests: FakeModel
-    place: Path
+    directory: Path
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
-    place, copies = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("moments")
+    path, copies = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("moments")
     moments: list[Moment] = []
 
     def keep(name: str) -> None:
         moments.append(Moment(name, copies / f"{len(moments)} {name}"))
-        shutil.copytree(place, moments[-1].place, symlinks=True)
+        shutil.copytree(path, moments[-1].directory, symlinks=True)
 
     requests = FakeModel(SCRIPT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(place / "state"))
-        World(place).go_on(requests, keep)
-    yield Whole(moments, requests, place)
+        patch.setenv("XDG_STATE_HOME", str(path / "state"))
+        World(path).go_on(requests, keep)
+    yield Whole(moments, requests, path)
     shutil.rmtree(copies)
 
 
@@ -84,7 +84,7 @@ def test_a_run_killed_after_any_event_or_around_any_effect_goes_on_to_its_end(
     whole: Whole, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for number, moment in enumerate(whole.moments):
-        with subtests.test(moment.place.name), pytest.MonkeyPatch.context() as patch:
+        with subtests.test(moment.directory.name), pytest.MonkeyPatch.context() as patch:
             _resumed(_copy(moment, tmp_path / str(number)), patch)
 
 
@@ -94,21 +94,21 @@ def test_a_run_killed_while_an_event_is_written_goes_on_to_its_end(
     for number, moment in enumerate(whole.moments):
         if number % 3 or moment.name.startswith(("before", "after", "answered")):
             continue
-        place = _copy(moment, tmp_path / str(number))
-        log = World(place).paths.events
-        lines = lines_of(World(place).paths)
+        path = _copy(moment, tmp_path / str(number))
+        log = World(path).paths.events
+        lines = lines_of(World(path).paths)
         log.write_bytes(b"".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
-        with subtests.test(moment.place.name), pytest.MonkeyPatch.context() as patch:
-            _resumed(place, patch)
+        with subtests.test(moment.directory.name), pytest.MonkeyPatch.context() as patch:
+            _resumed(path, patch)
 
 
-@pytest.mark.parametrize("kept", [1, 2])
-def test_a_run_killed_before_anybody_worked_on_it_is_worked_on(whole: Whole, tmp_path: Path, kept: int) -> None:
-    place = _copy(whole.moments[0], tmp_path / "copy")
-    log = World(place).paths.events
-    log.write_bytes(b"".join(lines_of(World(place).paths)[:kept]))
+@pytest.mark.parametrize("line_count", [1, 2])
+def test_a_run_killed_before_anybody_worked_on_it_is_worked_on(whole: Whole, tmp_path: Path, line_count: int) -> None:
+    path = _copy(whole.moments[0], tmp_path / "copy")
+    log = World(path).paths.events
+    log.write_bytes(b"".join(lines_of(World(path).paths)[:line_count]))
     with pytest.MonkeyPatch.context() as patch:
-        _resumed(place, patch)
+        _resumed(path, patch)
 
 
 @pytest.mark.slow
@@ -119,13 +119,13 @@ def test_a_process_that_is_really_killed_leaves_a_run_that_goes_on_to_its_end(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "whole" / "state"))
     names = moments_of(tmp_path / "whole", FakeModel(SCRIPT))
     for number, name in _sample(names):
-        place = tmp_path / str(number)
-        place.mkdir()
-        with nursery.child(die_at, place, number) as child:
+        path = tmp_path / str(number)
+        path.mkdir()
+        with nursery.child(die_at, path, number) as child:
             code = child.join()
         with subtests.test(f"{number} {name}"), pytest.MonkeyPatch.context() as patch:
             assert code == -9, child.hear.read().decode()
-            _resumed(place, patch)
+            _resumed(path, patch)
 
 
 def test_a_run_killed_again_and_again_goes_on_to_its_end(nursery: Zygote, tmp_path: Path) -> None:
@@ -147,15 +147,15 @@ def _sample(names: list[str]) -> Iterator[tuple[int, str]]:
             yield number, name
 
 
-def _copy(moment: Moment, place: Path) -> Path:
-    shutil.copytree(moment.place, place, symlinks=True)
-    return place
+def _copy(moment: Moment, directory: Path) -> Path:
+    shutil.copytree(moment.directory, directory, symlinks=True)
+    return directory
 
 
-def _resumed(place: Path, patch: pytest.MonkeyPatch) -> None:
+def _resumed(directory: Path, patch: pytest.MonkeyPatch) -> None:
     """Go on with what a killed process left, and check everything that can be known about the whole run."""
-    patch.setenv("XDG_STATE_HOME", str(place / "state"))
-    world, watched = World(place), FakeModel(SCRIPT)
+    patch.setenv("XDG_STATE_HOME", str(directory / "state"))
+    world, watched = World(directory), FakeModel(SCRIPT)
     world.go_on(watched)
     events = list(read_events(world.paths))
     for request in watched.requests:
@@ -166,7 +166,7 @@ def _resumed(place: Path, patch: pytest.MonkeyPatch) -> None:
     _check_log(events)
     _check_effects(world, events)
     _check_people(world, events)
-    shutil.rmtree(place)
+    shutil.rmtree(directory)
 
 
 def _check_log(events: list[Event]) -> None:
@@ -216,11 +216,11 @@ def _deaths(events: list[Event]) -> int:
 
 def _check_people(world: World, events: list[Event]) -> None:
     received: list[Any] = [event.payload for event in events if event.type == "inbox_received"]
-    assert [one.body.get("text", one.body.get("answer")) for one in received] == [*STEERS, "blue"]
-    assert [one.position for one in received] == [1, 2, 3]
+    assert [payload.body.get("text", payload.body.get("answer")) for payload in received] == [*STEERS, "blue"]
+    assert [payload.position for payload in received] == [1, 2, 3]
     with world.inbox() as inbox:
         assert inbox.unacknowledged_count(CRASH_RUN_ID) == 0
-    asked = Counter(event.type for event in events)
-    assert (asked["human_request"], asked["human_response"]) == (1, 1)
+    counts = Counter(event.type for event in events)
+    assert (counts["human_request"], counts["human_response"]) == (1, 1)
     answers = [result for tool, result in _results(events) if tool == "ask_human"]
     assert [json.dumps(answer["data"]) for answer in answers] == ['{"answer": "blue"}']

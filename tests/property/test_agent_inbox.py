@@ -135,8 +135,8 @@ class SteeringMachine(RuleBasedStateMachine):
     @invariant()
     def no_message_is_recorded_twice_or_out_of_order(self) -> None:
         received: list[Any] = [event.payload for event in self.events() if event.type == "inbox_received"]
-        assert [one.position for one in received] == list(range(1, len(received) + 1))
-        steered = [one.body["text"] for one in received if one.kind == "steer"]
+        assert [payload.position for payload in received] == list(range(1, len(received) + 1))
+        steered = [payload.body["text"] for payload in received if payload.kind == "steer"]
         assert steered == self.sent[: len(steered)]
 
     @invariant()
@@ -154,8 +154,8 @@ class SteeringMachine(RuleBasedStateMachine):
             if self.asks():
                 self.answer()
             self.agent().run("", run_id=RUN_ID)
-        said = [message["content"] for message in self.model.requests[-1].messages if message["role"] == "user"]
-        assert said == ["Go.", *self.sent]
+        texts = [message["content"] for message in self.model.requests[-1].messages if message["role"] == "user"]
+        assert texts == ["Go.", *self.sent]
         assert self.inbox.pending(RUN_ID) == ()
         check_request(self.model.requests[-1])
         assert verify_run(self.paths.root, log_ports().keys).findings == []

@@ -42,9 +42,9 @@ class Stopping:
             self.control.yielding = self._left == 0
 
 
-def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int]) -> tuple[World, FakeModel, int]:
+def stopped_run(directory: Path, script: Sequence[FakeChatCall], every: Sequence[int]) -> tuple[World, FakeModel, int]:
     """Run a script with a fresh agent for each segment; returns how often it was stopped on the way."""
-    world, watched, stops = World(place), FakeModel(script), 0
+    world, watched, stops = World(directory), FakeModel(script), 0
     with world.inbox() as inbox:
         inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
         desk = RunControl(inbox, log_ports())
@@ -63,9 +63,9 @@ def stopped_run(place: Path, script: Sequence[FakeChatCall], every: Sequence[int
             run = world.agent(watched, inbox).resume(world.paths.root)
 
 
-def straight_run(place: Path, script: Sequence[FakeChatCall]) -> World:
+def straight_run(directory: Path, script: Sequence[FakeChatCall]) -> World:
     """The same without a stop."""
-    world = World(place)
+    world = World(directory)
     result = world.go_on(FakeModel(script))
     assert result is not None
     assert result.status == "completed"
@@ -73,10 +73,10 @@ def straight_run(place: Path, script: Sequence[FakeChatCall]) -> World:
 
 
 def _check_same(straight: World, stopped: World, stops: int) -> None:
-    one, other = list(read_events(straight.paths)), list(read_events(stopped.paths))
-    assert story_of(other) == story_of(one)
-    assert resumes_in(other) - resumes_in(one) == stops, "each stop leaves one `run_started` and nothing else"
-    assert len(other) - len(one) == stops
+    events, other = list(read_events(straight.paths)), list(read_events(stopped.paths))
+    assert story_of(other) == story_of(events)
+    assert resumes_in(other) - resumes_in(events) == stops, "each stop leaves one `run_started` and nothing else"
+    assert len(other) - len(events) == stops
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])
@@ -110,7 +110,7 @@ SCRIPTS = st.lists(st.lists(st.sampled_from(OFFERED), min_size=1, max_size=4), m
 def test_any_script_writes_the_same_log_however_it_is_stopped(
     tmp_path_factory: pytest.TempPathFactory, script: list[list[tuple[str, Any]]], every: list[int]
 ) -> None:
-    answers = [*(calls(*wanted) for wanted in script), says("done")]
+    answers = [*(calls(*expected) for expected in script), says("done")]
     straight = straight_run(tmp_path_factory.mktemp("straight"), answers)
     stopped, watched, stops = stopped_run(tmp_path_factory.mktemp("stopped"), answers, every)
     _check_same(straight, stopped, stops)

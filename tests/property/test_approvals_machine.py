@@ -31,7 +31,7 @@ from tests.support.examples import examples
 RUN = "r"
 
 NUMBERS = (1, 1, 2, 1, 2, 3)
-SCRIPT = [*(calls(("act", {"n": n}), ids=[f"c{place}"]) for place, n in enumerate(NUMBERS)), says("done")]
+SCRIPT = [*(calls(("act", {"n": n}), ids=[f"c{index}"]) for index, n in enumerate(NUMBERS)), says("done")]
 MOMENTS = ("approval_requested", "inbox_received", "approval_decided", "approval_refused", "tool_call_started",
            "tool_call_finished", "run_waiting_human", "run_started")  # fmt: skip
 BAD = ({"approval_key": "0" * 64}, {"run_id": "other"}, {"approval_id": "approval_0"}, {"decision": "yes"})
@@ -111,18 +111,18 @@ class ApprovalsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._asked() is not None)
     @rule(decision=st.sampled_from(["approved", "approved", "approved_for_session", "denied"]), edit=st.booleans())
     def decide(self, decision: str, edit: bool) -> None:
-        asked = self._asked()
-        if asked is None:
+        approval = self._asked()
+        if approval is None:
             return
         change = edit and decision != "denied"
-        self._send(asked, {"decision": decision} | ({"arguments": {"n": 7}} if change else {}))
+        self._send(approval, {"decision": decision} | ({"arguments": {"n": 7}} if change else {}))
 
     @precondition(lambda self: self._asked() is not None)
     @rule(change=st.sampled_from(BAD))
     def send_what_does_not_fit(self, change: dict[str, str]) -> None:
-        asked = self._asked()
-        if asked is not None:
-            self._send(asked, {"decision": "approved"} | change)
+        approval = self._asked()
+        if approval is not None:
+            self._send(approval, {"decision": "approved"} | change)
 
     @precondition(lambda self: bool(self.sent) and self._open())
     @rule(data=st.data())
@@ -132,7 +132,7 @@ class ApprovalsMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_call_ran_at_most_once(self) -> None:
-        times = Counter(one.call_id for one in (self.tool.ran if hasattr(self, "tool") else []))
+        times = Counter(call.call_id for call in (self.tool.ran if hasattr(self, "tool") else []))
         assert set(times.values()) <= {1}
 
     @invariant()
@@ -141,19 +141,19 @@ class ApprovalsMachine(RuleBasedStateMachine):
             return
         events = list(read_events(self.paths))
         approved = list(self._approved(events))
-        for one in self.tool.ran:
-            assert one in approved, f"{one} ran, and approved were {approved}"
+        for call in self.tool.ran:
+            assert call in approved, f"{call} ran, and approved were {approved}"
 
     @invariant()
     def every_decision_that_was_heard_counts_or_is_refused(self) -> None:
         if not hasattr(self, "tool") or not self.all_heard:
             return
         events: list[Any] = [event.payload for event in read_events(self.paths)]
-        heard = [one for one in events if one.event_type == "inbox_received"]
-        settled = (one for one in events if one.event_type in ("approval_decided", "approval_refused"))
-        told = Counter(str(one.message_id) for one in settled)
-        assert len(heard) == len(self.sent)
-        assert all(told[one.message_id] >= 1 for one in heard)
+        messages = [event for event in events if event.event_type == "inbox_received"]
+        settled = (event for event in events if event.event_type in ("approval_decided", "approval_refused"))
+        settled_counts = Counter(str(payload.message_id) for payload in settled)
+        assert len(messages) == len(self.sent)
+        assert all(settled_counts[payload.message_id] >= 1 for payload in messages)
 
     def _approved(self, events: list[Event]) -> Any:
         """Every execution that the log has an approval for."""
@@ -214,8 +214,8 @@ class ApprovalsMachine(RuleBasedStateMachine):
             return None
         return next(iter(read_view(self.paths, log_ports()).pending.approvals.open.values()), None)
 
-    def _send(self, asked: PendingApproval, change: Mapping[str, Any]) -> None:
-        body = {"run_id": RUN, "approval_id": asked.approval_id, "approval_key": asked.approval_key}
+    def _send(self, request: PendingApproval, change: Mapping[str, Any]) -> None:
+        body = {"run_id": RUN, "approval_id": request.approval_id, "approval_key": request.approval_key}
         self._put({**body, **change})
 
     def _put(self, body: dict[str, Any]) -> None:

@@ -56,8 +56,8 @@ class Models:
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the answer this point of the run calls for."""
         check_request(request)
-        told = str([message["content"] for message in request.messages if message["role"] == "user"])
-        name = next((one for one in SCRIPTS if f"TEXT OF {one.upper()}" in told), "person")
+        text = str([message["content"] for message in request.messages if message["role"] == "user"])
+        name = next((one for one in SCRIPTS if f"TEXT OF {one.upper()}" in text), "person")
         self.requests.append((name, request))
         self._moment(f"asked for {name}")
         script: list[FakeChatCall] = SCRIPTS[name]
@@ -68,8 +68,8 @@ class Models:
 class World:
     """Everything that outlives a process."""
 
-    def __init__(self, place: Path) -> None:
-        self.workspace, self.effects = place / "workspace", place / "effects.txt"
+    def __init__(self, directory: Path) -> None:
+        self.workspace, self.effects = directory / "workspace", directory / "effects.txt"
         self.paths = RunPaths(runs_root(self.workspace) / RUN_ID)
         for name in ("research", "deploy"):
             text = skill_text(name, extra="context: fork\n", body=f"TEXT OF {name.upper()}\n")
@@ -107,38 +107,38 @@ class World:
 def test_a_run_killed_at_any_moment_begins_each_child_once_and_goes_on_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    place, copies = tmp_path / "whole", list[Path]()
-    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    path, copies = tmp_path / "whole", list[Path]()
+    monkeypatch.setenv("XDG_STATE_HOME", str(path / "state"))
 
     def keep(name: str) -> None:
         copies.append(tmp_path / f"{len(copies)} {name}")
-        shutil.copytree(place, copies[-1], symlinks=True)
+        shutil.copytree(path, copies[-1], symlinks=True)
 
-    World(place).go_on(keep)
+    World(path).go_on(keep)
     names = {copy.name.partition(" ")[2] for copy in copies}
     assert {"child_run_started", "child_run_finished", "asked for research", "after append"} <= names
     for copy in copies:  # put back where it was, for a log says where the children are
-        shutil.rmtree(place)
-        copy.rename(place)
+        shutil.rmtree(path)
+        copy.rename(path)
         with subtests.test(copy.name):
-            _check(World(place))
+            _check(World(path))
 
 
 def _check(world: World) -> None:
     world.go_on()
 
-    def told(event_type: str) -> list[Any]:
+    def payloads(event_type: str) -> list[Any]:
         return payloads_of(str(world.paths.events), event_type)
 
-    children = {one.child_run_id for one in told("child_run_started")}
-    made = {path.name for path in runs_root(world.workspace).iterdir()}
-    assert made == children | {RUN_ID}
+    children = {payload.child_run_id for payload in payloads("child_run_started")}
+    run_ids = {path.name for path in runs_root(world.workspace).iterdir()}
+    assert run_ids == children | {RUN_ID}
     assert len(children) == 2
-    assert [one.tool for one in told("tool_call_requested")].count("activate_skill") == 2
-    results = [str(one.result) for one in told("tool_call_finished")]
+    assert [request.tool for request in payloads("tool_call_requested")].count("activate_skill") == 2
+    results = [str(payload.result) for payload in payloads("tool_call_finished")]
     assert ["found it" in results[0], "it is out" in results[1]] == [True, True]
     assert Counter(world.effects.read_text().split()).most_common(1)[0][1] == 1, "no effect happens twice"
-    for name in made:
+    for name in run_ids:
         assert verify_run(runs_root(world.workspace) / name, log_ports().keys).findings == []
 
 
@@ -159,10 +159,10 @@ def test_a_run_that_is_stopped_at_every_boundary_writes_the_same_log(
             break
         stops += 1
         run = stopped.agent(Models(passes)).resume(stopped.paths.root)
-    one, other = list(read_events(straight.paths)), list(read_events(stopped.paths))
+    events, other = list(read_events(straight.paths)), list(read_events(stopped.paths))
     assert stops > 1
     assert [_without_place(line, tmp_path) for line in story_of(other)] == [
-        _without_place(line, tmp_path) for line in story_of(one)
+        _without_place(line, tmp_path) for line in story_of(events)
     ]
     assert resumes_in(other) == stops
 
@@ -180,5 +180,5 @@ def _stopping(listen: Callable[[Callable[[Event], None]], Any], every: int) -> C
     return control
 
 
-def _without_place(line: str, place: Path) -> str:
-    return line.replace(str(place / "one"), "").replace(str(place / "two"), "")
+def _without_place(line: str, directory: Path) -> str:
+    return line.replace(str(directory / "one"), "").replace(str(directory / "two"), "")

@@ -36,7 +36,7 @@ def nursery() -> Generator[Zygote]:
 
 
 @pytest.fixture
-def place() -> Generator[Path]:
+def directory() -> Generator[Path]:
     """A directory in memory where there is one, with a skill in it."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as directory:
         make_skill(Path(directory), ECHO, artifacts=["out"])
@@ -49,58 +49,65 @@ def step(child: Child) -> list[Promised]:
     return [msgspec.json.decode(line, type=Promised) for line in iter(child.line, b"")]
 
 
-def promises(nursery: Zygote, machine: Power, place: Path, *, seed: int, steps: int, keyed: bool) -> list[Promise]:
+def promises(nursery: Zygote, machine: Power, directory: Path, *, seed: int, steps: int, keyed: bool) -> list[Promise]:
     """Everything that was promised until the one who did was killed."""
-    told: list[Promise] = []
-    with nursery.child(carry_out, machine.disk, place, seed, keyed) as child:
+    results: list[Promise] = []
+    with nursery.child(carry_out, machine.disk, directory, seed, keyed) as child:
         for _ in range(steps):
-            told += [Promise(one, machine.synced()) for one in step(child)]
-    return told
+            results += [Promise(promise, machine.synced()) for promise in step(child)]
+    return results
 
 
-def broken(machine: Path, place: Path, promised: list[Promised]) -> list[Promised]:
+def broken(machine: Path, directory: Path, promised: list[Promised]) -> list[Promised]:
     """Start the machine again, let somebody settle what was left, and name the promises that are not kept."""
-    (place / "later").mkdir()
-    keeper = keeper_of(machine, place / "later")
+    (directory / "later").mkdir()
+    keeper = keeper_of(machine, directory / "later")
     try:
         keeper.recover()
-        last = {one.key: one for one in promised}
-        return [one for one in last.values() if not is_kept(keeper, place, one)]
+        last = {promise.key: promise for promise in promised}
+        return [promise for promise in last.values() if not is_kept(keeper, directory, promise)]
     finally:
         keeper.close()
-        shutil.rmtree(place / "later", ignore_errors=True)
+        shutil.rmtree(directory / "later", ignore_errors=True)
 
 
-def is_kept(keeper: ExecutionStore, place: Path, one: Promised) -> bool:
+def is_kept(keeper: ExecutionStore, directory: Path, promise: Promised) -> bool:
     """Whether the same key still means the same execution, with everything that was told of it."""
-    request = request_digest(find(place).mention.text, INPUT)
-    if keeper.found_by_key(key_digest(one.key), request) != one.execution_id:
+    request = request_digest(find(directory).mention.text, INPUT)
+    if keeper.found_by_key(key_digest(promise.key), request) != promise.execution_id:
         return False
-    found = keeper.load(one.execution_id)
-    if one.status == "running":  # it may have ended without anybody having been told
-        return found.status != "running"
-    files = [keeper.place.directory(one.execution_id) / artifact.path for artifact in found.record.artifacts]
+    execution = keeper.load(promise.execution_id)
+    if promise.status == "running":  # it may have ended without anybody having been told
+        return execution.status != "running"
+    files = [keeper.place.directory(promise.execution_id) / artifact.path for artifact in execution.record.artifacts]
     digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
-    same_output = found.output is not None and f"[{found.output[0]}]" == one.stdout
-    return (found.status, digests, found.stdout, same_output) == (one.status, one.artifacts, one.stdout, True)
+    same_output = execution.output is not None and f"[{execution.output[0]}]" == promise.stdout
+    return (execution.status, digests, execution.stdout, same_output) == (
+        promise.status,
+        promise.artifacts,
+        promise.stdout,
+        True,
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_nothing_promised_under_a_key_is_lost_whenever_the_power_fails(nursery: Zygote, place: Path, seed: int) -> None:
-    with power(nursery, place) as machine:
-        told = promises(nursery, machine, place, seed=seed, steps=4, keyed=True)
+def test_nothing_promised_under_a_key_is_lost_whenever_the_power_fails(
+    nursery: Zygote, directory: Path, seed: int
+) -> None:
+    with power(nursery, directory) as machine:
+        results = promises(nursery, machine, directory, seed=seed, steps=4, keyed=True)
         machine.fail()
-    assert {one.status for one, _ in told} == {"running", "completed"}
+    assert {promise.status for promise, _ in results} == {"running", "completed"}
     for moment in range(machine.synced() + 1):
-        left = machine.restore(place / "left", moment=moment)
-        assert broken(left, place, [one for one, synced in told if synced <= moment]) == [], moment
+        left = machine.restore(directory / "left", moment=moment)
+        assert broken(left, directory, [promise for promise, synced in results if synced <= moment]) == [], moment
         shutil.rmtree(left)
 
 
-def test_what_has_no_key_is_not_promised_and_stands_in_nobodys_way(nursery: Zygote, place: Path) -> None:
-    with power(nursery, place) as machine:
-        told = promises(nursery, machine, place, seed=3, steps=3, keyed=False)
+def test_what_has_no_key_is_not_promised_and_stands_in_nobodys_way(nursery: Zygote, directory: Path) -> None:
+    with power(nursery, directory) as machine:
+        results = promises(nursery, machine, directory, seed=3, steps=3, keyed=False)
         machine.fail()
-    assert len(told) > 3
-    left = machine.restore(place / "left")
-    assert len(broken(left, place, [one for one, _ in told])) == 3
+    assert len(results) > 3
+    left = machine.restore(directory / "left")
+    assert len(broken(left, directory, [promise for promise, _ in results])) == 3

@@ -17,7 +17,11 @@ from tests.support.examples import examples
 def all_projections() -> list[type[Any]]:
     """Everything the package exports that takes in events."""
     exported = [getattr(projections, name) for name in projections.__all__]
-    return [one for one in exported if isinstance(one, type) and hasattr(one, "apply") and one is not Projection]
+    return [
+        payload
+        for payload in exported
+        if isinstance(payload, type) and hasattr(payload, "apply") and payload is not Projection
+    ]
 
 
 def test_the_projections_are_all_here() -> None:

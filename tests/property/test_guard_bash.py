@@ -68,8 +68,8 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (programs / "canary").write_text(f"#!{shutil.which('sh')}\n: > '{home}/mark'\n")
     (programs / "canary").chmod(0o755)
     for name in ("bash", "sh", "env", "cat"):
-        if found := shutil.which(name):
-            (programs / name).symlink_to(found)
+        if text := shutil.which(name):
+            (programs / name).symlink_to(text)
     return home
 
 

@@ -48,8 +48,8 @@ class InboxMachine(RuleBasedStateMachine):
         return self.open[door].inbox
 
     def _any_message(self, pick: int) -> InboxMessage:
-        known = [message for run_id in RUNS for message in self.messages[run_id]]
-        return known[pick % len(known)]
+        messages = [message for run_id in RUNS for message in self.messages[run_id]]
+        return messages[pick % len(messages)]
 
     @rule(door=doors, run_id=runs, kind=kinds, body=bodies)
     def send(self, door: int, run_id: str, kind: InboxKind, body: dict[str, Any]) -> None:
@@ -86,8 +86,8 @@ class InboxMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.keys)
     @rule(door=doors, pick=picks)
     def send_again(self, door: int, pick: int) -> None:
-        (run_id, key), known = list(self.keys.items())[pick % len(self.keys)]
-        assert self._inbox(door).send(run_id, known.kind, known.body, idempotency_key=key) == known
+        (run_id, key), message = list(self.keys.items())[pick % len(self.keys)]
+        assert self._inbox(door).send(run_id, message.kind, message.body, idempotency_key=key) == message
 
     @precondition(lambda self: any(self.messages.values()))
     @rule(door=doors, pick=picks, seq=st.integers(0, 3))
@@ -102,10 +102,10 @@ class InboxMachine(RuleBasedStateMachine):
     @rule(door=doors, run_id=runs, behind=st.integers(0, 2))
     def close(self, door: int, run_id: str, behind: int) -> None:
         """A run looks for the last time; it knows all messages but the last few."""
-        known = max(0, len(self.messages[run_id]) - behind)
+        count = max(0, len(self.messages[run_id]) - behind)
         waiting = self._waiting(run_id)
-        assert list(self._inbox(door).close_for(run_id, unless_behind=known)) == waiting
-        if all(message.position <= known for message in waiting):
+        assert list(self._inbox(door).close_for(run_id, unless_behind=count)) == waiting
+        if all(message.position <= count for message in waiting):
             self.closed.add(run_id)
 
     @rule(door=doors, run_id=runs)

@@ -23,7 +23,7 @@ MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture(scope="module")
-def place() -> Generator[Path]:
+def directory() -> Generator[Path]:
     """A directory in memory where there is one: tens of thousands of logs are opened here."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as directory:
         yield Path(directory)
@@ -75,10 +75,10 @@ class Bench:
     def reported(self) -> bool:
         """Whether verification has anything to say against the log as it is."""
         try:
-            found = authenticate(self.paths, self.ports.keys)
+            authenticity = authenticate(self.paths, self.ports.keys)
         except LogError:
             return True
-        return found.tail_fault is not None or found.unchecked > 0
+        return authenticity.tail_fault is not None or authenticity.unchecked > 0
 
 
 def seal_of(line: bytes) -> bytes:
@@ -88,8 +88,8 @@ def seal_of(line: bytes) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def bench(place: Path) -> Bench:
-    return Bench(filled_run(place), ports_in(place))
+def bench(directory: Path) -> Bench:
+    return Bench(filled_run(directory), ports_in(directory))
 
 
 def test_a_log_cut_at_any_byte_keeps_every_complete_line_and_goes_on(bench: Bench) -> None:
@@ -99,34 +99,34 @@ def test_a_log_cut_at_any_byte_keeps_every_complete_line_and_goes_on(bench: Benc
         if size < first:
             assert isinstance(opened.error, LogCorrupt), "nothing was ever acknowledged in a log without a first line"
             continue
-        kept = bench.whole[: bench.whole.rfind(b"\n", 0, size) + 1]
-        torn = bench.whole[len(kept) : size]
+        data = bench.whole[: bench.whole.rfind(b"\n", 0, size) + 1]
+        torn = bench.whole[len(data) : size]
         assert opened.error is None
-        assert opened.log.startswith(kept)
+        assert opened.log.startswith(data)
         assert opened.rejected == ([torn] if torn else [])
-        added = [decoded(line)["type"] for line in opened.log[len(kept) :].splitlines()]
+        added = [decoded(line)["type"] for line in opened.log[len(data) :].splitlines()]
         assert added == (["log_repaired", "human_response"] if torn else ["human_response"])
         assert not bench.reported()
 
 
 def test_a_run_cut_inside_its_last_line_opens_with_the_state_before_it(tmp_path: Path) -> None:
     paths = filled_run(tmp_path)
-    *kept, last = lines_of(paths)
+    *entries, last = lines_of(paths)
     for size in range(1, len(last), 9):
-        paths.events.write_bytes(b"".join(kept) + last[:size])
+        paths.events.write_bytes(b"".join(entries) + last[:size])
         run = open_run(paths.root, ports_in(tmp_path))
         assert [event.payload for event in read_verified(paths, keys_in(tmp_path))][2:-1] == sample_events()[:-1]
-        assert run.state.last_seq == len(kept)
+        assert run.state.last_seq == len(entries)
         run.close()
 
 
 @pytest.fixture(scope="module")
-def small(place: Path) -> Bench:
+def small(directory: Path) -> Bench:
     """The smallest log there is: every bit of it can be tried."""
-    paths = RunPaths(place / "small")
+    paths = RunPaths(directory / "small")
     for name in SUBDIRECTORIES:
         (paths.root / name).mkdir(parents=True)
-    ports = ports_in(place)
+    ports = ports_in(directory)
     log, lock = create_log(str(paths.root), paths, RUN_ID, ports)
     key_id = ports.keys.current().id
     born = {"schema": LOG_SCHEMA, "key_id": key_id, "session_id": "s", "task_id": "t", "profile_id": "p"}
@@ -231,8 +231,8 @@ def test_a_line_that_was_forged_and_inserted_is_refused(bench: Bench) -> None:
         assert opened.error.details["seq"] == index
 
 
-def test_lines_of_another_run_under_the_same_key_are_not_honoured(bench: Bench, place: Path) -> None:
-    other = lines_of(filled_run(place, run_id="run_other"))
+def test_lines_of_another_run_under_the_same_key_are_not_honoured(bench: Bench, directory: Path) -> None:
+    other = lines_of(filled_run(directory, run_id="run_other"))
     for index in range(1, len(bench.lines)):
         opened = bench.open_with(b"".join([*bench.lines[:index], *other[index:]]))
         assert b"run_other" not in opened.log or isinstance(opened.error, LogCorrupt)

@@ -41,15 +41,15 @@ def fill(run: Run, seed: int) -> int:
     return run.log.next_seq
 
 
-def sound(run: Run, place: Path) -> tuple[int, str | None]:
+def sound(run: Run, directory: Path) -> tuple[int, str | None]:
     """How many lines verify, and what is wrong behind them."""
-    report = authenticate(run.paths, keys_in(place))
+    report = authenticate(run.paths, keys_in(directory))
     return report.position.seq, report.tail_fault
 
 
-def fill_and_go_on(say: IO[bytes], hear: IO[bytes], place: Path, seed: int) -> None:
-    disk = SmallDisk(place / "disk", SIZE)
-    run = new_run(place, root=disk.path / "run")
+def fill_and_go_on(say: IO[bytes], hear: IO[bytes], directory: Path, seed: int) -> None:
+    disk = SmallDisk(directory / "disk", SIZE)
+    run = new_run(directory, root=disk.path / "run")
     disk.leave(20)
     acknowledged = fill(run, seed)
     for _ in range(2):
@@ -58,15 +58,15 @@ def fill_and_go_on(say: IO[bytes], hear: IO[bytes], place: Path, seed: int) -> N
         with pytest.raises(StorageFailed):
             run.commit()
     run.close()
-    assert sound(run, place) == (acknowledged, None), "the short write was cut away"
+    assert sound(run, directory) == (acknowledged, None), "the short write was cut away"
     assert read_record(run.paths.run_json).status == "pending"
     disk.leave(5)
-    again = open_run(run.paths.root, ports_in(place))
+    again = open_run(run.paths.root, ports_in(directory))
     assert again.log.next_seq == acknowledged
     again.append(HumanResponse(call_id="after"))
     again.commit()
     again.close()
-    assert sound(run, place) == (acknowledged + 1, None)
+    assert sound(run, directory) == (acknowledged + 1, None)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -76,9 +76,9 @@ def test_a_log_that_fills_the_disk_stays_sound_and_goes_on_when_there_is_room(
     nursery.call(fill_and_go_on, tmp_path, seed)
 
 
-def open_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
-    disk = SmallDisk(place / "disk", SIZE)
-    run = new_run(place, root=disk.path / "run")
+def open_without_room(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
+    disk = SmallDisk(directory / "disk", SIZE)
+    run = new_run(directory, root=disk.path / "run")
     run.append(HumanResponse(call_id="x"))
     run.close()
     with run.paths.events.open("ab") as file:
@@ -88,21 +88,21 @@ def open_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
     disk.leave(0)
     for _ in range(2):
         with pytest.raises(StorageFailed):
-            open_run(run.paths.root, ports_in(place))
+            open_run(run.paths.root, ports_in(directory))
         assert run.paths.events.read_bytes() == before
         assert (disk.files(), count_descriptors()) == (files, descriptors)
     disk.leave(8)
-    open_run(run.paths.root, ports_in(place)).close()
-    assert sound(run, place) == (4, None)
+    open_run(run.paths.root, ports_in(directory)).close()
+    assert sound(run, directory) == (4, None)
 
 
 def test_a_run_that_cannot_be_repaired_for_lack_of_room_is_left_as_it_is(nursery: Zygote, tmp_path: Path) -> None:
     nursery.call(open_without_room, tmp_path)
 
 
-def everything_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
-    disk = SmallDisk(place / "disk", SIZE)
-    run = new_run(place, root=disk.path / "run")
+def everything_without_room(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
+    disk = SmallDisk(directory / "disk", SIZE)
+    run = new_run(directory, root=disk.path / "run")
     run.commit()
     disk.leave(0)
     files = [path for path in disk.path.rglob("*") if path.is_file()]
@@ -118,7 +118,7 @@ def everything_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> Non
     assert read_record(run.paths.run_json).last_seq == 1
     run.close()
     disk.leave(4)
-    again = open_run(run.paths.root, ports_in(place))
+    again = open_run(run.paths.root, ports_in(directory))
     assert again.state.status is RunStatus.RUNNING, "its event was durable before run.json could not be written"
     assert read_record(run.paths.run_json).status == "running"
     again.close()
@@ -128,8 +128,8 @@ def test_every_step_of_a_run_fails_in_words_when_there_is_no_room(nursery: Zygot
     nursery.call(everything_without_room, tmp_path)
 
 
-def create_with_too_little_room(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
-    disk = SmallDisk(place / "disk", SIZE)
+def create_with_too_little_room(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
+    disk = SmallDisk(directory / "disk", SIZE)
     disk.leave(0)
     home = disk.path / "a" / "b"
     key = {"a", "a/b", "a/b/state", "a/b/state/keys", "a/b/state/keys/log.key"}
@@ -145,9 +145,9 @@ def create_with_too_little_room(say: IO[bytes], hear: IO[bytes], place: Path) ->
     assert sound(run, home) == (2, None)
 
 
-def created(place: Path) -> Run | None:
+def created(directory: Path) -> Run | None:
     try:
-        return new_run(place)
+        return new_run(directory)
     except (StorageFailed, AccessRefused):
         return None
 
@@ -156,25 +156,25 @@ def test_a_run_that_does_not_fit_leaves_nothing_behind(nursery: Zygote, tmp_path
     nursery.call(create_with_too_little_room, tmp_path)
 
 
-def snapshot_without_room(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
-    disk = SmallDisk(place / "disk", 2000)
-    run = new_run(place, root=disk.path / "run")
+def snapshot_without_room(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
+    disk = SmallDisk(directory / "disk", 2000)
+    run = new_run(directory, root=disk.path / "run")
     for _ in range(14):
         run.append(HumanResponse(call_id="x", answer="y" * 400_000))
     disk.leave(0)
     run.commit()
     assert [path.name for path in run.paths.logs.iterdir() if path.stat().st_size] == []
     run.close()
-    assert sound(run, place) == (16, None)
+    assert sound(run, directory) == (16, None)
 
 
 def test_a_commit_succeeds_although_there_is_no_room_for_its_side_files(nursery: Zygote, tmp_path: Path) -> None:
     nursery.call(snapshot_without_room, tmp_path)
 
 
-def run_on(disk: FaultyDisk, place: Path) -> Run:
+def run_on(disk: FaultyDisk, directory: Path) -> Run:
     """A run with some committed events."""
-    run = new_run(place, disk=disk)
+    run = new_run(directory, disk=disk)
     for payload in sample_events():
         run.append(payload)
     run.commit()

@@ -36,32 +36,32 @@ def spin(microseconds: float) -> None:
         pass
 
 
-def killed_writer(nursery: Zygote, place: Path, run_id: str, seed: int) -> list[Acknowledged]:
+def killed_writer(nursery: Zygote, directory: Path, run_id: str, seed: int) -> list[Acknowledged]:
     """Start a writer, kill it at a seeded moment, and return all that it had acknowledged by then."""
     moment = random.Random(seed)
-    with nursery.child(write_until_killed, place, run_id, seed) as child:
-        said = [child.line() for _ in range(moment.randrange(25))]
+    with nursery.child(write_until_killed, directory, run_id, seed) as child:
+        texts = [child.line() for _ in range(moment.randrange(25))]
         spin(moment.uniform(0, 1500))
         child.kill()
-        said += child.hear.read().split(b"\n")[:-1]
-    return [msgspec.json.decode(line, type=Acknowledged) for line in said]
+        texts += child.hear.read().split(b"\n")[:-1]
+    return [msgspec.json.decode(line, type=Acknowledged) for line in texts]
 
 
-def check(place: Path, run_id: str, promised: list[Acknowledged]) -> None:
+def check(directory: Path, run_id: str, promised: list[Acknowledged]) -> None:
     """Open the run and compare it with what was promised so far."""
-    root = spec_in(place, run_id=run_id).root
-    run = open_run(root, ports_in(place))
-    events = list(read_verified(run.paths, keys_in(place)))
+    root = spec_in(directory, run_id=run_id).root
+    run = open_run(root, ports_in(directory))
+    events = list(read_verified(run.paths, keys_in(directory)))
     assert [event.seq for event in events] == list(range(len(events)))
     assert [event.epoch for event in events] == sorted(event.epoch for event in events)
     there = {event.seq: event.mac for event in events}
-    lost = [one for one in promised if there.get(one.seq) != one.mac]
+    lost = [write for write in promised if there.get(write.seq) != write.mac]
     assert not lost
     for one in promised:
         assert one.blob is None or run.blobs.get(one.blob)
     assert run.view == fold(read_events(run.paths), RunView())
     assert read_record(run.paths.run_json) == build_record(run.state)
-    report = authenticate(run.paths, keys_in(place))
+    report = authenticate(run.paths, keys_in(directory))
     assert (report.position.seq, report.tail_fault) == (len(events), None)
     run.close()
 
@@ -78,35 +78,35 @@ def test_killed_writers_lose_nothing_they_acknowledged(nursery: Zygote, tmp_path
             assert not acknowledged, "killed before the run was there, so nothing can have been promised"
             continue
         promised += acknowledged
-        kinds |= {(one.durability, one.blob is not None) for one in acknowledged}
+        kinds |= {(write.durability, write.blob is not None) for write in acknowledged}
         check(tmp_path, run_id, promised)
     assert kinds == {("written", False), ("committed", False), ("committed", True)}
 
 
 def test_a_run_is_there_as_a_whole_or_not_at_all_when_its_creator_is_killed(nursery: Zygote, tmp_path: Path) -> None:
     for number in range(15):
-        place = tmp_path / str(number)
-        with nursery.child(create_until_killed, place) as child:
+        file_path = tmp_path / str(number)
+        with nursery.child(create_until_killed, file_path) as child:
             created = [child.line().decode() for _ in range(3)]
             spin(random.Random(number).uniform(0, 3000))
             child.kill()
             created += child.hear.read().decode().split("\n")[:-1]
-        there = [path.name for path in (place / "runs").iterdir() if not path.name.startswith(".")]
+        there = [path.name for path in (file_path / "runs").iterdir() if not path.name.startswith(".")]
         assert set(created) <= set(there)
         for run_id in there:
-            check(place, run_id, [])
+            check(file_path, run_id, [])
 
 
 def test_a_run_that_ended_is_shown_as_ended_although_its_writer_was_killed(nursery: Zygote, tmp_path: Path) -> None:
     for number in range(20):
-        place = tmp_path / str(number)
-        with nursery.child(end_until_killed, place) as child:
+        path = tmp_path / str(number)
+        with nursery.child(end_until_killed, path) as child:
             ended = [child.line().decode() for _ in range(2)]
             spin(random.Random(number).uniform(0, 1000))
             child.kill()
             ended += child.hear.read().decode().split("\n")[:-1]
         for run_id in ended:
-            paths = RunPaths(spec_in(place, run_id=run_id).root)
+            paths = RunPaths(spec_in(path, run_id=run_id).root)
             with pytest.raises(LogEnded):
-                open_run(paths.root, ports_in(place))
+                open_run(paths.root, ports_in(path))
             assert read_record(paths.run_json) == build_record(fold(read_events(paths), RunView()).state)

@@ -41,7 +41,7 @@ def nursery() -> Generator[Zygote]:
 
 
 @pytest.fixture
-def place() -> Generator[Path]:
+def directory() -> Generator[Path]:
     """A directory in memory where there is one: many machines are started again here."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as directory:
         yield Path(directory)
@@ -60,7 +60,7 @@ def written(nursery: Zygote, machine: Power, steps: int, *, seed: int, behaviour
     with nursery.child(write_in_step, machine.disk, RUN_ID, seed, behaviour) as child:
         for _ in range(steps):
             acknowledged = step(child)
-            promises += [Promise(one, machine.synced()) for one in acknowledged]
+            promises += [Promise(write, machine.synced()) for write in acknowledged]
         child.kill()
     return promises
 
@@ -77,8 +77,8 @@ def lost(machine: Path, promised: list[Acknowledged]) -> list[Acknowledged]:
         assert run.view == fold(events, RunView())
         assert read_record(run.paths.run_json) == build_record(run.state)
         there = {event.seq: event.mac for event in events}
-        for one in promised:
-            assert one.blob is None or there.get(one.seq) != one.mac or run.blobs.get(one.blob)
+        for write in promised:
+            assert write.blob is None or there.get(write.seq) != write.mac or run.blobs.get(write.blob)
     finally:
         run.close()
     return [one for one in promised if there.get(one.seq) != one.mac]
@@ -86,99 +86,101 @@ def lost(machine: Path, promised: list[Acknowledged]) -> list[Acknowledged]:
 
 def committed(promises: list[Promise], moment: int) -> list[Acknowledged]:
     """What a commit had acknowledged before this moment."""
-    return [one for one, synced in promises if one.durability == "committed" and synced <= moment]
+    return [write for write, synced in promises if write.durability == "committed" and synced <= moment]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_nothing_committed_is_lost_whenever_the_power_fails(nursery: Zygote, place: Path, seed: int) -> None:
-    with power(nursery, place) as machine:
+def test_nothing_committed_is_lost_whenever_the_power_fails(nursery: Zygote, directory: Path, seed: int) -> None:
+    with power(nursery, directory) as machine:
         promises = written(nursery, machine, 20, seed=seed)
         machine.fail()
     moments = range(machine.synced() + 1)
     assert len(moments) > 20
-    assert {one.durability for one, _ in promises} == {"written", "committed"}
+    assert {write.durability for write, _ in promises} == {"written", "committed"}
     for moment in moments:
-        left = machine.restore(place / "left", moment=moment)
+        left = machine.restore(directory / "left", moment=moment)
         assert lost(left, committed(promises, moment)) == [], moment
         shutil.rmtree(left)
 
 
 @pytest.mark.parametrize("seed", [4, 5])
 def test_nothing_committed_is_lost_when_writers_were_killed_before_the_power_fails(
-    nursery: Zygote, place: Path, seed: int
+    nursery: Zygote, directory: Path, seed: int
 ) -> None:
     promises: list[Promise] = []
-    with power(nursery, place) as machine:
+    with power(nursery, directory) as machine:
         for number in range(6):
             promises += written(nursery, machine, 1 + number % 3 * 2, seed=seed * 10 + number)
-            machine.restore(place / "left")
-            assert lost(place / "left", committed(promises, machine.synced())) == [], number
-            shutil.rmtree(place / "left")
+            machine.restore(directory / "left")
+            assert lost(directory / "left", committed(promises, machine.synced())) == [], number
+            shutil.rmtree(directory / "left")
         machine.fail()
 
 
-def test_a_run_is_there_as_a_whole_from_its_first_commit_on(nursery: Zygote, place: Path) -> None:
-    with power(nursery, place) as machine:
+def test_a_run_is_there_as_a_whole_from_its_first_commit_on(nursery: Zygote, directory: Path) -> None:
+    with power(nursery, directory) as machine:
         promises = written(nursery, machine, 2, seed=0, behaviour="commit")
         machine.fail()
     assert len(promises) == 1
-    left = machine.restore(place / "left")
+    left = machine.restore(directory / "left")
     assert lost(left, committed(promises, machine.synced())) == []
     run = spec_in(left).root
     assert {"workspace", "deliverables", "logs", "blobs", "prompt.md", "config.yaml"} <= {p.name for p in run.iterdir()}
     assert (run / "prompt.md").read_text() == "Say hello.\n"
 
 
-def test_a_run_outside_its_workspace_is_found_by_its_id_from_its_first_commit_on(nursery: Zygote, place: Path) -> None:
-    with power(nursery, place) as machine:
+def test_a_run_outside_its_workspace_is_found_by_its_id_from_its_first_commit_on(
+    nursery: Zygote, directory: Path
+) -> None:
+    with power(nursery, directory) as machine:
         nursery.call(create_linked, machine.disk)
         machine.fail()
-    left = machine.restore(place / "left")
+    left = machine.restore(directory / "left")
     link = left / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
     assert link.readlink() == machine.disk / "far" / "away" / "run"
     open_run(left / "far" / "away" / "run", ports_in(left)).close()
 
 
 def test_everything_an_earlier_writer_left_is_durable_once_the_run_was_opened_again(
-    nursery: Zygote, place: Path
+    nursery: Zygote, directory: Path
 ) -> None:
-    with power(nursery, place) as machine:
+    with power(nursery, directory) as machine:
         promises = written(nursery, machine, 4, seed=0, behaviour="keep without commit")
         written(nursery, machine, 1, seed=1)
         machine.fail()
     assert len(promises) == 3
-    assert lost(machine.restore(place / "left"), [one for one, _ in promises]) == []
+    assert lost(machine.restore(directory / "left"), [write for write, _ in promises]) == []
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nothing_committed_is_lost_by_a_writer_at_full_speed(nursery: Zygote, place: Path, seed: int) -> None:
-    with power(nursery, place) as machine:
+def test_nothing_committed_is_lost_by_a_writer_at_full_speed(nursery: Zygote, directory: Path, seed: int) -> None:
+    with power(nursery, directory) as machine:
         with nursery.child(write_until_killed, machine.disk, RUN_ID, seed) as child:
-            said = [child.line() for _ in range(random.Random(seed).randrange(3, 60))]
+            texts = [child.line() for _ in range(random.Random(seed).randrange(3, 60))]
             child.kill()
-            said += child.hear.read().split(b"\n")[:-1]
+            texts += child.hear.read().split(b"\n")[:-1]
         machine.fail()
-    promised = [msgspec.json.decode(line, type=Acknowledged) for line in said]
-    left = machine.restore(place / "left")
-    assert lost(left, [one for one in promised if one.durability == "committed"]) == []
+    promised = [msgspec.json.decode(line, type=Acknowledged) for line in texts]
+    left = machine.restore(directory / "left")
+    assert lost(left, [write for write in promised if write.durability == "committed"]) == []
 
 
-def test_what_was_never_committed_is_lost(nursery: Zygote, place: Path) -> None:
-    with power(nursery, place) as machine:
+def test_what_was_never_committed_is_lost(nursery: Zygote, directory: Path) -> None:
+    with power(nursery, directory) as machine:
         promises = written(nursery, machine, 12, seed=0, behaviour="write")
         machine.fail()
-    promised = [one for one, _ in promises]
+    promised = [write for write, _ in promises]
     assert len(promised) == 11
-    assert lost(machine.restore(place / "left"), promised) == promised
+    assert lost(machine.restore(directory / "left"), promised) == promised
 
 
-def test_a_disk_that_only_pretends_to_sync_is_found_out(nursery: Zygote, place: Path) -> None:
-    with power(nursery, place) as machine:
+def test_a_disk_that_only_pretends_to_sync_is_found_out(nursery: Zygote, directory: Path) -> None:
+    with power(nursery, directory) as machine:
         promises = written(nursery, machine, 12, seed=0, behaviour="commit on a lying disk")
         machine.fail()
     promised = committed(promises, machine.synced())
     assert len(promised) == 11
-    left = machine.restore(place / "left")
+    left = machine.restore(directory / "left")
     try:
         missing = lost(left, promised)
     except LogError:

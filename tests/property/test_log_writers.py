@@ -31,11 +31,11 @@ def paths(tmp_path: Path) -> RunPaths:
     return filled_run(tmp_path)
 
 
-def race(say: IO[bytes], hear: IO[bytes], place: Path, root: Path) -> None:
+def race(say: IO[bytes], hear: IO[bytes], directory: Path, root: Path) -> None:
     """Try to open the run when told, say how it went, and hold it until told to let go."""
     hear.readline()
     try:
-        run = open_run(root, ports_in(place))
+        run = open_run(root, ports_in(directory))
     except LogLocked:
         say.write(b"locked\n")
         return
@@ -104,11 +104,11 @@ def test_readers_are_not_kept_out_by_a_writer(nursery: Zygote, paths: RunPaths, 
         assert [event.seq for event in read_verified(paths, keys_in(tmp_path))] == list(range(16))
 
 
-def create_in_race(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+def create_in_race(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
     """Try to create one and the same run when told."""
     hear.readline()
     try:
-        run = new_run(place)
+        run = new_run(directory)
     except RunExists:
         say.write(b"exists\n")
         return

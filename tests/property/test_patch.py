@@ -34,9 +34,9 @@ lines = st.builds(bytes.__add__, bodies, endings)
 @st.composite
 def texts(draw: st.DrawFn) -> list[bytes]:
     """The lines of a text; the last one may have no newline."""
-    found = draw(st.lists(lines, max_size=12))
+    results = draw(st.lists(lines, max_size=12))
     last = draw(bodies)
-    return [*found, last] if last and draw(st.booleans()) else found
+    return [*results, last] if last and draw(st.booleans()) else results
 
 
 @st.composite
@@ -59,8 +59,8 @@ def _key(line: bytes, *, spelled: bool) -> bytes:
 
 
 def _first_fit(old: Sequence[bytes], run: Sequence[bytes], start: int, *, spelled: bool) -> int:
-    keys, wanted = ([_key(line, spelled=spelled) for line in some] for some in (old, run))
-    return next(offset for offset in range(start, len(old) + 1) if keys[offset : offset + len(run)] == wanted)
+    keys, expected = ([_key(line, spelled=spelled) for line in some] for some in (old, run))
+    return next(offset for offset in range(start, len(old) + 1) if keys[offset : offset + len(run)] == expected)
 
 
 def _spell(side: bytes, line: bytes) -> Iterator[bytes]:
@@ -143,8 +143,8 @@ def test_a_patch_without_carriage_returns_keeps_the_endings_of_the_file(
 
 @contextmanager
 def _workshop() -> Generator[Workshop]:
-    with tempfile.TemporaryDirectory() as place:
-        yield Workshop(Path(place), delete="allow")
+    with tempfile.TemporaryDirectory() as path:
+        yield Workshop(Path(path), delete="allow")
 
 
 def _call(workshop: Workshop, text: str) -> None:
@@ -161,13 +161,13 @@ def test_a_hunk_that_fits_nowhere_leaves_every_file_as_it_was(
     if not hunks:
         return
     spoiled = data.draw(st.sampled_from(sorted(hunks)))
-    place = data.draw(st.integers(0, len(hunks[spoiled])))
-    hunks[spoiled].insert(place, [b"-this line is in no file", b"+x"])
+    index = data.draw(st.integers(0, len(hunks[spoiled])))
+    hunks[spoiled].insert(index, [b"-this line is in no file", b"+x"])
     with _workshop() as workshop:
         for name, (old, _) in files.items():
             workshop.write(name, b"".join(old))
         before = tree(workshop.root)
-        with pytest.raises(ToolError, match=f"hunk {place + 1} of `{spoiled}`"):
+        with pytest.raises(ToolError, match=f"hunk {index + 1} of `{spoiled}`"):
             _call(workshop, enveloped(*(section_of(name, some) for name, some in hunks.items())))
         assert tree(workshop.root) == before
 
@@ -215,8 +215,8 @@ DRAFT = re.compile(r"\..{1,40}\.\d+\.[0-9a-f]{12}")
 """What a process that was killed may leave."""
 
 
-def _old_or_new(found: dict[str, bytes]) -> bool:
-    named = {name: data for name, data in found.items() if not DRAFT.fullmatch(Path(name).name)}
+def _old_or_new(contents: dict[str, bytes]) -> bool:
+    named = {name: data for name, data in contents.items() if not DRAFT.fullmatch(Path(name).name)}
     return all(named.get(name) in (BEFORE.get(name), AFTER.get(name)) for name in {*named, *BEFORE, *AFTER})
 
 
@@ -249,10 +249,10 @@ def test_steps_that_cannot_be_undone_are_named(nth: int, tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "rename", _failing(lambda count: count >= nth, _refuse))
     with pytest.raises(StorageFailed) as caught:
         _call(workshop, PATCH)
-    found = workshop.contents()
-    assert _old_or_new(found)
+    result = workshop.contents()
+    assert _old_or_new(result)
     named = BEFORE | AFTER
-    changed = {name for name in named if found.get(name) != BEFORE.get(name)}
+    changed = {name for name in named if result.get(name) != BEFORE.get(name)}
     assert set(caught.value.details["changed"]) == changed
     assert set(caught.value.details["unchanged"]) == named.keys() - changed
 
@@ -272,6 +272,6 @@ def test_a_process_killed_between_two_steps_leaves_each_file_old_or_new(
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    found = workshop.contents()
-    assert _old_or_new(found)
-    assert not {"c", "moved/c"}.isdisjoint(found), "a file that moves is never nowhere"
+    result = workshop.contents()
+    assert _old_or_new(result)
+    assert not {"c", "moved/c"}.isdisjoint(result), "a file that moves is never nowhere"

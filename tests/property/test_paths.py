@@ -60,8 +60,8 @@ trees = st.builds(
 def cases(draw: st.DrawFn) -> tuple[Tree, str]:
     """A tree, and a path that often leads through it."""
     tree = draw(trees)
-    made = st.sampled_from([path for path, _ in tree.links] + tree.files)
-    return tree, draw(st.one_of(made, st.tuples(made, below).map("/".join), user_path))
+    strategy = st.sampled_from([path for path, _ in tree.links] + tree.files)
+    return tree, draw(st.one_of(strategy, st.tuples(strategy, below).map("/".join), user_path))
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class World:
 
     def inside(self) -> set[tuple[int, int]]:
         """Device and inode of everything in the run directory."""
-        found = [self.run, *self.run.rglob("*")]
-        return {(look.st_dev, look.st_ino) for path in found for look in [path.lstat()]}
+        paths = [self.run, *self.run.rglob("*")]
+        return {(look.st_dev, look.st_ino) for path in paths for look in [path.lstat()]}
 
     def protected(self) -> dict[str, tuple[int, bytes]]:
         """Every file that nothing may change, with its inode and content."""
@@ -91,34 +91,34 @@ class World:
 
 @contextmanager
 def world(tree: Tree) -> Generator[World]:
-    with tempfile.TemporaryDirectory() as place:
-        top = Path(place).resolve()
-        made = World(top, top / "run")
+    with tempfile.TemporaryDirectory() as file_path:
+        top = Path(file_path).resolve()
+        world = World(top, top / "run")
         for folder in ("outside/a/b", "run-evil", *(f"run/{name}" for name in SUBDIRECTORIES)):
             (top / folder).mkdir(parents=True)
         for path in ("x", "run.json", "outside/x", "outside/a/x", "run-evil/x"):
             (top / path).write_text("outside")
         for path in ("run.json", "blobs/x"):
-            (made.run / path).write_text("system")
-        _fill(made, tree)
-        yield made
+            (world.run / path).write_text("system")
+        _fill(world, tree)
+        yield world
 
 
-def _fill(made: World, tree: Tree) -> None:
+def _fill(world: World, tree: Tree) -> None:
     with suppress(OSError):  # names collide, which is part of the game
         for path in tree.directories:
-            (made.run / path).mkdir(parents=True, exist_ok=True)
+            (world.run / path).mkdir(parents=True, exist_ok=True)
     for path in tree.files:
         with suppress(OSError):
-            (made.run / path).parent.mkdir(parents=True, exist_ok=True)
-            if (made.run / path).parent.resolve().is_relative_to(made.run / "workspace"):
-                (made.run / path).write_text("inside")
+            (world.run / path).parent.mkdir(parents=True, exist_ok=True)
+            if (world.run / path).parent.resolve().is_relative_to(world.run / "workspace"):
+                (world.run / path).write_text("inside")
     for path, leads_to in tree.links:
         with suppress(OSError):
-            parent = (made.run / path).parent
+            parent = (world.run / path).parent
             parent.mkdir(parents=True, exist_ok=True)
-            if parent.resolve().is_relative_to(made.run / "workspace"):
-                (made.run / path).symlink_to(made.path(leads_to))
+            if parent.resolve().is_relative_to(world.run / "workspace"):
+                (world.run / path).symlink_to(world.path(leads_to))
 
 
 def outcome(policy: PathPolicy, path: str, index: int) -> tuple[bytes | str, list[FileOperation]]:
@@ -140,15 +140,15 @@ def test_what_is_opened_is_always_inside(case: tuple[Tree, str]) -> None:
         for opener in OPENERS:
             root = open_root(made.run)
             try:
-                found = opener(root, parts, os.O_PATH, 0)
+                file = opener(root, parts, os.O_PATH, 0)
             except (OSError, UnicodeEncodeError):
                 continue
             finally:
                 os.close(root)
-            look = os.fstat(found.fd)
-            os.close(found.fd)
+            look = os.fstat(file.fd)
+            os.close(file.fd)
             assert (look.st_dev, look.st_ino) in inside
-            named = made.run.joinpath(*found.parts)
+            named = made.run.joinpath(*file.parts)
             assert os.path.samestat(named.lstat(), look)
             assert named.parent.resolve() == named.parent
 
@@ -192,9 +192,9 @@ def test_a_resolved_path_is_real_and_inside(case: tuple[Tree, str], for_write: b
     with world(tree) as made:
         for opener in OPENERS:
             with suppress(SkillsRuntimeError):
-                found = resolve(isolated_policy(made.run), made.path(path), for_write=for_write, opener=opener)
-                assert found.is_relative_to(made.run)
-                assert found.resolve() == found
+                file_path = resolve(isolated_policy(made.run), made.path(path), for_write=for_write, opener=opener)
+                assert file_path.is_relative_to(made.run)
+                assert file_path.resolve() == file_path
 
 
 @given(tree=trees)
@@ -202,8 +202,8 @@ def test_a_scan_lists_only_what_is_inside_and_always_the_same(tree: Tree) -> Non
     with world(tree) as made:
         result = scan(made.run, ["workspace"])
         assert result == scan(made.run, ["workspace"])
-        found = [path for path in (made.run / "workspace").rglob("*") if path.is_file() and not path.is_symlink()]
-        expected = sorted(path.relative_to(made.run).parts for path in found)
+        paths = [path for path in (made.run / "workspace").rglob("*") if path.is_file() and not path.is_symlink()]
+        expected = sorted(path.relative_to(made.run).parts for path in paths)
         assert [tuple(file.path.split("/")) for file in result.files] == expected
 
 

@@ -82,15 +82,15 @@ def rank(facts: Facts, rules: Rules) -> int:
 
 @given(facts=FACTS, rules=RULES, rule=rules_with("deny"), data=st.data())
 def test_adding_a_deny_rule_never_allows_more(facts: Facts, rules: Rules, rule: Rule, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(rules.rules)))
-    more = msgspec.structs.replace(rules, rules=(*rules.rules[:place], rule, *rules.rules[place:]))
+    index = data.draw(st.integers(0, len(rules.rules)))
+    more = msgspec.structs.replace(rules, rules=(*rules.rules[:index], rule, *rules.rules[index:]))
     assert rank(facts, more) <= rank(facts, rules)
 
 
 @given(facts=FACTS, rules=RULES, rule=rules_with("ask"), data=st.data())
 def test_adding_an_ask_rule_never_allows_more(facts: Facts, rules: Rules, rule: Rule, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(rules.rules)))
-    more = msgspec.structs.replace(rules, rules=(*rules.rules[:place], rule, *rules.rules[place:]))
+    index = data.draw(st.integers(0, len(rules.rules)))
+    more = msgspec.structs.replace(rules, rules=(*rules.rules[:index], rule, *rules.rules[index:]))
     assert rank(facts, more) <= rank(facts, rules)
 
 
@@ -117,14 +117,14 @@ def test_every_allow_names_rules_that_exist(facts: Facts, rules: Rules) -> None:
     verdict = decide(facts, rules)
     assert verdict.rule
     if isinstance(verdict, Allow):
-        known = {
+        rule_names = {
             *(rule.label for rule in rules.rules if rule.effect == "allow"),
             *(f"safety.allowlist: {entry}" for entry in rules.allowlist),
             *(["safety.tool_allowlist"] if facts.tool in rules.tool_allowlist else []),
             *(["safety.mode: allow"] if rules.mode == "allow" else []),
             *(["safety.mode: ask lets tools read"] if rules.mode == "ask" and facts.effect == "read" else []),
         }
-        assert set(verdict.rule.split(" + ")) <= known
+        assert set(verdict.rule.split(" + ")) <= rule_names
 
 
 @given(facts=FACTS, rules=RULES, command=COMMANDS)
@@ -143,9 +143,9 @@ def test_what_must_be_asked_is_never_allowed(facts: Facts, rules: Rules) -> None
 
 @given(facts=FACTS, rules=RULES)
 def test_an_explanation_is_the_decision(facts: Facts, rules: Rules) -> None:
-    told = explain(facts, rules)
-    assert told.verdict == decide(facts, rules)
-    assert told.parts
+    explanation = explain(facts, rules)
+    assert explanation.verdict == decide(facts, rules)
+    assert explanation.parts
 
 
 @given(

@@ -41,7 +41,7 @@ def _percent_encoded(secret: str, *, upper: bool) -> str:
 
 def _unicode_escaped(secret: str) -> str:
     units = secret.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
 
 
 def _quoted(secret: str) -> str:
@@ -168,30 +168,30 @@ FRAGMENTS = st.sampled_from(
 @st.composite
 def _mixtures(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     """Known secrets, and a text of them, of their halves, of keys and of anything else."""
-    known = draw(st.lists(secrets, min_size=1, max_size=3))
+    entries = draw(st.lists(secrets, min_size=1, max_size=3))
     names = sorted(TEXT_ENCODINGS)
     pieces: list[str] = []
     for _ in range(draw(st.integers(1, 8))):
-        written = TEXT_ENCODINGS[draw(st.sampled_from(names))](draw(st.sampled_from(known)))
+        written = TEXT_ENCODINGS[draw(st.sampled_from(names))](draw(st.sampled_from(entries)))
         half = written[: draw(st.integers(0, len(written)))]
         coded = base64.b64encode(half.encode(errors="surrogatepass")).decode()
         pieces.append(draw(st.one_of(st.sampled_from([written, half, coded]), FRAGMENTS, surroundings)))
-    return known, pieces
+    return entries, pieces
 
 
 def _chunks(draw: st.DataObject, text: str) -> Iterator[str]:
-    place = 0
-    while place < len(text):
+    offset = 0
+    while offset < len(text):
         size = draw.draw(st.integers(1, 9))
-        yield text[place : place + size]
-        place += size
+        yield text[offset : offset + size]
+        offset += size
 
 
 @given(_mixtures(), st.data())
 def test_a_stream_gives_what_the_whole_text_gives(mixture: tuple[list[str], list[str]], data: st.DataObject) -> None:
-    known, pieces = mixture
+    entries, pieces = mixture
     text = "".join(pieces)
-    redactor = Redactor(known)
+    redactor = Redactor(entries)
     stream = redactor.stream()
     streamed = "".join(stream.feed(chunk) for chunk in _chunks(data, text)) + stream.finish()
     assert streamed == redactor.text(text)
@@ -199,8 +199,8 @@ def test_a_stream_gives_what_the_whole_text_gives(mixture: tuple[list[str], list
 
 @given(_mixtures())
 def test_redaction_is_done_after_one_pass(mixture: tuple[list[str], list[str]]) -> None:
-    known, pieces = mixture
-    redactor = Redactor(known)
+    entries, pieces = mixture
+    redactor = Redactor(entries)
     hidden = redactor.text(" ".join(pieces))
     assert redactor.text(hidden) == hidden
 
@@ -234,7 +234,7 @@ def test_a_line_keeps_its_shape(known: list[str], document: Any) -> None:
 
 def _shape(value: Any) -> Any:
     if isinstance(value, dict):
-        return [_shape(one) for one in cast("dict[str, Any]", value).values()]
+        return [_shape(payload) for payload in cast("dict[str, Any]", value).values()]
     if isinstance(value, list):
-        return [_shape(one) for one in cast("list[Any]", value)]
+        return [_shape(payload) for payload in cast("list[Any]", value)]
     return type(value).__name__

@@ -52,14 +52,14 @@ def leaks(root: Path, secret: str) -> list[str]:
     """Where the secret, or one of its forms, stands in a file that is not a private blob."""
     needles = {form: text.encode() for form, text in spellings(secret).items() if form != "shifted"}
     twice = {f"{form}, escaped": json.dumps(text)[1:-1].encode() for form, text in spellings(secret).items()}
-    found: list[str] = []
+    results: list[str] = []
     for path in sorted(root.parent.rglob("*")):  # the runs of sub-agents too
         inner = path.relative_to(root.parent).parts[1:]
         if not path.is_file() or inner[0] in ("blobs", "workspace", "deliverables") or "trash" in inner:
             continue
         data = path.read_bytes()
-        found += [f"{form} in {path.name}" for form, needle in (needles | twice).items() if needle in data]
-    return found
+        results += [f"{form} in {path.name}" for form, needle in (needles | twice).items() if needle in data]
+    return results
 
 
 def every_call(text: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -86,9 +86,9 @@ def every_call(text: str) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def agent_with(place: Path, secret: str, backend: Any) -> Agent:
+def agent_with(directory: Path, secret: str, backend: Any) -> Agent:
     return Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=backend,
         session_settings=SETTINGS,
         env_vars={"MY_API_TOKEN": secret},
@@ -96,10 +96,10 @@ def agent_with(place: Path, secret: str, backend: Any) -> Agent:
     )
 
 
-def run_in(place: Path, secret: str, script: list[FakeChatCall], task: str = "Go.") -> Path:
+def run_in(directory: Path, secret: str, script: list[FakeChatCall], task: str = "Go.") -> Path:
     from skills_runtime.llm import ScriptedBackend
 
-    result = agent_with(place, secret, ScriptedBackend(script)).run(task)
+    result = agent_with(directory, secret, ScriptedBackend(script)).run(task)
     assert result.status == "completed", result.final_output
     return Path(result.wal_locator).parent
 

@@ -41,12 +41,12 @@ STATUSES = st.sampled_from(sorted(TABLE))
 class RunModel(RuleBasedStateMachine):
     """One run, and what its state must be."""
 
-    place: Path
+    directory: Path
     numbers = count()
 
     def __init__(self) -> None:
         super().__init__()
-        workspace = self.place / str(next(self.numbers))
+        workspace = self.directory / str(next(self.numbers))
         workspace.mkdir()
         resolved = resolve(workspace)
         self.context: RunContext = create_run_context(resolved, "A task.", workspace / "runs" / "demo")
@@ -129,6 +129,6 @@ class RunModel(RuleBasedStateMachine):
 
 def test_a_run_follows_its_table_and_run_json_follows_the_run(tmp_path: Path) -> None:
     class Here(RunModel):
-        place = tmp_path
+        directory = tmp_path
 
     run_state_machine_as_test(Here, settings=settings(max_examples=examples(15), stateful_step_count=10, deadline=None))

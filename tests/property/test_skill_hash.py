@@ -30,8 +30,8 @@ def test_the_public_hash_does_not_depend_on_the_order_files_are_found_in(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(FILES, FILES)
-def test_only_the_same_content_has_the_same_digest(one: dict[str, bytes], other: dict[str, bytes]) -> None:
-    assert (_digest(one) == _digest(other)) == (one == other)
+def test_only_the_same_content_has_the_same_digest(first: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert (_digest(first) == _digest(other)) == (first == other)
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -44,10 +44,10 @@ def test_any_names_have_an_order(names: list[str]) -> None:
 @settings(max_examples=examples(40), deadline=None)
 @given(st.dictionaries(PLAIN, st.binary(max_size=40), min_size=1, max_size=5))
 def test_a_directory_has_the_hash_of_its_files(files: dict[str, bytes]) -> None:
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as path:
         for name, content in files.items():
-            (Path(place) / name).write_bytes(content)
-        hashed = hash_directory(Path(place))
+            (Path(path) / name).write_bytes(content)
+        hashed = hash_directory(Path(path))
     assert hashed.computed_hash == hash_files(files.items())
     assert {entry.path: entry.size for entry in hashed.entries} == {name: len(data) for name, data in files.items()}
 

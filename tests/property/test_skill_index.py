@@ -33,14 +33,14 @@ OPTIONS = ScanOptions(max_depth=3, max_dirs_per_root=6, max_entries_per_root=12)
 Edit = Callable[[Path], None]
 
 
-def write(place: str, file: str, text: str, *, keep_time: bool, replace: bool) -> Edit:
+def write(file_path: str, file: str, text: str, *, keep_time: bool, replace: bool) -> Edit:
     def edit(root: Path) -> None:
-        path = root / place / file
+        path = root / file_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
         before = path.stat() if path.exists() else None
         if replace:
-            (root / place / "draft").write_text(text)
-            (root / place / "draft").rename(path)
+            (root / file_path / "draft").write_text(text)
+            (root / file_path / "draft").rename(path)
         else:
             path.write_text(text)
         if keep_time and before is not None:
@@ -49,13 +49,13 @@ def write(place: str, file: str, text: str, *, keep_time: bool, replace: bool) -
     return edit
 
 
-def remove(place: str) -> Edit:
-    return lambda root: shutil.rmtree(root / place, ignore_errors=True)
+def remove(path: str) -> Edit:
+    return lambda root: shutil.rmtree(root / path, ignore_errors=True)
 
 
-def rename(place: str, other: str) -> Edit:
+def rename(path: str, other: str) -> Edit:
     def edit(root: Path) -> None:
-        one, another = root / place, root / other
+        one, another = root / path, root / other
         if one.is_dir() and another.parent.is_dir() and one not in another.parents and another not in one.parents:
             if one != another:
                 shutil.rmtree(another, ignore_errors=True)
@@ -64,9 +64,9 @@ def rename(place: str, other: str) -> Edit:
     return edit
 
 
-def link(place: str, target: str) -> Edit:
+def link(file_path: str, target: str) -> Edit:
     def edit(root: Path) -> None:
-        path = root / place / "link"
+        path = root / file_path / "link"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.symlink_to(target)
@@ -74,19 +74,19 @@ def link(place: str, target: str) -> Edit:
     return edit
 
 
-places = st.sampled_from(PLACES)
+strategy = st.sampled_from(PLACES)
 edits = st.one_of(
     st.builds(
         write,
-        places,
+        strategy,
         st.sampled_from(FILES),
         st.sampled_from(TEXTS + OTHER),
         keep_time=st.booleans(),
         replace=st.booleans(),
     ),
     st.builds(remove, st.sampled_from((*PLACES, ""))),
-    st.builds(rename, places, places),
-    st.builds(link, places, st.sampled_from(("..", "link", "/nowhere", "/"))),
+    st.builds(rename, strategy, strategy),
+    st.builds(link, strategy, st.sampled_from(("..", "link", "/nowhere", "/"))),
 )
 
 

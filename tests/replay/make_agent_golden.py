@@ -66,16 +66,16 @@ def agent_for(workspace: Path, inbox: SqliteInbox | None = None) -> Agent:
     return agent
 
 
-def make(place: Path) -> Path:
+def make(directory: Path) -> Path:
     """Run the agent below `place`, where its keys are, and return the directory of the run."""
-    workspace = place / "workspace"
+    workspace = directory / "workspace"
     workspace.mkdir()
     history = (
         {"role": "user", "content": "Do you know the sea?"},
         {"role": "assistant", "content": "I have read of it."},
     )
     request = RunRequest(prompt="Write a haiku about the sea.", run_id=RUN_ID, history=history)
-    with open_ledger(place / "ledger", clock=SystemClock(), ids=RandomIds()) as ledger:
+    with open_ledger(directory / "ledger", clock=SystemClock(), ids=RandomIds()) as ledger:
         agent_for(workspace).create(request).close()
         ledger.inbox.send(RUN_ID, "steer", {"text": "be brief"})
         agent = agent_for(workspace, ledger.inbox)
@@ -93,13 +93,13 @@ def main() -> None:
     """Write the golden run; refuses where there is one."""
     if AGENT.exists():
         raise SystemExit(f"{AGENT} exists: golden runs are made once; remove it if the format was not released yet")
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="golden-") as place:
-        keys = Path(place) / "skills_runtime" / "keys"
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="golden-") as file_path:
+        keys = Path(file_path) / "skills_runtime" / "keys"
         keys.mkdir(parents=True, mode=0o700)
         (keys / "log.key").write_bytes(KEY)
         (keys / "log.key").chmod(0o600)
-        os.environ["XDG_STATE_HOME"] = place
-        shutil.copytree(make(Path(place)), AGENT, ignore=shutil.ignore_patterns("run.lock"))
+        os.environ["XDG_STATE_HOME"] = file_path
+        shutil.copytree(make(Path(file_path)), AGENT, ignore=shutil.ignore_patterns("run.lock"))
     for path in AGENT.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)  # all that git keeps of it
 

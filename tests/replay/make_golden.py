@@ -52,23 +52,23 @@ class MoodyRequest(HumanRequest, frozen=True):
     mood: str = ""
 
 
-def make(place: Path) -> None:
+def make(directory: Path) -> None:
     """Write the key and both runs below `place`."""
-    (place / "keys").mkdir(parents=True)
-    (place / "keys" / "log.key").write_bytes(KEY)
-    (place / "keys" / "log.key").chmod(0o600)
-    ports = LogPorts(KeyRing(place / "keys"), FrozenClock())
+    (directory / "keys").mkdir(parents=True)
+    (directory / "keys" / "log.key").write_bytes(KEY)
+    (directory / "keys" / "log.key").chmod(0o600)
+    ports = LogPorts(KeyRing(directory / "keys"), FrozenClock())
     ids = CountingIds()
-    _complete(_created(place, "complete", ids, ports))
-    _future(_created(place, "future", ids, ports))
+    _complete(_created(directory, "complete", ids, ports))
+    _future(_created(directory, "future", ids, ports))
 
 
-def _created(place: Path, name: str, ids: CountingIds, ports: LogPorts) -> Run:
+def _created(directory: Path, name: str, ids: CountingIds, ports: LogPorts) -> Run:
     spec = RunSpec(
         run_id=ids.new("run"),
         session_id=ids.new("session"),
         task_id=ids.new("task"),
-        root=place / name,
+        root=directory / name,
         workspace_root=Path("/workspace"),
         prompt="Write a haiku about the sea.\n",
         config_text="run:\n  max_steps: 40\n",
@@ -112,10 +112,10 @@ def _first_turn(run: Run) -> None:
     run.append(
         LlmUsage(model="scripted", input_tokens=20, output_tokens=7, total_tokens=27, cached_tokens=3), turn_id=turn
     )
-    asked = ApprovalRequested(approval_key="k" * 64, tool="file_write", call_id="call_1", summary="write haiku.txt")
+    request = ApprovalRequested(approval_key="k" * 64, tool="file_write", call_id="call_1", summary="write haiku.txt")
     decided = ApprovalDecided(approval_key="k" * 64, decision="approved", reason="provider", call_id="call_1")
     written = run.paths.deliverables / "haiku.txt"
-    for payload in (asked, decided, ToolCallStarted(call_id="call_1", tool="file_write", idempotency_key="i1")):
+    for payload in (request, decided, ToolCallStarted(call_id="call_1", tool="file_write", idempotency_key="i1")):
         run.append(payload, turn_id=turn, step_id=step)
     written.write_bytes(b"waves")
     digest = hashlib.sha256(b"waves").hexdigest()
@@ -140,9 +140,9 @@ def main() -> None:
     """Write the golden directory; refuses where there is one."""
     if GOLDEN.exists():
         raise SystemExit(f"{GOLDEN} exists: golden runs are made once; remove it if the format was not released yet")
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="golden-") as place:
-        make(Path(place) / "v1")
-        shutil.copytree(Path(place) / "v1", GOLDEN, ignore=shutil.ignore_patterns("run.lock"))
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="golden-") as file_path:
+        make(Path(file_path) / "v1")
+        shutil.copytree(Path(file_path) / "v1", GOLDEN, ignore=shutil.ignore_patterns("run.lock"))
         for path in GOLDEN.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)  # all that git keeps of it
 

@@ -21,10 +21,10 @@ from tests.support.runs import lines_of
 OLD = GOLDEN.parent / "v0"
 
 
-def old_log(name: str, place: Path) -> RunPaths:
+def old_log(name: str, directory: Path) -> RunPaths:
     """A log of skills-runtime-sdk 0.1, where a run directory would have it."""
-    shutil.copy(OLD / f"{name}.jsonl", place / "events.jsonl")
-    return RunPaths(place)
+    shutil.copy(OLD / f"{name}.jsonl", directory / "events.jsonl")
+    return RunPaths(directory)
 
 
 def test_a_completed_run_of_version_0_folds_to_what_happened(tmp_path: Path) -> None:
@@ -53,12 +53,12 @@ def test_the_metrics_of_a_run_of_version_0(tmp_path: Path) -> None:
 def test_a_waiting_run_of_version_0_says_what_it_waits_for(tmp_path: Path) -> None:
     events = list(read_events(old_log("waiting", tmp_path)))
     assert fold(events, RunState()).status == "waiting_for_user"
-    asked = fold(events, Pending()).questions["call_2"]
-    assert (asked.question, asked.seq) == ("Which directory?\nReally?", 7)
+    question = fold(events, Pending()).questions["call_2"]
+    assert (question.question, question.seq) == ("Which directory?\nReally?", 7)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "parts"),
     [
         (
             "completed",
@@ -75,16 +75,16 @@ def test_a_waiting_run_of_version_0_says_what_it_waits_for(tmp_path: Path) -> No
         ("waiting", ["清理旧文件", "invalid arguments", "Which directory?\nReally?", "waiting for a person"]),
     ],
 )
-def test_the_transcript_of_a_run_of_version_0_tells_its_story(name: str, told: list[str], tmp_path: Path) -> None:
+def test_the_transcript_of_a_run_of_version_0_tells_its_story(name: str, parts: list[str], tmp_path: Path) -> None:
     text = "".join(render_transcript(read_events(old_log(name, tmp_path))))
-    places = [text.find(one) for one in told]
-    assert -1 not in places
-    assert places == sorted(places)
+    offsets = [text.find(content) for content in parts]
+    assert -1 not in offsets
+    assert offsets == sorted(offsets)
 
 
 def test_the_conversation_of_a_run_of_version_0_has_its_answers_and_calls(tmp_path: Path) -> None:
     conversation = fold(read_events(old_log("completed", tmp_path)), Conversation())
-    assert [(one.role, [call.id for call in one.calls], one.text) for one in conversation.messages] == [
+    assert [(message.role, [call.id for call in message.calls], message.text) for message in conversation.messages] == [
         ("user", [], "Write a haiku about the sea to haiku.txt"),
         ("assistant", ["call_1"], ""),
         ("tool", [], ""),
@@ -118,12 +118,12 @@ def future(tmp_path: Path) -> RunPaths:
     return golden("future", tmp_path)
 
 
-def golden(name: str, place: Path) -> RunPaths:
+def golden(name: str, parent: Path) -> RunPaths:
     """A golden run, with the empty directories that git does not keep."""
-    shutil.copytree(GOLDEN / name, place / name)
+    shutil.copytree(GOLDEN / name, parent / name)
     for directory in SUBDIRECTORIES:
-        (place / name / directory).mkdir(exist_ok=True)
-    return RunPaths(place / name)
+        (parent / name / directory).mkdir(exist_ok=True)
+    return RunPaths(parent / name)
 
 
 def test_a_run_of_version_1_is_authentic(complete: RunPaths, keys: KeyRing) -> None:
@@ -207,7 +207,7 @@ def test_a_run_with_events_of_the_future_is_continued(future: RunPaths, keys: Ke
 def test_the_golden_runs_are_what_today_s_code_would_write(tmp_path: Path) -> None:
     make(tmp_path / "v1")
     for name in ("complete", "future"):
-        ours, theirs = (list(read_events(RunPaths(place / name))) for place in (tmp_path / "v1", GOLDEN))
+        ours, theirs = (list(read_events(RunPaths(path / name))) for path in (tmp_path / "v1", GOLDEN))
         assert [_lasting(event) for event in ours] == [_lasting(event) for event in theirs]
 
 

@@ -29,18 +29,18 @@ ALLOWED: Mapping[str, Any] = {"safety": {"mode": "allow"}}
 EVENTS = {"complete": 23, "future": 6, "agent": 71}
 
 
-def golden(name: str, place: Path) -> Path:
+def golden(name: str, parent: Path) -> Path:
     """A golden run of version 1, with the empty directories that git does not keep."""
-    root = place / name
+    root = parent / name
     shutil.copytree(GOLDEN / name, root)
     for directory in SUBDIRECTORIES:
         (root / directory).mkdir(exist_ok=True)
     return root
 
 
-def old_run(name: str, place: Path) -> Path:
+def old_run(name: str, directory: Path) -> Path:
     """A run of version 0, of which there is nothing but the log."""
-    root = place / name
+    root = directory / name
     root.mkdir()
     shutil.copy(OLD / f"{name}.jsonl", root / "events.jsonl")
     return root
@@ -102,11 +102,11 @@ def test_what_a_replay_does_with_a_changed_recording_is_what_the_recording_says(
 
 
 def test_a_replay_with_other_rules_differs_where_they_matter(tmp_path: Path) -> None:
-    found = replayed(golden("agent", tmp_path), tmp_path / "workspace", {**SETTINGS, "safety": {"mode": "deny"}})
-    assert found is not None
-    assert found.recorded is not None
-    assert found.replayed is not None
-    assert "denied by safety.mode" in found.replayed
+    divergence = replayed(golden("agent", tmp_path), tmp_path / "workspace", {**SETTINGS, "safety": {"mode": "deny"}})
+    assert divergence is not None
+    assert divergence.recorded is not None
+    assert divergence.replayed is not None
+    assert "denied by safety.mode" in divergence.replayed
 
 
 def test_the_golden_agent_run_is_what_today_s_code_would_do(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_golden_agent_run_is_what_today_s_code_would_do(tmp_path: Path) -> N
 @pytest.mark.usefixtures("golden_keys")
 def test_the_golden_agent_run_passes_verification_and_loads(tmp_path: Path) -> None:
     root = golden("agent", tmp_path)
-    assert [one for one in verify_run(root, log_ports().keys).findings if one.severity == "error"] == []
+    assert [finding for finding in verify_run(root, log_ports().keys).findings if finding.severity == "error"] == []
     view = fold(read_verified(RunPaths(root), log_ports().keys), RunView())
     assert (view.state.status, view.state.last_seq, view.state.inbox_position) == ("completed", 70, 3)
     assert (view.conversation.compactions, view.conversation.rejections) == (2, 1)
@@ -142,7 +142,7 @@ def test_a_fork_at_every_event_of_a_golden_run_runs_to_its_end_and_shares_the_be
 def _check_fork(workspace: Path, root: Path, seq: int) -> None:
     watched = FakeModel([calls(("file_read", {"path": "nothing"})), *[says('{"haiku": "end"}')] * 12])
     agent = Agent(workspace_root=workspace, backend=watched, session_settings=ALLOWED, human_io=Person("no"))
-    before = fold((one for one in read_events(RunPaths(root)) if one.seq <= seq), RunView())
+    before = fold((event for event in read_events(RunPaths(root)) if event.seq <= seq), RunView())
     fork = agent.fork(root, seq, run_id=f"fork-{seq}", prompt=before.state.task or None)
     assert fork.view.conversation.messages == before.conversation.messages
     assert (fork.state.turns, fork.state.steps) == (before.state.turns, before.state.steps)
@@ -155,8 +155,8 @@ def _check_fork(workspace: Path, root: Path, seq: int) -> None:
     after = read_view(fork.paths, log_ports()).conversation
     if not before.conversation.open_calls:
         assert after.messages[: len(before.conversation.messages)] == before.conversation.messages
-    numbers = [one.turn_id for one in read_events(fork.paths) if one.type == "llm_request_started"]
-    taken = {one.turn_id for one in read_events(RunPaths(root)) if one.seq <= seq}
+    numbers = [event.turn_id for event in read_events(fork.paths) if event.type == "llm_request_started"]
+    taken = {event.turn_id for event in read_events(RunPaths(root)) if event.seq <= seq}
     assert not taken & set(numbers)
 
 

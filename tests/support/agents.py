@@ -38,7 +38,7 @@ from skills_runtime.testing import FakeModel, says
 Work = Callable[[Mapping[str, Any], ToolContext], Awaitable[Any]]
 
 
-def calls(*wanted: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (), text: str = "") -> FakeChatCall:
+def calls(*requested: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (), text: str = "") -> FakeChatCall:
     """An answer that calls tools; arguments given as text go out as they are."""
     batch = [
         ToolCall(
@@ -46,7 +46,7 @@ def calls(*wanted: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (),
             name=name,
             arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
         )
-        for number, (name, arguments) in enumerate(wanted)
+        for number, (name, arguments) in enumerate(requested)
     ]
     pieces = [ChatStreamEvent(type="text_delta", text=text)] if text else []
     end = ChatStreamEvent(type="completed", finish_reason="tool_calls")
@@ -102,7 +102,7 @@ class Answering:
 
 
 def agent_in(
-    place: Path,
+    directory: Path,
     backend: Backend | Iterable[FakeChatCall],
     *,
     mode: str = "allow",
@@ -114,7 +114,7 @@ def agent_in(
 ) -> Agent:
     """An agent whose workspace is `place`; the gate lets everything pass unless told otherwise."""
     return Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=FakeModel(backend) if isinstance(backend, Iterable) else backend,
         session_settings={"safety": {"mode": mode}, **(settings or {})},
         approval_provider=approver,
@@ -146,7 +146,7 @@ class Brood:
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
         """All of them are done."""
-        return [ChildStatus(id=one, status="completed", final_output="done") for one in ids]
+        return [ChildStatus(id=text, status="completed", final_output="done") for text in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
         """Leave a file with the message."""
@@ -289,13 +289,13 @@ class Measured(msgspec.Struct, kw_only=True):
     """How many bytes are in blobs."""
 
 
-def measure(say: IO[bytes], hear: IO[bytes], place: Path, what: str) -> None:
+def measure(say: IO[bytes], hear: IO[bytes], directory: Path, what: str) -> None:
     """Do one of the things below and say what it needed; called in a child."""
-    os.environ["XDG_STATE_HOME"] = str(place / "state")
-    (place / "workspace").mkdir()
-    watched = _small(place / "warm")  # what every first run needs is not counted
+    os.environ["XDG_STATE_HOME"] = str(directory / "state")
+    (directory / "workspace").mkdir()
+    watched = _small(directory / "warm")  # what every first run needs is not counted
     before = _peak()
-    agent, watched, task = _CASES[what](place / "workspace")
+    agent, watched, task = _CASES[what](directory / "workspace")
     result = agent.run(task)
     root = Path(result.wal_locator).parent
     measured = Measured(
@@ -310,10 +310,10 @@ def measure(say: IO[bytes], hear: IO[bytes], place: Path, what: str) -> None:
     say.write(msgspec.json.encode(measured))
 
 
-def _small(place: Path) -> FakeModel:
-    place.mkdir()
+def _small(directory: Path) -> FakeModel:
+    directory.mkdir()
     watched = FakeModel([calls(("do", {})), says("done")])
-    agent = agent_in(place, watched)
+    agent = agent_in(directory, watched)
     agent.register_tool(Doing(succeed))
     agent.run("Go.")
     return watched
@@ -328,36 +328,36 @@ async def _flood(arguments: Mapping[str, Any], context: ToolContext) -> ToolResu
     return ToolResult(ok=True, stdout=text, data={"small": 1})
 
 
-def _results(place: Path) -> tuple[Agent, FakeModel, str]:
+def _results(directory: Path) -> tuple[Agent, FakeModel, str]:
     watched = FakeModel([*(calls(("flood", {"n": n})) for n in range(5)), says("done")])
-    agent = agent_in(place, watched)
+    agent = agent_in(directory, watched)
     agent.register_tool(Doing(_flood, name="flood", effect="read"))
     return agent, watched, "Go."
 
 
-def _tools(place: Path) -> tuple[Agent, FakeModel, str]:
+def _tools(directory: Path) -> tuple[Agent, FakeModel, str]:
     watched = FakeModel([*(calls((f"tool_{n}", {})) for n in range(0, 1000, 100)), says("done")])
-    agent = agent_in(place, watched)
+    agent = agent_in(directory, watched)
     for number in range(1000):
         agent.register_tool(Doing(succeed, name=f"tool_{number}", effect="read"))
     return agent, watched, "Go."
 
 
-def _task(place: Path) -> tuple[Agent, FakeModel, str]:
+def _task(directory: Path) -> tuple[Agent, FakeModel, str]:
     watched = FakeModel([*(calls(("file_read", {"path": "x"})) for _ in range(20)), says("done")])
-    agent = agent_in(place, watched, settings={"run": {"context_recovery": {"window_tokens": 10_000_000}}})
+    agent = agent_in(directory, watched, settings={"run": {"context_recovery": {"window_tokens": 10_000_000}}})
     return agent, watched, "任务 " * (MEGABYTE // 7)
 
 
-def _arguments(place: Path) -> tuple[Agent, FakeModel, str]:
+def _arguments(directory: Path) -> tuple[Agent, FakeModel, str]:
     content = "x" * (10 * MEGABYTE)
     watched = FakeModel([calls(("file_write", {"path": "a.txt", "content": content})), says("done")])
-    return agent_in(place, watched), watched, "Go."
+    return agent_in(directory, watched), watched, "Go."
 
 
-def _answer(place: Path) -> tuple[Agent, FakeModel, str]:
+def _answer(directory: Path) -> tuple[Agent, FakeModel, str]:
     watched = FakeModel([says(*("x" * 1000 for _ in range(4 * 1024)))])
-    return agent_in(place, watched), watched, "Go."
+    return agent_in(directory, watched), watched, "Go."
 
 
 _CASES: dict[str, Callable[[Path], tuple[Agent, FakeModel, str]]] = {

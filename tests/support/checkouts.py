@@ -96,9 +96,9 @@ class Checkout:
 
 
 def _find(name: str) -> str:
-    found = shutil.which(name)
-    assert found, f"these tests need the command `{name}`"
-    return found
+    text = shutil.which(name)
+    assert text, f"these tests need the command `{name}`"
+    return text
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -109,9 +109,9 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def make_wheel(place: Path, name: str, version: str, module: str, *, requires: Sequence[str] = ()) -> Path:
+def make_wheel(directory: Path, name: str, version: str, module: str, *, requires: Sequence[str] = ()) -> Path:
     """A wheel with one module; the module has the name of the package."""
-    place.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     files = {
@@ -120,7 +120,7 @@ def make_wheel(place: Path, name: str, version: str, module: str, *, requires: S
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{path},sha256={_digest(text)},{len(text.encode())}\n" for path, text in files.items())
-    wheel = place / f"{name}-{version}-py3-none-any.whl"
+    wheel = directory / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}.items():
             archive.writestr(path, text)
@@ -175,17 +175,17 @@ def fences_of(page: Path) -> Iterator[Fence]:
             yield Fence(page, number, " ".join(opening["info"].split()), "\n".join(body) + "\n")
 
 
-def run_python(code: str, *, place: Path) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, *, directory: Path) -> subprocess.CompletedProcess[str]:
     """Run a program as a reader would: saved in a file, started in an empty workspace."""
-    workspace, script = place / "workspace", place / "example.py"
+    workspace, script = directory / "workspace", directory / "example.py"
     workspace.mkdir(parents=True)
     script.write_text(code, encoding="utf-8")
     return _run([sys.executable, str(script)], workspace)
 
 
-def run_bash(code: str, *, place: Path) -> subprocess.CompletedProcess[str]:
+def run_bash(code: str, *, directory: Path) -> subprocess.CompletedProcess[str]:
     """Run commands one after another in an empty workspace; the first that fails ends them."""
-    workspace = place / "workspace"
+    workspace = directory / "workspace"
     workspace.mkdir(parents=True)
     return _run(["bash", "-euo", "pipefail", "-c", code], workspace)
 

@@ -68,7 +68,7 @@ class Zygote:
     @contextmanager
     def child(self, target: Target, *arguments: Any) -> Generator[Child]:
         """A child that calls `target`; it is dead when the block ends."""
-        heard, say = os.pipe()
+        count, say = os.pipe()
         hear, told = os.pipe()
         name = (target.__module__, target.__qualname__)
         try:
@@ -76,7 +76,7 @@ class Zygote:
         finally:
             os.close(hear)
             os.close(say)
-        with open(heard, "rb") as listened, open(told, "wb", buffering=0) as spoken:
+        with open(count, "rb") as listened, open(told, "wb", buffering=0) as spoken:
             child = Child(pid, self, listened, spoken)
             try:
                 yield child
@@ -86,9 +86,9 @@ class Zygote:
     def call(self, target: Target, *arguments: Any) -> None:
         """Call `target` in a child and wait; fails with the words of the child if it did not end well."""
         with self.child(target, *arguments) as child:
-            said = child.hear.read().decode(errors="replace")
+            text = child.hear.read().decode(errors="replace")
             code = child.join()
-        assert code == 0, f"the child ended with {code}:\n{said}"
+        assert code == 0, f"the child ended with {code}:\n{text}"
 
     def wait(self, pid: int) -> int:
         """Wait for a child."""

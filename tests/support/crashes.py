@@ -121,10 +121,10 @@ class Charge:
 class World:
     """Everything that outlives a process."""
 
-    def __init__(self, place: Path) -> None:
-        self.workspace = place / "workspace"
-        self.effects, self.charges = place / "effects.txt", place / "charges.txt"
-        self._ledger = place / "ledger"
+    def __init__(self, directory: Path) -> None:
+        self.workspace = directory / "workspace"
+        self.effects, self.charges = directory / "effects.txt", directory / "charges.txt"
+        self._ledger = directory / "ledger"
         self.paths = RunPaths(runs_root(self.workspace) / CRASH_RUN_ID)
 
     @contextmanager
@@ -200,18 +200,18 @@ def _add(path: Path, line: str) -> None:
         file.write(f"{line}\n")
 
 
-def moments_of(place: Path, watched: FakeModel) -> list[str]:
+def moments_of(directory: Path, watched: FakeModel) -> list[str]:
     """Run the script straight through and name every moment of it."""
     names: list[str] = []
-    result = World(place).go_on(watched, names.append)
+    result = World(directory).go_on(watched, names.append)
     assert result is not None
     assert result.status == "completed"
     return names
 
 
-def die_at(say: IO[bytes], hear: IO[bytes], place: Path, number: int) -> None:
+def die_at(say: IO[bytes], hear: IO[bytes], directory: Path, number: int) -> None:
     """Run the script until the moment with this number, and then be killed; called in a child."""
-    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    os.environ["XDG_STATE_HOME"] = str(directory / "state")
     left = number
 
     def moment(name: str) -> None:
@@ -221,7 +221,7 @@ def die_at(say: IO[bytes], hear: IO[bytes], place: Path, number: int) -> None:
         left -= 1
 
     with suppress(LogEnded):
-        World(place).go_on(ScriptedBackend(SCRIPT), moment)
+        World(directory).go_on(ScriptedBackend(SCRIPT), moment)
 
 
 Durability = Literal["written", "committed"]
@@ -288,10 +288,10 @@ class Writer:
     def change(self) -> None:
         """Move to another state, which commits."""
         waiting = self.run.state.status is RunStatus.WAITING_FOR_TOOL
-        heard: list[Event] = []
-        self.run.log.listen(heard.append)
+        events: list[Event] = []
+        self.run.log.listen(events.append)
         self.run.change(RunStatus.WAITING_FOR_TOOL if self._running() and not waiting else RunStatus.RUNNING)
-        self._acknowledge(heard[0], "committed")
+        self._acknowledge(events[0], "committed")
 
     def _running(self) -> bool:
         return self.run.state.status is RunStatus.RUNNING
@@ -300,31 +300,31 @@ class Writer:
         self._say.write(msgspec.json.encode(Acknowledged(event.seq, event.mac, durability, blob)) + b"\n")
 
 
-def create_or_open(place: Path, run_id: str, *, disk: Disk | None = None) -> Run:
+def create_or_open(directory: Path, run_id: str, *, disk: Disk | None = None) -> Run:
     """The run with this id below `place`."""
-    spec = spec_in(place, run_id=run_id)
-    ports = ports_in(place, disk=disk)
+    spec = spec_in(directory, run_id=run_id)
+    ports = ports_in(directory, disk=disk)
     return open_run(spec.root, ports) if spec.root.exists() else create_run(spec, ports)
 
 
-def write_until_killed(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, seed: int) -> None:
+def write_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path, run_id: str, seed: int) -> None:
     """Write as fast as possible; whoever started this must end it."""
-    writer = Writer(create_or_open(place, run_id), say, seed)
+    writer = Writer(create_or_open(directory, run_id), say, seed)
     while True:
         writer.step()
 
 
-def create_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+def create_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
     """Create one run after another; whoever started this must end it."""
     for number in itertools.count():
-        create_or_open(place, f"run_{number}").close()
+        create_or_open(directory, f"run_{number}").close()
         say.write(f"run_{number}\n".encode())
 
 
-def end_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+def end_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
     """Create and end one run after another; whoever started this must end it."""
     for number in itertools.count():
-        run = create_or_open(place, f"run_{number}")
+        run = create_or_open(directory, f"run_{number}")
         run.change(RunStatus.RUNNING)
         run.append(RunCompleted(final_output="done"))
         run.commit()
@@ -333,15 +333,17 @@ def end_until_killed(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
         run.close()
 
 
-def create_linked(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
+def create_linked(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
     """Create a run that lives outside its workspace, and commit."""
-    link = place / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
-    run = create_run(spec_in(place, root=place / "far" / "away" / "run", link=link), ports_in(place))
+    link = directory / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
+    run = create_run(spec_in(directory, root=directory / "far" / "away" / "run", link=link), ports_in(directory))
     run.commit()
     run.close()
 
 
-def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, seed: int, behaviour: Behaviour) -> None:
+def write_in_step(
+    say: IO[bytes], hear: IO[bytes], directory: Path, run_id: str, seed: int, behaviour: Behaviour
+) -> None:
     """For the first line heard open the run, for each other do one thing; say an empty line when it is done."""
     disk = FaultyDisk()
     if behaviour == "commit on a lying disk":
@@ -349,7 +351,7 @@ def write_in_step(say: IO[bytes], hear: IO[bytes], place: Path, run_id: str, see
     writer: Writer | None = None
     while hear.readline():
         if writer is None:
-            writer = Writer(create_or_open(place, run_id, disk=disk), say, seed)
+            writer = Writer(create_or_open(directory, run_id, disk=disk), say, seed)
         else:
             writer.step(behaviour)
         say.write(b"\n")
@@ -381,7 +383,7 @@ class Moments:
             return
         self._ending = self._ending or frame.f_code in _BEGINNINGS
         where = frame.f_code.co_filename
-        if not self._ending or frame.f_code in _ELSEWHERE or not any(place in where for place in _PLACES):
+        if not self._ending or frame.f_code in _ELSEWHERE or not any(package in where for package in _PLACES):
             return
         self.count += 1
         if self.count == self.at:
@@ -425,11 +427,11 @@ class ClosingThen(InMemoryInbox):
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
         """Close it; what comes then is the next moment of the run."""
-        found = super().close_for(run_id, unless_behind=unless_behind)
+        messages = super().close_for(run_id, unless_behind=unless_behind)
         then, self._then = self._then, None
         if then is not None:
             then()
-        return found
+        return messages
 
 
 def die() -> None:
@@ -450,7 +452,7 @@ PLACES: tuple[Where, ...] = ("model", "async tool", "thread tool", "processes")
 class Hanging:
     """An agent whose run gets stuck once; whoever goes on with it is not held up."""
 
-    def __init__(self, place: Path, where: Where) -> None:
+    def __init__(self, directory: Path, where: Where) -> None:
         self.arrived = asyncio.Event()
         """Set when the run is where it hangs."""
         self.released = threading.Event()
@@ -466,8 +468,8 @@ class Hanging:
         self.environment = {TAG: self._tag}
         """What a command must have in its environment for its processes to be found."""
         self._stuck = False
-        self._ready = place / "ready"
-        self.agent = agent_in(place, self, settings={"sandbox": {"default_policy": "none"}})
+        self._ready = directory / "ready"
+        self.agent = agent_in(directory, self, settings={"sandbox": {"default_policy": "none"}})
         self._script = ScriptedBackend([*self._first(where), says("done")])
         self._equip(self.agent)
 
@@ -488,12 +490,12 @@ class Hanging:
         os.mkfifo(fifo)
         pipe = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
 
-        def heard() -> None:
+        def read_word() -> None:
             self._loop.remove_reader(pipe)
             os.close(pipe)
             self.arrived.set()
 
-        self._loop.add_reader(pipe, heard)
+        self._loop.add_reader(pipe, read_word)
 
     def _first(self, where: Where) -> list[FakeChatCall]:
         self._where = where
@@ -560,12 +562,12 @@ class Promised(msgspec.Struct, frozen=True):
 
 def keeper_of(disk: Path, stages: Path) -> ExecutionStore:
     """A keeper of the executions on a disk, who works somewhere else."""
-    place = ExecutionLayout(disk / "deep" / "executions")
-    place.make()
-    return ExecutionStore(place, ExecutionLimits(), stages)
+    layout = ExecutionLayout(disk / "deep" / "executions")
+    layout.make()
+    return ExecutionStore(layout, ExecutionLimits(), stages)
 
 
-def wanted(skills: Path, key: str, *, keyed: bool = True) -> ExecutionRequest:
+def execution_request(skills: Path, key: str, *, keyed: bool = True) -> ExecutionRequest:
     """An execution as somebody asks for it, under a key or not."""
     skill = find(skills)
     return ExecutionRequest(
@@ -584,23 +586,23 @@ def carry_out(say: IO[bytes], hear: IO[bytes], disk: Path, elsewhere: Path, seed
     keeper, chance = keeper_of(disk, elsewhere / "stages"), random.Random(seed)
     for number, _ in enumerate(hear):
         key = f"{seed}-{number}"
-        asked = wanted(elsewhere, key, keyed=keyed)
-        begun = keeper.begin(asked, Stop())
+        request = execution_request(elsewhere, key, keyed=keyed)
+        begun = keeper.begin(request, Stop())
         assert isinstance(begun, StartedExecution)
         _tell(say, Promised(key, begun.record.execution_id, "running"))
         if chance.random() < 0.8:
-            _tell(say, _ended(keeper, begun, asked, key, chance))
+            _tell(say, _ended(keeper, begun, request, key, chance))
         say.write(b"\n")
 
 
 def _ended(
-    keeper: ExecutionStore, begun: StartedExecution, asked: ExecutionRequest, key: str, chance: random.Random
+    keeper: ExecutionStore, begun: StartedExecution, request: ExecutionRequest, key: str, chance: random.Random
 ) -> Promised:
     out = begun.stage / "skill" / "out" / "deep"
     out.mkdir(parents=True)
     (out / "file").write_bytes(chance.randbytes(2000))
     begun.sinks.feed("stdout", b"[%d]" % chance.randrange(1000))
-    done = keeper.end(begun, asked, Ended(ended_by="exit", exit_code=0))
+    done = keeper.end(begun, request, Ended(ended_by="exit", exit_code=0))
     return Promised(key, done.id, done.status, tuple(artifact.sha256 for artifact in done.artifacts), done.stdout)
 
 
@@ -614,7 +616,7 @@ AT_A_TIME = 3
 def execute_until_killed(say: IO[bytes], hear: IO[bytes], root: Path, again: list[str], number: int) -> None:
     """Ask again for what nobody has answered yet, then for more; say each key when it is asked for, and its answer."""
     del hear
-    asyncio.run(_work(say, root, chain(again, (f"{number}-{place}" for place in count()))))
+    asyncio.run(_work(say, root, chain(again, (f"{number}-{index}" for index in count()))))
 
 
 async def _work(say: IO[bytes], root: Path, keys: Iterator[str]) -> None:

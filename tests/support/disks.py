@@ -239,10 +239,10 @@ def require_fuse() -> None:
 
 
 @contextmanager
-def power(nursery: Zygote, place: Path) -> Generator[Power]:
+def power(nursery: Zygote, directory: Path) -> Generator[Power]:
     """A disk that forgets, mounted below `place`."""
     require_fuse()
-    mount, journal = place / "disk", place / "journal"
+    mount, journal = directory / "disk", directory / "journal"
     mount.mkdir(parents=True)
     journal.touch()
     with nursery.child(serve, mount, journal) as server:

@@ -182,7 +182,9 @@ def check_request(request: ChatRequest) -> None:
 
 def problems_of(messages: Sequence[Message]) -> list[str]:
     """Every rule that a conversation breaks, each with the number of its message."""
-    each = [f"{number}: {problem}" for number, one in enumerate(messages) for problem in _problems_of_message(one)]
+    each = [
+        f"{number}: {problem}" for number, message in enumerate(messages) for problem in _problems_of_message(message)
+    ]
     return [*each, *_problems_of_order(messages), *_problems_of_calls(messages), *_problems_of_encoding(messages)]
 
 

@@ -39,9 +39,9 @@ def says(*pieces: str, usage: tuple[int, int] | None = None) -> Answer:
     return Answer((*map(text_chunk, pieces), end_chunk("stop"), *_usage(usage)))
 
 
-def calls(*wanted: tuple[str, dict[str, Any]], text: str = "", usage: tuple[int, int] | None = None) -> Answer:
+def calls(*requested: tuple[str, dict[str, Any]], text: str = "", usage: tuple[int, int] | None = None) -> Answer:
     """An answer that calls tools; the arguments arrive in two pieces, as they do from real services."""
-    pieces = [piece for index, (name, arguments) in enumerate(wanted) for piece in _call(index, name, arguments)]
+    pieces = [piece for index, (name, arguments) in enumerate(requested) for piece in _call(index, name, arguments)]
     return Answer((*([text_chunk(text)] if text else []), *pieces, end_chunk("tool_calls"), *_usage(usage)))
 
 

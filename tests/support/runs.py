@@ -39,24 +39,24 @@ from skills_runtime.testing import FaultyDisk, FrozenClock
 RUN_ID = "run_test"
 
 
-def keys_in(place: Path) -> KeyRing:
+def keys_in(directory: Path) -> KeyRing:
     """The keys of a test."""
-    return KeyRing(place / "state" / "keys")
+    return KeyRing(directory / "state" / "keys")
 
 
-def ports_in(place: Path, *, disk: Disk | None = None, clock: Clock | None = None) -> LogPorts:
+def ports_in(directory: Path, *, disk: Disk | None = None, clock: Clock | None = None) -> LogPorts:
     """Keys in `place`, a clock that stands still, and a disk that counts."""
-    return LogPorts(keys_in(place), clock or FrozenClock(), disk or FaultyDisk())
+    return LogPorts(keys_in(directory), clock or FrozenClock(), disk or FaultyDisk())
 
 
-def spec_in(place: Path, **changes: Any) -> RunSpec:
+def spec_in(directory: Path, **changes: Any) -> RunSpec:
     """A run below `place`, as plain as can be."""
     fields: dict[str, Any] = {
         "run_id": RUN_ID,
         "session_id": "session_test",
         "task_id": "task_test",
-        "root": place / "runs" / changes.get("run_id", RUN_ID),
-        "workspace_root": place,
+        "root": directory / "runs" / changes.get("run_id", RUN_ID),
+        "workspace_root": directory,
         "prompt": "Say hello.\n",
         "config_text": "run: {}\n",
         "system_prompt": "You are a test.\n",
@@ -64,9 +64,9 @@ def spec_in(place: Path, **changes: Any) -> RunSpec:
     return RunSpec(**(fields | changes))
 
 
-def new_run(place: Path, *, disk: Disk | None = None, clock: Clock | None = None, **changes: Any) -> Run:
+def new_run(directory: Path, *, disk: Disk | None = None, clock: Clock | None = None, **changes: Any) -> Run:
     """A new run below `place`, open and pending."""
-    return create_run(spec_in(place, **changes), ports_in(place, disk=disk, clock=clock))
+    return create_run(spec_in(directory, **changes), ports_in(directory, disk=disk, clock=clock))
 
 
 def sample_events(*, end: bool = False) -> list[Payload]:
@@ -89,9 +89,9 @@ def sample_events(*, end: bool = False) -> list[Payload]:
     return [*events, RunCompleted(final_output="Hello.")] if end else events
 
 
-def filled_run(place: Path, *, end: bool = False, **changes: Any) -> RunPaths:
+def filled_run(directory: Path, *, end: bool = False, **changes: Any) -> RunPaths:
     """A closed run with the sample events in its log, all of them committed."""
-    run = new_run(place, **changes)
+    run = new_run(directory, **changes)
     for payload in sample_events(end=end):
         run.append(payload)
     run.commit()
@@ -100,12 +100,12 @@ def filled_run(place: Path, *, end: bool = False, **changes: Any) -> RunPaths:
     return run.paths
 
 
-def copy_of(paths: RunPaths, place: Path, log: bytes | None = None) -> RunPaths:
+def copy_of(paths: RunPaths, directory: Path, log: bytes | None = None) -> RunPaths:
     """The same run directory somewhere else, with another log if one is given."""
-    shutil.copytree(paths.root, place, symlinks=True)
+    shutil.copytree(paths.root, directory, symlinks=True)
     if log is not None:
-        (place / "events.jsonl").write_bytes(log)
-    return RunPaths(place)
+        (directory / "events.jsonl").write_bytes(log)
+    return RunPaths(directory)
 
 
 def lines_of(paths: RunPaths) -> list[bytes]:
@@ -138,11 +138,11 @@ REPORT = b"# Report\n\nAll is well.\n"
 COMPLETED = RunCompleted(final_output="done")
 
 
-def working_run(place: Path, *, clock: Clock | None = None, **changes: Any) -> Run:
+def working_run(directory: Path, *, clock: Clock | None = None, **changes: Any) -> Run:
     """An open run that is running and has answered once."""
-    run = new_run(place, clock=clock, **changes)
+    run = new_run(directory, clock=clock, **changes)
     run.change(RunStatus.RUNNING)
-    run.append(RunStarted(task="Say hello.", workspace_root=str(changes.get("workspace_root", place))))
+    run.append(RunStarted(task="Say hello.", workspace_root=str(changes.get("workspace_root", directory))))
     run.append(LlmRequestStarted(model="scripted"), turn_id="turn_1")
     run.append(LlmResponseDelta(delta_type="text", text="Here you are."), turn_id="turn_1")
     run.append(LlmResponseFinished(finish_reason="stop"), turn_id="turn_1")
@@ -154,9 +154,9 @@ def files_in(run: Run) -> RunFiles:
     return files_of(run, run.paths.root, mode="isolated", delete="disabled")
 
 
-def finished_run(place: Path, end: End = COMPLETED, *, clock: Clock | None = None, **changes: Any) -> RunPaths:
+def finished_run(directory: Path, end: End = COMPLETED, *, clock: Clock | None = None, **changes: Any) -> RunPaths:
     """A closed run that read its prompt, wrote a note and a report, kept a secret, and ended."""
-    run = working_run(place, clock=clock, **changes)
+    run = working_run(directory, clock=clock, **changes)
     files = files_in(run).for_call("call_1")
     files.read("prompt.md", limit=1000)
     files.write("workspace/note.txt", b"a note", create_dirs=True)
@@ -221,14 +221,14 @@ def _is_resume(event: Event) -> bool:
 
 def _line(event: Event) -> str:
     payload = _lasting(msgspec.to_builtins(event.payload))
-    said = {"type": event.type, "turn": event.turn_id, "step": event.step_id, "payload": payload}
-    return msgspec.json.encode(said, order="sorted").decode()
+    result = {"type": event.type, "turn": event.turn_id, "step": event.step_id, "payload": payload}
+    return msgspec.json.encode(result, order="sorted").decode()
 
 
 def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        return {name: _lasting(one) for name, one in fields.items() if name not in CHANCE | DIGESTS}
+        return {name: _lasting(payload) for name, payload in fields.items() if name not in CHANCE | DIGESTS}
     if isinstance(value, list):
-        return [_lasting(one) for one in cast("list[Any]", value)]
+        return [_lasting(payload) for payload in cast("list[Any]", value)]
     return value

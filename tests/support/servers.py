@@ -40,8 +40,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         """Its address, or one that differs from it in some way."""
         scheme = "postgresql" if self.database else "redis"
         user = self.user if self.database else ""
-        place = database if database is not None else self.database or "0"
-        return f"{scheme}://{user}:{password or self.password}@127.0.0.1:{port or self.port}/{place}"
+        location = database if database is not None else self.database or "0"
+        return f"{scheme}://{user}:{password or self.password}@127.0.0.1:{port or self.port}/{location}"
 
 
 class NotReady(RuntimeError):
@@ -52,11 +52,11 @@ class NotReady(RuntimeError):
 def redis_server() -> Generator[Server]:
     """An empty redis that forgets everything."""
     program = _program("redis-server", "redis-server")
-    with _place() as place:
+    with _place() as path:
         password = secrets.token_hex(16)
 
         def command(port: int) -> list[str]:
-            settings = {"port": port, "bind": "127.0.0.1", "dir": place, "requirepass": password}
+            settings = {"port": port, "bind": "127.0.0.1", "dir": path, "requirepass": password}
             quiet = {"save": "", "appendonly": "no", "daemonize": "no"}
             return [
                 program,
@@ -71,22 +71,22 @@ def redis_server() -> Generator[Server]:
 def postgres_server() -> Generator[Server]:
     """An empty PostgreSQL that asks for a password and does not care for power loss."""
     program, initdb = _program("postgres", "postgresql"), _program("initdb", "postgresql")
-    with _place() as place:
-        password, data = secrets.token_hex(16), place / "data"
-        (place / "password").write_text(password)
+    with _place() as path:
+        password, data = secrets.token_hex(16), path / "data"
+        (path / "password").write_text(password)
         if os.geteuid() == 0:
-            shutil.chown(place / "password", NOBODY, NOBODY)
-        auth = ["--auth=scram-sha-256", "--username=owner", f"--pwfile={place / 'password'}"]
-        made = subprocess.run(
+            shutil.chown(path / "password", NOBODY, NOBODY)
+        auth = ["--auth=scram-sha-256", "--username=owner", f"--pwfile={path / 'password'}"]
+        process = subprocess.run(
             [initdb, "--no-sync", "--encoding=UTF8", "--locale=C", *auth, str(data)],
-            cwd=place,
+            cwd=path,
             env=_environment(),
             capture_output=True,
             text=True,
             check=False,
             **_as_nobody(),
         )
-        assert made.returncode == 0, made.stdout + made.stderr
+        assert process.returncode == 0, process.stdout + process.stderr
 
         def command(port: int) -> list[str]:
             settings = ["fsync=off", "listen_addresses=127.0.0.1", "unix_socket_directories=", f"port={port}"]
@@ -98,25 +98,25 @@ def postgres_server() -> Generator[Server]:
 
 def free_port() -> int:
     """A port that nobody listens on now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as connection:
+        connection.bind(("127.0.0.1", 0))
+        return connection.getsockname()[1]
 
 
 def _program(name: str, package: str) -> str:
-    places = [str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
-    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
-    assert found, f"`{name}` is not installed: run `scripts/setup`, or install the system package {package}"
-    return found
+    directories = [str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+    text = shutil.which(name) or shutil.which(name, path=os.pathsep.join(directories))
+    assert text, f"`{name}` is not installed: run `scripts/setup`, or install the system package {package}"
+    return text
 
 
 @contextmanager
 def _place() -> Generator[Path]:
     """A directory of the server's own; PostgreSQL refuses to run as root."""
-    with tempfile.TemporaryDirectory(prefix="server-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix="server-", ignore_cleanup_errors=True) as path:
         if os.geteuid() == 0:
-            os.chown(place, NOBODY, NOBODY)
-        yield Path(place)
+            os.chown(path, NOBODY, NOBODY)
+        yield Path(path)
 
 
 @contextmanager
@@ -166,16 +166,16 @@ def _wait_for(process: "subprocess.Popen[bytes]", ready: bytes) -> None:
     assert process.stdout is not None
     impatient = threading.Timer(STARTING_SEC, process.kill)
     impatient.start()
-    said: list[bytes] = []
+    texts: list[bytes] = []
     try:
         for line in process.stdout:
-            said.append(line)
+            texts.append(line)
             if ready in line:
                 threading.Thread(target=_read_on, args=(process.stdout,), daemon=True).start()
                 return
     finally:
         impatient.cancel()
-    raise NotReady(b"".join(said[-20:]).decode(errors="replace"))
+    raise NotReady(b"".join(texts[-20:]).decode(errors="replace"))
 
 
 def _read_on(stream: Any) -> None:
@@ -214,7 +214,7 @@ class RoundTrips:
         self._client_speaks = False
         self._lock = threading.Lock()
 
-    def heard(self, *, client: bool) -> None:
+    def count(self, *, client: bool) -> None:
         """Somebody said something."""
         with self._lock:
             if client and not self._client_speaks:
@@ -236,9 +236,9 @@ def counted(port: int) -> Generator[RoundTrips]:
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
-            for one in open_ones:
-                _shut(one)
-                one.close()
+            for connection in open_ones:
+                _shut(connection)
+                connection.close()
 
 
 def _accept(listener: socket.socket, port: int, trips: RoundTrips, open_ones: list[socket.socket]) -> None:
@@ -258,7 +258,7 @@ def _accept(listener: socket.socket, port: int, trips: RoundTrips, open_ones: li
 def _pump(source: socket.socket, target: socket.socket, is_client: bool, trips: RoundTrips) -> None:
     try:
         while piece := source.recv(PIECE):
-            trips.heard(client=is_client)
+            trips.count(client=is_client)
             target.sendall(piece)
     except OSError:
         pass
@@ -266,6 +266,6 @@ def _pump(source: socket.socket, target: socket.socket, is_client: bool, trips: 
         _shut(target)
 
 
-def _shut(one: socket.socket) -> None:
+def _shut(connection: socket.socket) -> None:
     with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(socket.SHUT_RDWR)

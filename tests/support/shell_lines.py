@@ -365,9 +365,9 @@ def shell_lines(draw: st.DrawFn) -> str:
     """A line of one to six commands."""
 
     def command() -> str:
-        given = draw(st.sampled_from(_COMMANDS))
+        string = draw(st.sampled_from(_COMMANDS))
         operands = " ".join(draw(st.lists(st.sampled_from(_OPERANDS), max_size=3)))
-        written = given.replace("@", operands) if "@" in given else f"{given} {operands}"
+        written = string.replace("@", operands) if "@" in string else f"{string} {operands}"
         return f"{written} {draw(st.sampled_from(_REDIRECTIONS))}".strip()
 
     line = command()
@@ -386,8 +386,8 @@ class CanaryTree:
         programs = home / "programs"
         programs.mkdir()
         for name in _PROGRAMS.split():
-            if found := shutil.which(name):
-                (programs / name).symlink_to(found)
+            if text := shutil.which(name):
+                (programs / name).symlink_to(text)
         for name in ("canary", "canary.py"):
             (programs / name).write_text(f"#!{shutil.which('sh')}\n: > '{home}/mark'\n")
             (programs / name).chmod(0o755)

@@ -53,16 +53,16 @@ class Workshop:
 
     def __init__(
         self,
-        place: Path,
+        directory: Path,
         *,
         delete: DeleteRule = "disabled",
         sandbox: Sandbox | None = None,
         answers: Mapping[str, str] | None = None,
         children: Children | None = None,
     ) -> None:
-        self.root = place / "project"
+        self.root = directory / "project"
         self.root.mkdir(parents=True)
-        run = place / "run"
+        run = directory / "run"
         for name in SUBDIRECTORIES:
             (run / name).mkdir(parents=True)
         self.records: list[FileOperation] = []
@@ -75,7 +75,7 @@ class Workshop:
         self.children = children
         self.scope = Holding()
         self.secrets = SecretRegistry()
-        self.sandbox = sandbox or NoSandbox({"PATH": PATH, "HOME": str(place)})
+        self.sandbox = sandbox or NoSandbox({"PATH": PATH, "HOME": str(directory)})
         policy = replace(shared_policy(self.root, run), delete=delete)
         self.files = RunFiles(policy, self.records.append, call_id=self.call_id)
 
@@ -151,11 +151,13 @@ def tree(root: Path) -> dict[str, Entry]:
 
 def modes(root: Path) -> dict[str, int]:
     """Every path below a directory and the directory itself as `.`, with its permissions."""
-    return {".": stat.S_IMODE(root.stat().st_mode)} | {name: stat.S_IMODE(one.mode) for name, one in tree(root).items()}
+    return {".": stat.S_IMODE(root.stat().st_mode)} | {
+        name: stat.S_IMODE(entry.mode) for name, entry in tree(root).items()
+    }
 
 
 def _entry(path: Path) -> Entry:
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        return Entry(found.st_mode, os.fsencode(path.readlink()))
-    return Entry(found.st_mode, path.read_bytes() if stat.S_ISREG(found.st_mode) else b"")
+    info = path.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        return Entry(info.st_mode, os.fsencode(path.readlink()))
+    return Entry(info.st_mode, path.read_bytes() if stat.S_ISREG(info.st_mode) else b"")

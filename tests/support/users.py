@@ -122,7 +122,7 @@ def _parent() -> Path:
     cache.mkdir(exist_ok=True)
     candidates = (cache, Path.home(), Path("/"))
     fit = [candidate.resolve() for candidate in candidates if os.access(candidate, os.W_OK | os.X_OK)]
-    for place in fit:
-        if not any(place.is_relative_to(temporary) for temporary in TEMPORARY):
-            return place
+    for path in fit:
+        if not any(path.is_relative_to(temporary) for temporary in TEMPORARY):
+            return path
     raise AssertionError("these tests need a directory that is not temporary: run them from a checkout elsewhere")

@@ -39,14 +39,14 @@ class Origin:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        place = len(self.received)
+        index = len(self.received)
         self.received.append(b"")
         try:
-            while self._until not in self.received[place]:
+            while self._until not in self.received[index]:
                 piece = await reader.read(65536)
                 if not piece:
                     return
-                self.received[place] += piece
+                self.received[index] += piece
             writer.write(self._answer)
             await writer.drain()
         except ConnectionError:
@@ -65,11 +65,11 @@ async def origin(
     if tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATE)
-    one = Origin(answer, until)
-    server = await asyncio.start_server(one.serve, host, 0, ssl=context)
-    one.port = server.sockets[0].getsockname()[1]
+    origin = Origin(answer, until)
+    server = await asyncio.start_server(origin.serve, host, 0, ssl=context)
+    origin.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield one
+        yield origin
 
 
 class Stand:
@@ -81,11 +81,11 @@ class Stand:
         self.records: list[EgressRecord] = []
         self._more = asyncio.Event()
 
-    def record(self, one: EgressRecord) -> None:
-        self.records.append(one)
+    def record(self, record_: EgressRecord) -> None:
+        self.records.append(record_)
         self._more.set()
 
-    async def heard(self, count: int) -> list[EgressRecord]:
+    async def wait_for_records(self, count: int) -> list[EgressRecord]:
         """The records, when there are as many."""
         async with asyncio.timeout(PATIENCE):
             while len(self.records) < count:
@@ -94,7 +94,7 @@ class Stand:
         return self.records
 
     @property
-    def told(self) -> list[tuple[str, str, str]]:
+    def outcomes(self) -> list[tuple[str, str, str]]:
         return [(record.stage, record.verdict, record.kind) for record in self.records]
 
     async def connect(self) -> "Client":
@@ -131,14 +131,14 @@ class Client:
             return await self.reader.readexactly(count)
 
     async def rest(self) -> bytes:
-        found = b""
+        data = b""
         async with asyncio.timeout(PATIENCE):
             try:
                 while piece := await self.reader.read(65536):
-                    found += piece
+                    data += piece
             except ConnectionResetError:
-                return found
-        return found
+                return data
+        return data
 
     async def close(self) -> None:
         self.writer.close()

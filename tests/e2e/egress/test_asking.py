@@ -36,14 +36,14 @@ async def test_everything_but_a_plain_yes_is_a_no(answer: object) -> None:
     person = Person(answer)
     async with proxied(EgressPolicy(), ask=person) as proxy:
         assert (await proxy.say(connect("new.test:443"))).startswith(b"HTTP/1.1 403 ")
-        assert proxy.told == [("decided", "deny", "denied")]
+        assert proxy.outcomes == [("decided", "deny", "denied")]
         assert person.questions == [("new.test", 443)]
 
 
 async def test_a_yes_lets_the_host_pass_but_not_into_this_machine() -> None:
     async with proxied(EgressPolicy(), ask=Person(True)) as proxy:
         assert b"address_blocked" in await proxy.say(connect("new.test:443"))
-        assert proxy.told == [("decided", "deny", "address_blocked")]
+        assert proxy.outcomes == [("decided", "deny", "address_blocked")]
 
 
 async def test_nobody_is_asked_about_what_a_rule_or_the_network_decides() -> None:

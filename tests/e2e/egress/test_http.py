@@ -97,7 +97,7 @@ async def test_an_answer_that_cannot_be_used_is_an_error_of_the_gateway(sent: by
     async with origin(sent) as server, proxied(local("allowed.test", server.port)) as proxy:
         answer = await proxy.say(get(f"allowed.test:{server.port}"))
         assert answer.startswith(b"HTTP/1.1 502 ")
-        assert proxy.told == [("decided", "allow", ""), ("ended", "allow", "unreachable")]
+        assert proxy.outcomes == [("decided", "allow", ""), ("ended", "allow", "unreachable")]
 
 
 async def test_an_answer_that_breaks_off_breaks_off_for_the_client_too() -> None:
@@ -122,8 +122,8 @@ SMUGGLING = {
 @pytest.mark.parametrize(("head", "body"), SMUGGLING.values(), ids=SMUGGLING.keys())
 async def test_nothing_of_a_smuggling_request_reaches_the_server(head: bytes, body: bytes) -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
-        place = b"allowed.test:%d" % server.port
-        answer = await proxy.say(b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\n" % (place, place) + head + body)
+        data = b"allowed.test:%d" % server.port
+        answer = await proxy.say(b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\n" % (data, data) + head + body)
         assert answer.split()[1] in (b"400", b"429")
         assert server.connections == 0
         assert [record.verdict for record in proxy.records] == ["deny"]
@@ -132,21 +132,21 @@ async def test_nothing_of_a_smuggling_request_reaches_the_server(head: bytes, bo
 @pytest.mark.parametrize("body", [b"5;x=y\r\nhello\r\n0\r\n\r\n", b"5\nhello", b"5\r\nhelloX", b"0\r\nHost: x\r\n\r\n"])
 async def test_a_body_that_is_not_what_it_says_never_ends_for_the_server(body: bytes) -> None:
     async with origin(until=b"0\r\n\r\n") as server, proxied(local("allowed.test", server.port)) as proxy:
-        place = b"allowed.test:%d" % server.port
-        head = b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % (place, place)
+        data = b"allowed.test:%d" % server.port
+        head = b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % (data, data)
         answer = await proxy.say(head + body)
         assert answer.startswith(b"HTTP/1.1 400 ")
         await server.ended.wait()
         assert not server.received[0].endswith(b"0\r\n\r\n")
-        assert proxy.told[-1] == ("ended", "deny", "request_invalid")
+        assert proxy.outcomes[-1] == ("ended", "deny", "request_invalid")
 
 
 async def test_a_client_that_waits_for_permission_gets_it() -> None:
     async with origin(until=b"body") as server, proxied(local("allowed.test", server.port)) as proxy:
         client = await proxy.connect()
-        place = b"allowed.test:%d" % server.port
+        data = b"allowed.test:%d" % server.port
         head = b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
-        await client.send(head % (place, place))
+        await client.send(head % (data, data))
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         await client.send(b"body")
         assert b"200 OK" in await client.until(b"hello")
@@ -158,7 +158,7 @@ async def test_a_host_header_that_names_another_host_is_refused() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
         answer = await proxy.say(b"GET http://allowed.test:%d/ HTTP/1.1\r\nHost: evil.test\r\n\r\n" % server.port)
         assert answer.startswith(b"HTTP/1.1 403 ")
-        assert proxy.told == [("decided", "deny", "name_mismatch")]
+        assert proxy.outcomes == [("decided", "deny", "name_mismatch")]
         assert server.connections == 0
 
 

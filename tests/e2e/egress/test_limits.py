@@ -39,8 +39,8 @@ async def test_a_tunnel_in_which_nothing_moves_is_ended() -> None:
             client = await tunnelled(proxy, server.port)
             assert await client.rest() == b""
             await client.close()
-            await proxy.heard(2)
-            assert proxy.told[-1] == ("ended", "deny", "limit")
+            await proxy.wait_for_records(2)
+            assert proxy.outcomes[-1] == ("ended", "deny", "limit")
 
 
 @pytest.mark.parametrize("data", [b"", b"GET http://allowed", b"\x05", b"\x05\x01\x00\x05\x01"])
@@ -52,10 +52,10 @@ async def test_a_client_that_says_too_little_is_ended(data: bytes) -> None:
 async def test_a_server_that_never_answers_is_given_up() -> None:
     limits = EgressLimits(idle_seconds=1.0)
     async with origin(until=b"never") as server, proxied(local("allowed.test", server.port), limits=limits) as proxy:
-        place = b"allowed.test:%d" % server.port
-        await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place))
-        await proxy.heard(2)
-        assert proxy.told[-1][0] == "ended"
+        data = b"allowed.test:%d" % server.port
+        await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (data, data))
+        await proxy.wait_for_records(2)
+        assert proxy.outcomes[-1][0] == "ended"
 
 
 async def test_the_bytes_of_a_sandbox_are_limited() -> None:
@@ -66,8 +66,8 @@ async def test_the_bytes_of_a_sandbox_are_limited() -> None:
             await client.send(b"go")
             assert len(await client.rest()) <= 50_000
             await client.close()
-            await proxy.heard(2)
-            assert proxy.told[-1] == ("ended", "deny", "limit")
+            await proxy.wait_for_records(2)
+            assert proxy.outcomes[-1] == ("ended", "deny", "limit")
             refused = await proxy.say(b"CONNECT allowed.test:%d HTTP/1.0\r\n\r\n" % server.port)
             assert refused.startswith(b"HTTP/1.1 429 ")
 
@@ -81,30 +81,30 @@ async def test_the_bytes_that_leave_a_sandbox_are_limited_too() -> None:
                 await client.send(b"x" * 100_000)
             assert await client.rest() == b""
             await client.close()
-            await proxy.heard(2)
+            await proxy.wait_for_records(2)
             await server.ended.wait()
-            assert proxy.told[-1] == ("ended", "deny", "limit")
+            assert proxy.outcomes[-1] == ("ended", "deny", "limit")
             assert len(server.received[0]) <= 50_000
 
 
 async def test_beyond_so_many_requests_nothing_passes_and_that_is_told_once() -> None:
     limits = EgressLimits(requests=2)
     async with origin() as server, proxied(local("allowed.test", server.port), limits=limits) as proxy:
-        place = b"allowed.test:%d" % server.port
+        data = b"allowed.test:%d" % server.port
         for _ in range(2):
-            await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (place, place))
+            await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (data, data))
         for _ in range(3):
-            assert b"limit" in await proxy.say(b"CONNECT %s HTTP/1.0\r\n\r\n" % place)
+            assert b"limit" in await proxy.say(b"CONNECT %s HTTP/1.0\r\n\r\n" % data)
             await proxy.say(b"\x00 neither HTTP nor SOCKS")
         assert server.connections == 2
-        decided = [(one.verdict, one.kind) for one in proxy.records if one.stage == "decided"]
+        decided = [(record.verdict, record.kind) for record in proxy.records if record.stage == "decided"]
         assert decided == [("allow", ""), ("allow", ""), ("deny", "limit")]
 
 
 async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
-        place = b"allowed.test:%d" % server.port
-        await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (place, place))
+        data = b"allowed.test:%d" % server.port
+        await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (data, data))
         await proxy.say(b"CONNECT evil.test:443 HTTP/1.0\r\n\r\n")
         decided, ended, denied = proxy.records
         rule = f"allowed.test:{server.port}"
@@ -138,8 +138,8 @@ async def test_what_cannot_be_recorded_does_not_happen(error: Exception) -> None
 
         async def ask_for_it() -> None:
             async with proxied(local("allowed.test", server.port), record=fails) as proxy:
-                place = b"allowed.test:%d" % server.port
-                answers.append(await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (place, place)))
+                data = b"allowed.test:%d" % server.port
+                answers.append(await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (data, data)))
 
         with pytest.raises((StorageFailed, SandboxError), match="the disk is full"):
             await ask_for_it()
@@ -180,14 +180,14 @@ async def test_an_error_in_the_block_is_passed_on_and_ends_the_proxy() -> None:
 
 async def test_many_requests_leave_nothing_behind() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
-        place = b"allowed.test:%d" % server.port
-        request = b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (place, place)
+        data = b"allowed.test:%d" % server.port
+        request = b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (data, data)
         await proxy.say(request)
         before = open_descriptors()
         for _ in range(10):
             answers = await asyncio.gather(*(proxy.say(request) for _ in range(10)))
             assert all(answer.endswith(b"hello") for answer in answers)
-        await proxy.heard(2 * 101)
+        await proxy.wait_for_records(2 * 101)
         assert open_descriptors() <= before + 2  # what is just being closed
         assert server.connections == 101
 

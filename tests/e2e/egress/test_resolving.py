@@ -57,7 +57,7 @@ async def test_a_name_that_leads_inside_is_refused_without_a_connection(address:
         async with proxied(policy, resolve=Answers([address])) as proxy:
             answer = await proxy.say(get(server.port))
             assert answer.startswith(b"HTTP/1.1 403 ")
-            assert proxy.told == [("decided", "deny", "address_blocked")]
+            assert proxy.outcomes == [("decided", "deny", "address_blocked")]
             assert server.connections == 0
 
 
@@ -83,7 +83,7 @@ async def test_a_denied_address_is_denied_under_an_allowed_name() -> None:
         policy = egress_policy(allow=[allow], deny=["127.0.0.1"])
         async with proxied(policy) as proxy:
             assert (await proxy.say(get(server.port))).startswith(b"HTTP/1.1 403 ")
-            assert proxy.told == [("decided", "deny", "denied")]
+            assert proxy.outcomes == [("decided", "deny", "denied")]
 
 
 async def test_a_host_that_is_refused_is_not_even_looked_up() -> None:
@@ -106,7 +106,7 @@ async def test_a_name_that_cannot_be_resolved_is_unreachable() -> None:
 
     async with proxied(local("allowed.test", 80), resolve=fails) as proxy:
         assert (await proxy.say(get(80))).startswith(b"HTTP/1.1 502 ")
-        assert proxy.told == [("decided", "deny", "unreachable")]
+        assert proxy.outcomes == [("decided", "deny", "unreachable")]
 
 
 async def test_a_server_that_is_not_there_is_unreachable() -> None:
@@ -114,7 +114,7 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
         port = server.port
     async with proxied(local("allowed.test", port)) as proxy:
         assert (await proxy.say(get(port))).startswith(b"HTTP/1.1 502 ")
-        assert proxy.told == [("decided", "allow", ""), ("ended", "allow", "unreachable")]
+        assert proxy.outcomes == [("decided", "allow", ""), ("ended", "allow", "unreachable")]
 
 
 async def test_without_a_resolver_of_its_own_the_proxy_asks_the_system() -> None:

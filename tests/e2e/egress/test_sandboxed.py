@@ -97,7 +97,7 @@ def test_a_command_reaches_what_is_allowed_and_nothing_else(fence: str, somebody
 
     ran = somebody(work)
     assert (ran.code, ran.output.splitlines()) == (0, ["hello", "403 not_allowed", "no way", "no way"]), ran.errors
-    assert [(one.stage, one.verdict, one.host) for one in ran.records] == [
+    assert [(record.stage, record.verdict, record.host) for record in ran.records] == [
         ("decided", "allow", "allowed.test"),
         ("ended", "allow", "allowed.test"),
         ("decided", "deny", "evil.test"),

@@ -9,7 +9,7 @@ GREETING = b"\x05\x01\x00"
 SUCCEEDED = b"\x05\x00\x00\x01" + bytes(6)
 
 
-def wanted(name: str, port: int) -> bytes:
+def connect_request(name: str, port: int) -> bytes:
     return b"\x05\x01\x00\x03" + bytes((len(name),)) + name.encode() + port.to_bytes(2, "big")
 
 
@@ -23,12 +23,12 @@ async def greeted(proxy: Stand) -> Client:
 async def test_http_gets_through_for_the_right_host() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
         client = await greeted(proxy)
-        await client.send(wanted("allowed.test", server.port))
+        await client.send(connect_request("allowed.test", server.port))
         assert await client.exactly(10) == SUCCEEDED
         await client.send(f"GET /x HTTP/1.1\r\nHost: allowed.test:{server.port}\r\nConnection: close\r\n\r\n".encode())
         assert (await client.rest()).endswith(b"hello")
         await client.close()
-        records = await proxy.heard(2)
+        records = await proxy.wait_for_records(2)
         assert {record.protocol for record in records} == {"socks5"}
         assert server.received[0].startswith(b"GET /x HTTP/1.1\r\n")
 
@@ -38,7 +38,7 @@ async def test_tls_gets_through_for_the_right_server_only() -> None:
     async with origin(until=hello) as server, proxied(local("allowed.test", server.port)) as proxy:
         for name, answer in (("allowed.test", HELLO), ("other.test", b"\x15\x03\x01\x00\x02\x02\x31")):
             client = await greeted(proxy)
-            await client.send(wanted("allowed.test", server.port))
+            await client.send(connect_request("allowed.test", server.port))
             assert await client.exactly(10) == SUCCEEDED
             await client.send(hello if name == "allowed.test" else real_hello(name))
             assert await client.exactly(len(answer)) == answer
@@ -58,12 +58,12 @@ async def test_an_address_is_reached_when_a_rule_names_it() -> None:
 
 
 REFUSED = {
-    "other host": (wanted("other.test", 443), 2),
+    "other host": (connect_request("other.test", 443), 2),
     "this machine": (b"\x05\x01\x00\x01\x7f\0\0\x01\0\x16", 2),
     "metadata": (b"\x05\x01\x00\x01\xa9\xfe\xa9\xfe\0\x50", 2),
     "mapped": (b"\x05\x01\x00\x04" + bytes(10) + b"\xff\xff\x7f\0\0\x01\0\x50", 2),
-    "NUL": (wanted("allowed.test\0.evil.test", 443), 8),
-    "odd address": (wanted("0x7f.1", 443), 8),
+    "NUL": (connect_request("allowed.test\0.evil.test", 443), 8),
+    "odd address": (connect_request("0x7f.1", 443), 8),
     "listening": (b"\x05\x02\x00\x01\x7f\0\0\x01\0\x16", 1),
     "datagrams": (b"\x05\x03\x00\x01\x7f\0\0\x01\0\x16", 1),
 }
@@ -88,4 +88,4 @@ async def test_a_client_that_insists_on_a_login_is_told_that_there_is_none() -> 
 async def test_another_protocol_is_not_answered_at_all(data: bytes) -> None:
     async with proxied(local("allowed.test", 443)) as proxy:
         assert await proxy.say(data) == b""
-        assert proxy.told == [("decided", "deny", "request_invalid")]
+        assert proxy.outcomes == [("decided", "deny", "request_invalid")]

@@ -46,8 +46,8 @@ async def test_a_server_name_other_than_that_of_the_tunnel_is_refused_by_an_aler
         with pytest.raises(ssl.SSLError, match=r"(?i)access.denied"):
             await client.writer.start_tls(trusting(), server_hostname="other.test")
         await client.close()
-        await proxy.heard(2)
-        assert proxy.told == [("decided", "allow", ""), ("ended", "deny", "name_mismatch")]
+        await proxy.wait_for_records(2)
+        assert proxy.outcomes == [("decided", "allow", ""), ("ended", "deny", "name_mismatch")]
         assert "other.test" in proxy.records[-1].reason
         assert proxy.records[-1].bytes_up == 0
 
@@ -95,9 +95,9 @@ async def test_what_is_neither_tls_nor_http_does_not_get_through(data: bytes) ->
         await client.rest()
         await client.close()
         await server.ended.wait()
-        await proxy.heard(2)
+        await proxy.wait_for_records(2)
         assert server.received == [b""]
-        assert proxy.told[-1] == ("ended", "deny", "request_invalid")
+        assert proxy.outcomes[-1] == ("ended", "deny", "request_invalid")
 
 
 async def test_anything_gets_through_where_the_rule_permits_it() -> None:
@@ -109,23 +109,23 @@ async def test_anything_gets_through_where_the_rule_permits_it() -> None:
         await client.send(b"\x00ping")
         assert await client.rest() == b"pong"
         await client.close()
-        await proxy.heard(2)
+        await proxy.wait_for_records(2)
         assert proxy.records[-1].bytes_up == 5
         assert proxy.records[-1].bytes_down == 4
 
 
 async def test_http_inside_a_tunnel_is_checked_request_by_request() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
-        place = f"allowed.test:{server.port}"
-        client = await tunnelled(proxy, place)
-        good = f"GET /1 HTTP/1.1\r\nHost: {place}\r\n\r\n".encode()
+        location = f"allowed.test:{server.port}"
+        client = await tunnelled(proxy, location)
+        good = f"GET /1 HTTP/1.1\r\nHost: {location}\r\n\r\n".encode()
         await client.send(good + good.replace(b"/1 ", b"/2 ") + b"GET /3 HTTP/1.1\r\nHost: evil.test\r\n\r\n")
         answer = await client.rest()
         await client.close()
         assert (answer.count(b"200 OK"), answer.count(b"403 Forbidden")) == (2, 1)
         assert [request.split()[1] for request in server.received] == [b"/1", b"/2"]
-        await proxy.heard(2)
-        assert proxy.told[-1] == ("ended", "deny", "name_mismatch")
+        await proxy.wait_for_records(2)
+        assert proxy.outcomes[-1] == ("ended", "deny", "name_mismatch")
 
 
 async def test_a_tunnel_ends_for_both_when_one_end_is_cut() -> None:
@@ -137,5 +137,5 @@ async def test_a_tunnel_ends_for_both_when_one_end_is_cut() -> None:
         await client.send(b"x")
         client.writer.transport.abort()
         await server.ended.wait()
-        await proxy.heard(2)
-        assert proxy.told[-1][0] == "ended"
+        await proxy.wait_for_records(2)
+        assert proxy.outcomes[-1][0] == "ended"

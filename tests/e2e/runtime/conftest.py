@@ -31,19 +31,19 @@ def rest(client: RuntimeClient, number: int) -> dict[str, Any]:
     """Everything a session says until its end, with how it ended."""
     text = ""
     while True:
-        said = client.call("exec.read", {"session_id": number, "yield_time_ms": 60_000, "until_idle_ms": 0})
-        text += said["stdout"]
-        if not said["running"]:
-            return {**said, "stdout": text}
+        result = client.call("exec.read", {"session_id": number, "yield_time_ms": 60_000, "until_idle_ms": 0})
+        text += result["stdout"]
+        if not result["running"]:
+            return {**result, "stdout": text}
 
 
-def until(client: RuntimeClient, number: int, wanted: str) -> str:
+def until(client: RuntimeClient, number: int, expected: str) -> str:
     """What a session says until it has said this."""
     text = ""
-    while wanted not in text:
-        said = client.call("exec.read", {"session_id": number, "yield_time_ms": 60_000, "until_idle_ms": 0})
-        assert said["running"], text
-        text += said["stdout"]
+    while expected not in text:
+        result = client.call("exec.read", {"session_id": number, "yield_time_ms": 60_000, "until_idle_ms": 0})
+        assert result["running"], text
+        text += result["stdout"]
     return text
 
 
@@ -61,7 +61,7 @@ def ends(pid: int) -> bool:
         os.close(descriptor)
 
 
-def heard(pipe: Path) -> int:
+def read_pid(pipe: Path) -> int:
     """The number that somebody writes to a named pipe; fails when nobody does."""
     descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -84,8 +84,8 @@ def alive(pid: int) -> bool:
 def keepers(server: int) -> list[int]:
     """The launcher and the supervisors of a server, the launcher first."""
     table = process_tree.list_processes()
-    launchers = [one.pid for one in table.values() if one.parent == server]
-    return [*launchers, *(one.pid for one in table.values() if one.parent in launchers)]
+    launchers = [process.pid for process in table.values() if process.parent == server]
+    return [*launchers, *(process.pid for process in table.values() if process.parent in launchers)]
 
 
 def configure(home: Path, **more: Any) -> None:
@@ -99,15 +99,15 @@ def configure(home: Path, **more: Any) -> None:
 def workspace(tmp_path: Path, home: Path) -> Iterator[Path]:
     """A workspace whose server, if there is one at last, is ended."""
     configure(home)
-    place = tmp_path / "workspace"
-    place.mkdir()
-    yield place
+    path = tmp_path / "workspace"
+    path.mkdir()
+    yield path
     with suppress(NoServer, ProcessLookupError):
-        pid = pid_of(place)
-        if RuntimeClient(place, start=False).running():
+        pid = pid_of(path)
+        if RuntimeClient(path, start=False).running():
             os.kill(pid, SIGKILL)
             assert ends(pid)
-    RuntimeClient(place, start=False).clean_up()
+    RuntimeClient(path, start=False).clean_up()
 
 
 @pytest.fixture

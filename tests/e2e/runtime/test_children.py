@@ -12,7 +12,7 @@ from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.runs import RunPaths, read_view, runs_root
 from skills_runtime.runtime.client import RuntimeClient
-from tests.e2e.runtime.conftest import configure, ends, heard, pid_of
+from tests.e2e.runtime.conftest import configure, ends, pid_of, read_pid
 
 Calls = list[dict[str, Any]]
 ASKS: dict[str, Any] = {"tool_calls": [{"name": "ask_human", "arguments": {"question": "Which colour?"}}]}
@@ -85,7 +85,7 @@ def test_a_child_can_be_ended_while_it_works(client: RuntimeClient, workspace: P
     os.mkfifo(workspace / "started")
     script(home, runs("echo $$ > started; exec sleep 86397"), {"text": "Never said."})
     child = spawn(client)
-    sleeper = heard(workspace / "started")
+    sleeper = read_pid(workspace / "started")
     assert client.call("runtime.status")["active_children"] == 1
     assert client.call("collab.close", {"id": child})["status"] == "cancelled"
     assert ends(sleeper)
@@ -96,7 +96,7 @@ def test_cleanup_cancels_children(client: RuntimeClient, workspace: Path, home: 
     os.mkfifo(workspace / "started")
     script(home, runs("echo $$ > started; exec sleep 86397"), {"text": "Never said."})
     child = spawn(client)
-    sleeper = heard(workspace / "started")
+    sleeper = read_pid(workspace / "started")
     assert client.call("runtime.cleanup")["cancelled_children"] == 1
     assert ends(sleeper)
     assert wait(client, child)["status"] == "cancelled"
@@ -107,7 +107,7 @@ def test_a_child_at_work_keeps_its_server_and_goes_on_after_a_stop(workspace: Pa
     script(home, runs("echo $$ > started; exec sleep 86397"), {"text": "Never said."})
     client = RuntimeClient(workspace, idle_seconds=0.1)
     child = spawn(client)
-    sleeper = heard(workspace / "started")
+    sleeper = read_pid(workspace / "started")
     server = pid_of(workspace)
     assert client.stop()
     assert ends(server)
@@ -121,7 +121,7 @@ def test_a_server_that_is_killed_takes_the_commands_of_its_children_along(
     os.mkfifo(workspace / "started")
     script(home, runs("echo $$ > started; exec sleep 86397"), {"text": "Never said."})
     child = spawn(client)
-    sleeper = heard(workspace / "started")
+    sleeper = read_pid(workspace / "started")
     server = pid_of(workspace)
     os.kill(server, SIGKILL)
     assert ends(server)

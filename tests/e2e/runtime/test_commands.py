@@ -18,8 +18,8 @@ def test_status_starts_no_server(workspace: Path) -> None:
 def test_status_tells_what_the_server_does(client: RuntimeClient, workspace: Path) -> None:
     number = client.call("exec.spawn", {"cmd": "echo ready; read line"})["session_id"]
     until(client, number, "ready")
-    told = json.loads(invoke("runtime", "status", "--workspace-root", str(workspace), "--json").out)
-    assert (told["running"], told["pid"], told["active_exec_sessions"]) == (True, pid_of(workspace), 1)
+    result = json.loads(invoke("runtime", "status", "--workspace-root", str(workspace), "--json").out)
+    assert (result["running"], result["pid"], result["active_exec_sessions"]) == (True, pid_of(workspace), 1)
     page = invoke("runtime", "status", "--workspace-root", str(workspace)).out
     assert f"The runtime server {pid_of(workspace)} serves {workspace}." in page
     assert "sessions:  1\n" in page
@@ -37,8 +37,8 @@ def test_stop_ends_the_server(client: RuntimeClient, workspace: Path) -> None:
     assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "The runtime server has ended.\n"
     assert ends(server)
     assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "No runtime server was there.\n"
-    told = json.loads(invoke("runtime", "cleanup", "--workspace-root", str(workspace), "--json").out)
-    assert told == {"server": False, "ok": True, "orphans": {"sessions": 0, "ended": [], "survivors": []}}
+    result = json.loads(invoke("runtime", "cleanup", "--workspace-root", str(workspace), "--json").out)
+    assert result == {"server": False, "ok": True, "orphans": {"sessions": 0, "ended": [], "survivors": []}}
 
 
 def test_a_workspace_that_is_none_is_refused(workspace: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_number_that_belongs_to_somebody_else_by_now_is_left_alone(
     path = workspace / ".skills_runtime_sdk/runtime/exec_registry.json"
     registry = json.loads(path.read_text())
     (entry,) = registry["exec_sessions"].values()
-    assert [one["pid"] for one in entry["processes"]] == [shell]
+    assert [payload["pid"] for payload in entry["processes"]] == [shell]
     entry["processes"] = [{"pid": stranger.pid, "started": entry["processes"][0]["started"] - 1}]
     path.write_text(json.dumps(registry))
     assert client.call("runtime.status")["exec_registry"]["last_orphan_cleanup"]["ended"] == [shell]
@@ -128,9 +128,9 @@ def test_a_session_survives_its_clients(client: RuntimeClient, workspace: Path) 
         with waiting_client(workspace, number) as process:
             process.kill()
     client.call("exec.write", {"session_id": number, "chars": "it\n", "yield_time_ms": 0})
-    said = rest(client, number)
-    assert "got it" in said["stdout"]
-    assert said["exit_code"] == 6
+    result = rest(client, number)
+    assert "got it" in result["stdout"]
+    assert result["exit_code"] == 6
 
 
 ORDERS = list(itertools.permutations(("client", "server", "launcher", "supervisor")))[::4]

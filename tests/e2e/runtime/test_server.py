@@ -43,9 +43,9 @@ def test_the_files_of_the_server_are_where_they_were(client: RuntimeClient, work
     names = {"runtime.sock", "server.json", "server.stdout.log", "server.stderr.log", "exec_registry.json"}
     assert names <= {path.name for path in directory.iterdir()}
     assert {path.stat().st_mode & 0o777 for path in directory.iterdir()} == {0o600}
-    told = json.loads((directory / "server.json").read_text())
-    assert told.keys() == {"pid", "secret", "socket_path", "created_at_ms"}
-    assert (told["pid"], told["socket_path"]) == (info.pid, str(directory / "runtime.sock"))
+    result = json.loads((directory / "server.json").read_text())
+    assert result.keys() == {"pid", "secret", "socket_path", "created_at_ms"}
+    assert (result["pid"], result["socket_path"]) == (info.pid, str(directory / "runtime.sock"))
     assert info.secret not in repr(info)
 
 
@@ -71,8 +71,8 @@ def test_fifty_clients_at_once_have_one_server(workspace: Path) -> None:
         client = RuntimeClient(workspace, start_timeout_sec=60)
         together.wait()
         session = client.call("exec.spawn", {"cmd": f"seq 1 2000; exit {number}"}, timeout_sec=120)["session_id"]
-        said = rest(client, session)
-        return client.call("runtime.status", timeout_sec=120)["pid"], said["exit_code"], said["stdout"]
+        result = rest(client, session)
+        return client.call("runtime.status", timeout_sec=120)["pid"], result["exit_code"], result["stdout"]
 
     with ThreadPoolExecutor(CLIENTS) as pool:
         answers = list(pool.map(work, range(CLIENTS)))
@@ -198,9 +198,9 @@ def test_a_command_behind_the_fence_reaches_neither_socket_nor_secret(
     (workspace / "attack.py").write_text(ATTACK.format(place=workspace / ".skills_runtime_sdk/runtime"))
     started = client.call("exec.spawn", {"argv": ["/usr/bin/python3", "attack.py"]})
     assert started["sandbox"]["active"] is True
-    said = rest(client, started["session_id"])["stdout"]
-    assert "tried" in said
-    assert not {word for word in ("READ", "REACHED", client.ensure_server().secret) if word in said}, said
+    result = rest(client, started["session_id"])["stdout"]
+    assert "tried" in result
+    assert not {word for word in ("READ", "REACHED", client.ensure_server().secret) if word in result}, result
 
 
 def test_a_request_that_is_too_long_is_refused_by_the_client(client: RuntimeClient) -> None:
@@ -233,6 +233,6 @@ def test_a_sandboxed_session_of_the_server_keeps_a_run_in_the_sandbox(
     refused = agent_in(workspace, script, approver=Answering("approved")).run("Go.")
     client.call("exec.close", {"session_id": number})
     allowed = agent_in(workspace, script, approver=Answering("approved")).run("Go.")
-    first, second = (payloads_of(one.wal_locator, "tool_call_finished")[0].result for one in (refused, allowed))
+    first, second = (payloads_of(result.wal_locator, "tool_call_finished")[0].result for result in (refused, allowed))
     assert (first["error_kind"], second["ok"]) == ("sandbox_denied", True)
     assert "another process of Skills Runtime" in first["stderr"]

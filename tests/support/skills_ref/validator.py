@@ -7,4 +7,8 @@ from skills_runtime.skills.standard import validate_directory
 
 def validate(skill_dir: Path) -> list[str]:
     """What is wrong with a skill."""
-    return [one.message for one in validate_directory(Path(skill_dir), mode="strict") if one.severity == "error"]
+    return [
+        diagnostic.message
+        for diagnostic in validate_directory(Path(skill_dir), mode="strict")
+        if diagnostic.severity == "error"
+    ]

@@ -58,9 +58,9 @@ def test_the_events_come_in_the_order_of_the_contract(tmp_path: Path) -> None:
 def test_turns_and_steps_are_numbered_from_one(tmp_path: Path) -> None:
     script = [calls(writes("a", "x"), writes("b", "y")), calls(writes("c", "z")), says("done")]
     result = agent_in(tmp_path, script).run("Write.")
-    asked = [event.turn_id for event in events_of(result.wal_locator) if event.type == "llm_request_started"]
+    requests = [event.turn_id for event in events_of(result.wal_locator) if event.type == "llm_request_started"]
     stepped = [event.step_id for event in events_of(result.wal_locator) if event.type == "tool_call_finished"]
-    assert asked == ["turn_1", "turn_2", "turn_3"]
+    assert requests == ["turn_1", "turn_2", "turn_3"]
     assert stepped == ["step_1", "step_2", "step_3"]
 
 
@@ -178,9 +178,9 @@ def test_no_file_outside_the_run_directory_is_touched_by_an_isolated_run(tmp_pat
     settings = {"sandbox": {"workspace": "isolated"}}
     script = [calls(writes("workspace/a", "x"), writes("../a", "x"), writes("/tmp/evil", "x"), writes("mine.txt", "x"))]
     result = agent_in(tmp_path, [*script, says("done")], settings=settings).run("Go.")
-    after = {name: one for name, one in tree(tmp_path).items() if not name.startswith(".skills_runtime_sdk")}
+    after = {name: entry for name, entry in tree(tmp_path).items() if not name.startswith(".skills_runtime_sdk")}
     assert after == before
-    assert [one.result["ok"] for one in payloads_of(result.wal_locator, "tool_call_finished")] == [
+    assert [payload.result["ok"] for payload in payloads_of(result.wal_locator, "tool_call_finished")] == [
         True, False, False, False,
     ]  # fmt: skip
 

@@ -85,16 +85,18 @@ async def test_a_stopped_run_waits_and_goes_on_to_its_end(tmp_path: Path, where:
     await _thread_ends(hanging, where)
     result = await asyncio.wait_for(hanging.agent.run_async("", run_id=RUN_ID), BOUND)
     assert (result.status, result.final_output) == ("completed", "done")
-    told = [json.loads(one["content"]) for one in hanging.told[-1].messages if one["role"] == "tool"]
+    results = [json.loads(message["content"]) for message in hanging.told[-1].messages if message["role"] == "tool"]
     if where == "async tool":
-        assert [one["stdout"] for one in told] == ["at once"], "what only reads is done again"
+        assert [payload["stdout"] for payload in results] == ["at once"], "what only reads is done again"
     elif where != "model":
-        assert [one["stderr"][:15] for one in told] == ["outcome unknown"], "an effect that began is not repeated"
+        assert [payload["stderr"][:15] for payload in results] == ["outcome unknown"], (
+            "an effect that began is not repeated"
+        )
     assert verify_run(paths.root, log_ports().keys).findings == []
 
 
 async def test_a_run_cancelled_twice_still_ends_only_when_its_tool_has_let_go(tmp_path: Path) -> None:
-    started, asked, released = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    started, cancel_requested, released = asyncio.Event(), asyncio.Event(), asyncio.Event()
     order: list[str] = []
 
     async def slow_to_leave(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -102,7 +104,7 @@ async def test_a_run_cancelled_twice_still_ends_only_when_its_tool_has_let_go(tm
         try:
             await asyncio.Event().wait()
         finally:
-            asked.set()
+            cancel_requested.set()
             await released.wait()
             order.append("tool gone")
         raise AssertionError
@@ -116,7 +118,7 @@ async def test_a_run_cancelled_twice_still_ends_only_when_its_tool_has_let_go(tm
     task = asyncio.create_task(agent.run_async("Go.", run_id=RUN_ID))
     await asyncio.wait_for(started.wait(), BOUND)
     task.cancel()
-    await asyncio.wait_for(asked.wait(), BOUND)
+    await asyncio.wait_for(cancel_requested.wait(), BOUND)
     task.cancel()
     for _ in range(5):
         await asyncio.sleep(0)

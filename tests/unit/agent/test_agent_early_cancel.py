@@ -15,8 +15,8 @@ from skills_runtime.testing import says
 from tests.support.agents import agent_in, calls, events_of, payloads_of
 
 
-def status_of(place: Path, run_id: str) -> str:
-    return read_record(runs_root(place) / run_id / "run.json").status
+def status_of(directory: Path, run_id: str) -> str:
+    return read_record(runs_root(directory) / run_id / "run.json").status
 
 
 @pytest.mark.parametrize("first", ["run_state_changed", "run_started"])
@@ -73,18 +73,18 @@ def test_a_fork_at_every_early_event_begins_as_a_new_run(tmp_path: Path, seq: in
     fork = agent.fork(Path(result.wal_locator).parent, seq, run_id="fork")
     assert status_of(tmp_path, "fork") == "pending"
     forked = asyncio.run(agent.execute(fork))
-    assert [one.resume["enabled"] for one in payloads_of(forked.wal_locator, "run_started")] == [False]
+    assert [payload.resume["enabled"] for payload in payloads_of(forked.wal_locator, "run_started")] == [False]
     assert [event.type for event in events_of(forked.wal_locator)].count("run_state_changed") == 1
     assert verify_run(Path(forked.wal_locator).parent, log_ports().keys).ok
 
 
 def test_a_fork_that_is_worked_on_at_once_hears_of_its_own_beginning_only(tmp_path: Path) -> None:
-    heard = list[Event]()
-    agent = agent_in(tmp_path, [says("done")] * 2, hooks=[heard.append])
+    events = list[Event]()
+    agent = agent_in(tmp_path, [says("done")] * 2, hooks=[events.append])
     result = agent.run("Go.", run_id="run_1")
-    heard.clear()
+    events.clear()
     point = fork_point(Path(result.wal_locator).parent, 2, log_ports())
     run = agent.create(RunRequest(prompt="Go.", run_id="fork", fork=point), working=True)
     forked = asyncio.run(agent.execute(run))
-    assert heard == events_of(forked.wal_locator)[2:]
-    assert {event.run_id for event in heard} == {"fork"}
+    assert events == events_of(forked.wal_locator)[2:]
+    assert {event.run_id for event in events} == {"fork"}

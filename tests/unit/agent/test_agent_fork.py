@@ -70,8 +70,8 @@ def test_another_prompt_follows_what_was_said(agent: Agent) -> None:
     fork = agent.fork(root, last, prompt="And now?")
     finish(agent, fork)
     messages = Prompt("", fork.blobs.get).messages(read_view(fork.paths, log_ports()).conversation)
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    assert said == ["Write notes.", "And now?"]
+    texts = [message["content"] for message in messages if message["role"] == "user"]
+    assert texts == ["Write notes.", "And now?"]
 
 
 def test_another_prompt_before_the_first_answer_replaces_the_task(agent: Agent) -> None:
@@ -79,7 +79,7 @@ def test_another_prompt_before_the_first_answer_replaces_the_task(agent: Agent) 
     fork = agent.fork(root, 3, prompt="Write something else.")
     finish(agent, fork)
     messages = read_view(fork.paths, log_ports()).conversation.messages
-    assert [one.text for one in messages if one.role == "user"] == ["Write something else."]
+    assert [message.text for message in messages if message.role == "user"] == ["Write something else."]
 
 
 def test_a_fork_reads_the_exact_arguments_its_parent_kept(agent: Agent) -> None:
@@ -102,7 +102,7 @@ def test_a_fork_of_a_fork_stands_on_both(agent: Agent) -> None:
     result = finish(agent, second)
     assert result.final_output == "Still more."
     messages = read_view(second.paths, log_ports()).conversation.messages
-    assert [one.text for one in messages if one.role == "user"] == ["Write notes.", "And now?", "And then?"]
+    assert [message.text for message in messages if message.role == "user"] == ["Write notes.", "And now?", "And then?"]
 
 
 def test_a_parent_that_grew_is_fine_and_one_that_was_changed_is_refused(agent: Agent) -> None:
@@ -114,7 +114,7 @@ def test_a_parent_that_grew_is_fine_and_one_that_was_changed_is_refused(agent: A
     with pytest.raises(LogCorrupt, match="was changed"):
         read_view(fork.paths, log_ports())
     findings = verify_run(fork.paths.root, log_ports().keys).findings
-    assert [(one.code, one.severity) for one in findings] == [("parent", "error")]
+    assert [(finding.code, finding.severity) for finding in findings] == [("parent", "error")]
 
 
 def test_an_event_that_is_not_there_is_named(agent: Agent) -> None:

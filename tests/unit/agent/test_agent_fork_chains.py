@@ -21,16 +21,16 @@ GENERATIONS = 120
 def test_a_fork_reads_what_its_hundredth_ancestor_kept(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, ScriptedBackend([calls(writes("a", "kept long ago")), says("done"), says("the end")]))
     result = agent.run("Go.")
-    place, last = Path(result.wal_locator).parent, events_of(result.wal_locator)[-1].seq
+    path, last = Path(result.wal_locator).parent, events_of(result.wal_locator)[-1].seq
     for _ in range(GENERATIONS):
-        fork = agent.fork(place, last)
+        fork = agent.fork(path, last)
         last = fork.state.last_seq
         fork.close()
-        place = fork.paths.root
-    youngest: Run = agent.fork(place, last, prompt="And now?")
-    said = str(Prompt("", youngest.blobs.get).messages(youngest.view.conversation))
+        path = fork.paths.root
+    youngest: Run = agent.fork(path, last, prompt="And now?")
+    text = str(Prompt("", youngest.blobs.get).messages(youngest.view.conversation))
     assert asyncio.run(agent.execute(youngest)).final_output == "the end"
-    assert "kept long ago" in said
+    assert "kept long ago" in text
     assert len(list(ancestors(youngest.state.fork))) == GENERATIONS + 1
     assert read_view(youngest.paths, log_ports()).conversation.answers == 3
     assert verify_run(youngest.paths.root, log_ports().keys).findings == []

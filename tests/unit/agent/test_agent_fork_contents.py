@@ -13,10 +13,10 @@ def test_another_task_before_the_first_answer_keeps_what_people_said_since(tmp_p
     inbox = InMemoryInbox()
     inbox.send("parent", "steer", {"text": "Be brief."})
     parent = agent_in(tmp_path, [says("done")], inbox=inbox).run("Go.", run_id="parent")
-    heard = next(event.seq for event in events_of(parent.wal_locator) if event.type == "inbox_received")
+    count = next(event.seq for event in events_of(parent.wal_locator) if event.type == "inbox_received")
     watched = FakeModel([says("done")])
     agent = agent_in(tmp_path, watched)
-    asyncio.run(agent.execute(agent.fork(Path(parent.wal_locator).parent, heard, prompt="Something else.")))
+    asyncio.run(agent.execute(agent.fork(Path(parent.wal_locator).parent, count, prompt="Something else.")))
     assert spoken_to(watched.requests[0]) == ["Something else.", "Be brief."]
 
 

@@ -24,24 +24,24 @@ class Point(BaseModel):
     y: int = 0
 
 
-def calling(*wanted: tuple[str, str]) -> FakeChatBackend:
-    asked = [ToolCall(id=f"c{number}", name=name, arguments=text) for number, (name, text) in enumerate(wanted)]
+def calling(*tool_calls: tuple[str, str]) -> FakeChatBackend:
+    calls = [ToolCall(id=f"c{number}", name=name, arguments=text) for number, (name, text) in enumerate(tool_calls)]
     return FakeChatBackend(
         [
-            FakeChatCall([ChatStreamEvent(type="tool_calls", tool_calls=asked)]),
+            FakeChatCall([ChatStreamEvent(type="tool_calls", tool_calls=calls)]),
             FakeChatCall([ChatStreamEvent(type="text_delta", text="done")]),
         ]
     )
 
 
-def agent_for(workspace: Path, *wanted: tuple[str, str]) -> Agent:
+def agent_for(workspace: Path, *tool_calls: tuple[str, str]) -> Agent:
     allowed = {"safety": {"mode": "allow"}}
-    return Agent(workspace_root=workspace, backend=calling(*wanted), session_settings=allowed)
+    return Agent(workspace_root=workspace, backend=calling(*tool_calls), session_settings=allowed)
 
 
 def results_of(agent: Agent) -> dict[str, dict[str, Any]]:
     payloads = [event.payload for event in agent.run_stream("go")]
-    return {one.call_id: one.result for one in payloads if isinstance(one, ToolCallFinished)}
+    return {payload.call_id: payload.result for payload in payloads if isinstance(payload, ToolCallFinished)}
 
 
 def test_a_function_gets_typed_arguments_and_not_dictionaries(tmp_path: Path) -> None:
@@ -221,10 +221,10 @@ async def test_leaving_a_stream_early_cancels_the_run(tmp_path: Path) -> None:
     assert '"cancelled"' in log.read_text(encoding="utf-8")
 
 
-async def _until(events: AsyncIterator[Event], wanted: str) -> AsyncIterator[Event]:
+async def _until(events: AsyncIterator[Event], expected: str) -> AsyncIterator[Event]:
     async for event in events:
         yield event
-        if event.type == wanted:
+        if event.type == expected:
             return
 
 

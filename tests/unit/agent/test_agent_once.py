@@ -103,9 +103,9 @@ def test_rule_files_are_read_once_for_all_runs_of_an_agent(tmp_path: Path) -> No
 SKILL = "skill-that-is-counted"
 
 
-def _with_skill(place: Path) -> dict[str, Any]:
+def _with_skill(parent: Path) -> dict[str, Any]:
     """Settings with one skill, whose directory is opened by its name when skills are searched."""
-    directory = place / "skills" / SKILL
+    directory = parent / "skills" / SKILL
     directory.mkdir(parents=True)
     (directory / "SKILL.md").write_text(f"---\nname: {SKILL}\ndescription: Writes.\n---\nWrite.\n")
     source = {"id": "f", "type": "filesystem", "options": {"root": "skills"}}

@@ -42,9 +42,11 @@ def stuck() -> Iterator[Stuck]:
     assert not tool.begun.is_set() or tool.ended.wait(BOUND)
 
 
-def agent_for(place: Path, stuck: Stuck, *, timeout_sec: float | None = None, max_seconds: int | None = None) -> Agent:
+def agent_for(
+    directory: Path, stuck: Stuck, *, timeout_sec: float | None = None, max_seconds: int | None = None
+) -> Agent:
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=ScriptedBackend([calls(("stuck", {})), says("done")]),
         session_settings={"safety": {"mode": "allow"}, "run": {"max_wall_time_sec": max_seconds}},
         cancel_checker=stuck.begun.is_set if timeout_sec is None and max_seconds is None else None,

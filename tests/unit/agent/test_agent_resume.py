@@ -46,8 +46,8 @@ class Effects:
         return Doing(work, name=name, effect=effect)
 
 
-def _resume(place: Path, backend: Any, effects: Effects) -> Any:
-    agent = agent_in(place, backend)
+def _resume(directory: Path, backend: Any, effects: Effects) -> Any:
+    agent = agent_in(directory, backend)
     agent.register_tool(effects.tool("do", "effectful"))
     agent.register_tool(effects.tool("note", "idempotent"))
     return agent.run("Go.", run_id="run_1")
@@ -56,21 +56,21 @@ def _resume(place: Path, backend: Any, effects: Effects) -> Any:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run that ended, in a workspace and with keys that outlive one test."""
-    place, state = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("state")
+    path, state = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
-        result = _resume(place, FakeModel(SCRIPT), Effects())
+        result = _resume(path, FakeModel(SCRIPT), Effects())
     assert result.status == "completed"
-    return place, state
+    return path, state
 
 
 @pytest.fixture
 def copied(whole: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, RunPaths]:
     """A copy of that workspace."""
-    place = tmp_path / "place"
-    shutil.copytree(whole[0], place, symlinks=True)
+    path = tmp_path / "place"
+    shutil.copytree(whole[0], path, symlinks=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(whole[1]))
-    return place, RunPaths(runs_root(place) / "run_1")
+    return path, RunPaths(runs_root(path) / "run_1")
 
 
 LINES = 32
@@ -92,33 +92,39 @@ def _started_without_end(lines: list[bytes]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kept", "torn"), [*((kept, True) for kept in range(1, LINES)), *((kept, False) for kept in range(1, LINES, 5))]
+    ("line_count", "torn"),
+    [
+        *((line_count, True) for line_count in range(1, LINES)),
+        *((line_count, False) for line_count in range(1, LINES, 5)),
+    ],
 )
-def test_a_run_killed_after_any_event_goes_on_to_its_end(copied: tuple[Path, RunPaths], kept: int, torn: bool) -> None:
-    place, paths = copied
+def test_a_run_killed_after_any_event_goes_on_to_its_end(
+    copied: tuple[Path, RunPaths], line_count: int, torn: bool
+) -> None:
+    path, paths = copied
     lines = lines_of(paths)
-    paths.events.write_bytes(b"".join(lines[:kept]) + (lines[kept][:-1] if torn else b""))
-    _leave_files_as_they_were(place, paths, lines[:kept])
+    paths.events.write_bytes(b"".join(lines[:line_count]) + (lines[line_count][:-1] if torn else b""))
+    _leave_files_as_they_were(path, paths, lines[:line_count])
     effects, backend = Effects(), FakeModel(SCRIPT)
-    result = _resume(place, backend, effects)
+    result = _resume(path, backend, effects)
     assert (result.status, result.final_output) == ("completed", "All done.")
     assert read_record(paths.run_json).status == "completed"
-    _check_effects(lines[:kept], effects)
+    _check_effects(lines[:line_count], effects)
     for request in backend.requests:
         assert not order_problem(request.messages)
-    assert (place / "a.txt").read_text() == "first"
+    assert (path / "a.txt").read_text() == "first"
     assert (paths.deliverables / "report.md").read_text() == "# Report"
     findings = verify_run(paths.root, log_ports().keys).findings
     # What the killed process kept for an event that it could not write any more is nobody's.
-    assert [one for one in findings if one.message != "no event names this blob"] == []
+    assert [finding for finding in findings if finding.message != "no event names this blob"] == []
     assert _ids_are_unique(result.wal_locator)
 
 
-def _leave_files_as_they_were(place: Path, paths: RunPaths, lines: list[bytes]) -> None:
+def _leave_files_as_they_were(directory: Path, paths: RunPaths, lines: list[bytes]) -> None:
     """Take away what had not been written by then, and what the process wrote only at its end."""
     written = [data["payload"]["path"] for data in map(json.loads, lines) if data["type"] == "file_operation"]
     if "a.txt" not in written:
-        (place / "a.txt").unlink()
+        (directory / "a.txt").unlink()
     if "deliverables/report.md" not in written:
         (paths.deliverables / "report.md").unlink()
 
@@ -139,22 +145,22 @@ def _ids_are_unique(locator: str) -> bool:
 
 
 def test_the_model_is_told_the_truth_about_an_effect_that_may_have_happened(copied: tuple[Path, RunPaths]) -> None:
-    place, paths = copied
+    path, paths = copied
     lines = lines_of(paths)
-    kept = next(n for n, line in enumerate(lines) if b'"type":"tool_call_started"' in line and b'"do"' in line)
-    paths.events.write_bytes(b"".join(lines[: kept + 1]))
+    count = next(n for n, line in enumerate(lines) if b'"type":"tool_call_started"' in line and b'"do"' in line)
+    paths.events.write_bytes(b"".join(lines[: count + 1]))
     backend = FakeModel(SCRIPT)
-    _resume(place, backend, Effects())
-    told = [json.loads(one["content"]) for one in backend.requests[0].messages if one["role"] == "tool"]
-    assert told[1]["ok"] is False
-    assert told[1]["stderr"].startswith("outcome unknown")
+    _resume(path, backend, Effects())
+    results = [json.loads(message["content"]) for message in backend.requests[0].messages if message["role"] == "tool"]
+    assert results[1]["ok"] is False
+    assert results[1]["stderr"].startswith("outcome unknown")
 
 
 def test_a_log_without_its_first_line_is_refused(copied: tuple[Path, RunPaths]) -> None:
-    place, paths = copied
+    path, paths = copied
     paths.events.write_bytes(lines_of(paths)[0][:-1])
     with pytest.raises(LogCorrupt):
-        _resume(place, FakeModel(SCRIPT), Effects())
+        _resume(path, FakeModel(SCRIPT), Effects())
 
 
 def test_a_run_that_was_only_created_is_run_by_its_id(tmp_path: Path) -> None:
@@ -167,19 +173,19 @@ def test_a_run_that_was_only_created_is_run_by_its_id(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_says_so(copied: tuple[Path, RunPaths]) -> None:
-    place, paths = copied
+    path, paths = copied
     paths.events.write_bytes(b"".join(lines_of(paths)[:10]))
-    result = _resume(place, FakeModel(SCRIPT), Effects())
+    result = _resume(path, FakeModel(SCRIPT), Effects())
     first, second = payloads_of(result.wal_locator, "run_started")
     assert (first.resume["enabled"], second.resume["enabled"]) == (False, True)
     assert second.resume["previous_events"] >= 10
 
 
-async def _on_a_failing_disk(place: Path, disk: FaultyDisk) -> Any:
-    resolved = resolve(place, session_settings={"safety": {"mode": "allow"}})
+async def _on_a_failing_disk(directory: Path, disk: FaultyDisk) -> Any:
+    resolved = resolve(directory, session_settings={"safety": {"mode": "allow"}})
     ports = LogPorts(log_ports().keys, disk=disk)
     run = create_run(run_spec(resolved, RunRequest(prompt="Go.", run_id="run_1")), ports)
-    agent = agent_in(place, FakeModel(SCRIPT))
+    agent = agent_in(directory, FakeModel(SCRIPT))
     agent.register_tool(Effects().tool("do", "effectful"))
     agent.register_tool(Effects().tool("note", "idempotent"))
     return await agent.execute(run)

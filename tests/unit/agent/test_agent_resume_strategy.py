@@ -21,14 +21,14 @@ ASK = calls(("ask_human", {"question": "Which colour?"}))
 class Story:
     """A run that looks at things, asks somebody, waits, and goes on."""
 
-    def __init__(self, place: Path, strategy: str | None, *, looks: int = 4, **recovery: Any) -> None:
+    def __init__(self, directory: Path, strategy: str | None, *, looks: int = 4, **recovery: Any) -> None:
         before = [calls(("look", {"n": n})) for n in range(looks)]
         self.model = SmallWindow([*before, ASK, calls(("look", {"n": 9})), says("done")])
         self.inbox = InMemoryInbox()
         rules = {"compaction_keep_last_messages": 2, **recovery}
         chosen = {"resume_strategy": strategy} if strategy else {}
         self._settings = {"safety": {"mode": "allow"}, "run": {**chosen, "context_recovery": rules}}
-        self._place = place
+        self._place = directory
 
     def agent(self) -> Agent:
         """Somebody who works on it."""
@@ -36,7 +36,7 @@ class Story:
         agent.register_tool(Doing(succeed, name="look", effect="read"))
         return agent
 
-    def told(self) -> RunResult:
+    def run(self) -> RunResult:
         """Run it until it waits, answer, and go on to the end."""
         parked = self.agent().run(TASK, run_id=RUN_ID)
         assert parked.status == "waiting_human"
@@ -54,7 +54,7 @@ def _results_in(request: Any) -> int:
 @pytest.mark.parametrize("strategy", [None, "replay"])
 def test_a_resumed_run_has_its_whole_past_before_it(tmp_path: Path, strategy: str | None) -> None:
     story = Story(tmp_path, strategy)
-    result = story.told()
+    result = story.run()
     assert (result.status, result.final_output) == ("completed", "done")
     assert not story.model.compactions
     assert [_results_in(request) for request in story.model.requests] == [0, 1, 2, 3, 4, 5, 6]
@@ -62,7 +62,7 @@ def test_a_resumed_run_has_its_whole_past_before_it(tmp_path: Path, strategy: st
 
 def test_a_resumed_run_goes_on_from_a_summary(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
-    result = story.told()
+    result = story.run()
     assert (result.status, result.final_output) == ("completed", "done")
     after = story.model.requests[5]
     assert spoken_to(after)[0] == TASK
@@ -72,7 +72,7 @@ def test_a_resumed_run_goes_on_from_a_summary(tmp_path: Path) -> None:
 
 
 def test_what_a_resumed_run_goes_on_from_is_recorded(tmp_path: Path) -> None:
-    result = Story(tmp_path, "summary").told()
+    result = Story(tmp_path, "summary").run()
     begun, resumed = payloads_of(result.wal_locator, "run_started")
     assert (begun.resume["enabled"], resumed.resume["enabled"]) == (False, True)
     assert resumed.resume["strategy"] == "summary"
@@ -91,20 +91,20 @@ def test_a_run_that_is_not_resumed_is_not_summed_up(tmp_path: Path) -> None:
 
 def test_a_short_past_is_left_as_it_is(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary", looks=0)
-    assert story.told().status == "completed"
+    assert story.run().status == "completed"
     assert not story.model.compactions
 
 
 def test_a_run_that_may_not_compact_any_more_goes_on_with_everything(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary", window_tokens=1, compact_at=0.001, max_compactions_per_run=1)
-    assert story.told().status == "completed"
+    assert story.run().status == "completed"
     assert len(story.model.compactions) == 1
 
 
 def test_without_a_summary_an_excerpt_takes_its_place(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
     story.model = SmallWindow([*(calls(("look", {"n": n})) for n in range(4)), ASK, says("done")], summaries=[None])
-    result = story.told()
+    result = story.run()
     assert result.status == "completed"
     (compacted,) = payloads_of(result.wal_locator, "context_compacted")
     assert "call_look_0" in compacted.summary
@@ -128,19 +128,19 @@ def test_each_time_a_run_goes_on_it_is_summed_up_once(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
     again = [calls(("look", {"n": n})) for n in range(3)]
     story.model = SmallWindow([*again, ASK, *again, ASK, says("done")])
-    assert story.told().status == "waiting_human"
+    assert story.run().status == "waiting_human"
     story.inbox.send(RUN_ID, "answer", {"answer": "green"})
     result = story.agent().run("", run_id=RUN_ID)
     assert result.status == "completed"
-    assert [one.reason for one in payloads_of(result.wal_locator, "context_compacted")] == ["resume", "resume"]
+    assert [payload.reason for payload in payloads_of(result.wal_locator, "context_compacted")] == ["resume", "resume"]
 
 
 def test_a_fork_has_the_whole_past_before_it(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
-    result = story.told()
+    result = story.run()
     agent = story.agent()
-    heard = [event.seq for event in events_of(result.wal_locator) if event.type == "human_response"]
-    fork = agent.fork(Path(result.wal_locator).parent, heard[-1], run_id="run_2")
+    messages = [event.seq for event in events_of(result.wal_locator) if event.type == "human_response"]
+    fork = agent.fork(Path(result.wal_locator).parent, messages[-1], run_id="run_2")
     assert asyncio.run(agent.execute(fork)).status == "completed"
     assert len(story.model.compactions) == 1
     assert _results_in(story.model.requests[-1]) == 6

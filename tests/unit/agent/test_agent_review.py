@@ -23,13 +23,13 @@ SCRIPT = [calls(writes("deliverables/report.md", "# R")), says("first version"),
 class Reviewed:
     """A run with review, its inbox and its desk."""
 
-    def __init__(self, place: Path, script: list[FakeChatCall], **run: Any) -> None:
+    def __init__(self, directory: Path, script: list[FakeChatCall], **run: Any) -> None:
         self.inbox = InMemoryInbox()
         self.watched = FakeModel(script)
-        self.paths = RunPaths(runs_root(place) / RUN_ID)
+        self.paths = RunPaths(runs_root(directory) / RUN_ID)
         self.desk = RunControl(self.inbox, log_ports())
         self.agent = Agent(
-            workspace_root=place,
+            workspace_root=directory,
             backend=self.watched,
             session_settings={"safety": {"mode": "allow"}, "run": {"review": "required", **run}},
             inbox=self.inbox,
@@ -137,8 +137,8 @@ def test_a_revision_said_again_after_a_crash_is_one_message(reviewed: Reviewed) 
     assert read_record(reviewed.paths.run_json).status == "review_required"
     reviewed.desk.revise(reviewed.paths, "shorter")
     reviewed.work()
-    said = [one["content"] for one in reviewed.watched.requests[-1].messages if one["role"] == "user"]
-    assert said == ["Go.", "shorter"]
+    texts = [message["content"] for message in reviewed.watched.requests[-1].messages if message["role"] == "user"]
+    assert texts == ["Go.", "shorter"]
 
 
 def test_a_run_that_waits_for_review_can_be_cancelled(reviewed: Reviewed) -> None:

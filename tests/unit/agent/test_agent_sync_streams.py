@@ -20,8 +20,8 @@ def stream(agent: Agent, run_id: str = "run_1") -> Generator[Event]:
     return cast("Generator[Event]", agent.run_stream("Go.", run_id=run_id))
 
 
-def agent_at(place: Path) -> Agent:
-    return agent_in(place, [calls(writes("a", "b")), says("do", "ne")])
+def agent_at(directory: Path) -> Agent:
+    return agent_in(directory, [calls(writes("a", "b")), says("do", "ne")])
 
 
 async def test_inside_a_running_event_loop_it_gives_every_event(tmp_path: Path) -> None:
@@ -76,5 +76,5 @@ async def test_one_that_was_begun_outside_may_be_read_on_inside_and_outside_agai
     first = await asyncio.to_thread(next, events)
     second = next(events)
     rest = await asyncio.to_thread(list, events)
-    assert [one.seq for one in (first, second, *rest)] == list(range(first.seq, first.seq + len(rest) + 2))
+    assert [event.seq for event in (first, second, *rest)] == list(range(first.seq, first.seq + len(rest) + 2))
     assert rest[-1].type == "run_completed"

@@ -71,7 +71,7 @@ def test_what_a_child_found_is_history_for_the_parent(tmp_path: Path) -> None:
 async def test_children_work_at_the_same_time(tmp_path: Path) -> None:
     agents = [agent_in(tmp_path, FakeChatBackend([says(f"{number}")])) for number in range(3)]
     results = await Coordinator(agents).run_children_concurrent(["a", "b"])
-    assert [(one.status, one.summary) for one in results] == [("completed", "1"), ("completed", "2")]
+    assert [(result.status, result.summary) for result in results] == [("completed", "1"), ("completed", "2")]
 
 
 def test_a_coordinator_without_agents_is_refused() -> None:

@@ -88,8 +88,8 @@ def test_a_name_no_tool_can_have_is_sent_back_as_one_a_tool_can_have(tmp_path: P
     watched = FakeModel([calls((name, {})), says("I see.")])
     assert agent_in(tmp_path, watched).run("Go.").status == "completed"
     check_request(watched.requests[-1])
-    told = json.loads(watched.requests[-1].messages[-1]["content"])
-    assert (told["ok"], told["error_kind"]) == (False, "not_found")
+    result = json.loads(watched.requests[-1].messages[-1]["content"])
+    assert (result["ok"], result["error_kind"]) == (False, "not_found")
 
 
 @pytest.mark.parametrize("ids", [["same", "same"], ["", ""], ["a", ""], ["call_2", ""], ["x\n", "x\n"]])
@@ -101,7 +101,7 @@ def test_ids_that_are_none_or_not_distinct_are_made_distinct(tmp_path: Path, ids
     agent.run("Go.")
     check_request(watched.requests[-1])
     assert tool.times == 3
-    sent = [call["id"] for one in watched.requests[-1].messages for call in one.get("tool_calls", ())]
+    sent = [call["id"] for message in watched.requests[-1].messages for call in message.get("tool_calls", ())]
     assert len(set(sent)) == 3, "not even across answers"
 
 

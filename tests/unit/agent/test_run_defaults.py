@@ -17,8 +17,8 @@ from skills_runtime.testing import CountingIds, says
 from tests.support.agents import agent_in
 
 
-def _spec(place: Path, settings: dict[str, Any] | None = None, **request: Any) -> Any:
-    return run_spec(resolve(place, session_settings=settings), RunRequest(prompt="p", ids=CountingIds(), **request))
+def _spec(directory: Path, settings: dict[str, Any] | None = None, **request: Any) -> Any:
+    return run_spec(resolve(directory, session_settings=settings), RunRequest(prompt="p", ids=CountingIds(), **request))
 
 
 def test_a_run_without_a_place_lives_below_its_workspace(tmp_path: Path) -> None:
@@ -59,7 +59,10 @@ def test_settings_become_the_boundaries_of_the_run(tmp_path: Path) -> None:
         9,
         "mine",
     )
-    assert [one.name for one in spec.required_deliverables] == ["deliverables/r.md", "deliverables/s.md"]
+    assert [required_deliverable.name for required_deliverable in spec.required_deliverables] == [
+        "deliverables/r.md",
+        "deliverables/s.md",
+    ]
 
 
 def test_a_system_prompt_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ async def breaks(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
 
 def costly() -> FakeChatCall:
     """An answer with a call, and what it used."""
-    *said, _ = calls(writes("a", "b")).events
-    return FakeChatCall([*said, ChatStreamEvent(type="completed", finish_reason="tool_calls", usage=USAGE)])
+    *events, _ = calls(writes("a", "b")).events
+    return FakeChatCall([*events, ChatStreamEvent(type="completed", finish_reason="tool_calls", usage=USAGE)])
 
 
-def cancelled(place: Path) -> Agent:
+def cancelled(directory: Path) -> Agent:
     seen: list[str] = []
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=ScriptedBackend([calls(("do", {})), says("done")]),
         session_settings={"safety": {"mode": "allow"}},
         event_hooks=[lambda event: seen.append(event.type)],
@@ -56,21 +56,21 @@ def cancelled(place: Path) -> Agent:
     return agent
 
 
-def out_of_time(place: Path) -> Agent:
-    agent = agent_in(place, [calls(("do", {})), says("done")], settings={"run": {"max_wall_time_sec": 1}})
+def out_of_time(directory: Path) -> Agent:
+    agent = agent_in(directory, [calls(("do", {})), says("done")], settings={"run": {"max_wall_time_sec": 1}})
     agent.register_tool(Doing(hang))
     return agent
 
 
-def agents(place: Path) -> dict[str, Agent]:
+def agents(directory: Path) -> dict[str, Agent]:
     """Agents whose runs end in ways that their logs name and do not explain."""
     return {
-        "cancelled": cancelled(place),
-        "out of time": out_of_time(place),
-        "out of tokens": agent_in(place, [costly(), says("done")], settings={"run": {"max_tokens": 120}}),
-        "refused by the service": agent_in(place, Streaming(refuses_the_key)),
-        "broken by the service": agent_in(place, Streaming(breaks)),
-        "nobody to ask": agent_in(place, [calls(writes("a", "b")), says("done")], mode="ask"),
+        "cancelled": cancelled(directory),
+        "out of time": out_of_time(directory),
+        "out of tokens": agent_in(directory, [costly(), says("done")], settings={"run": {"max_tokens": 120}}),
+        "refused by the service": agent_in(directory, Streaming(refuses_the_key)),
+        "broken by the service": agent_in(directory, Streaming(breaks)),
+        "nobody to ask": agent_in(directory, [calls(writes("a", "b")), says("done")], mode="ask"),
     }
 
 

@@ -20,8 +20,8 @@ THREE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(3))
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
 
-def looking(place: Path, model: Any, settings: Mapping[str, Any], **people: Any) -> Agent:
-    agent = agent_in(place, model, settings=settings, **people)
+def looking(directory: Path, model: Any, settings: Mapping[str, Any], **people: Any) -> Agent:
+    agent = agent_in(directory, model, settings=settings, **people)
     agent.register_tool(Doing(succeed, name="look"))
     return agent
 
@@ -47,9 +47,9 @@ def test_a_run_that_waited_at_a_limit_and_was_given_more_is_replayed_with_that(t
 
 def test_a_limit_that_a_run_never_came_to_is_still_a_difference(tmp_path: Path) -> None:
     result = looking(tmp_path, THREE_CALLS, {}).run("Go.")
-    found = replayed(result, looking(tmp_path, [], {"run": {"max_steps": 1}}))
-    assert found is not None
-    assert found.replayed == "end    failed budget_exceeded"
+    divergence = replayed(result, looking(tmp_path, [], {"run": {"max_steps": 1}}))
+    assert divergence is not None
+    assert divergence.replayed == "end    failed budget_exceeded"
 
 
 def test_a_run_that_somebody_gave_more_steps_on_the_way_is_replayed_with_them(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_what_was_said_after_an_answer_was_rejected_is_said_after_that_again(tmp
 def test_a_fork_in_the_middle_of_a_call_is_replayed_with_what_came_of_it(tmp_path: Path) -> None:
     agent = looking(tmp_path, THREE_CALLS, {})
     fork = forked(agent, agent.run("Go."), "tool_call_started")
-    (told,) = payloads_of(fork.wal_locator, "tool_call_finished")
-    assert told.result["stderr"].startswith("outcome unknown")
+    (payload,) = payloads_of(fork.wal_locator, "tool_call_finished")
+    assert payload.result["stderr"].startswith("outcome unknown")
     assert replayed(fork, agent) is None
 
 

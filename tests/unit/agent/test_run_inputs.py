@@ -29,9 +29,9 @@ HISTORY = [
 ]
 
 
-def first_messages(place: Path, request: RunRequest, watched: FakeModel) -> list[Any]:
+def first_messages(directory: Path, request: RunRequest, watched: FakeModel) -> list[Any]:
     """What the model is told first, without the system prompt."""
-    agent = agent_in(place, watched)
+    agent = agent_in(directory, watched)
     asyncio.run(agent.execute(agent.create(request)))
     check_request(watched.requests[0])
     return list(watched.requests[0].messages[1:])
@@ -53,7 +53,7 @@ def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_pat
     watched = FakeModel([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
     agent_in(tmp_path, watched).run("Look.")
     check_request(watched.requests[1])
-    assert [one["role"] for one in watched.requests[1].messages][-4:] == ["assistant", "tool", "tool", "user"]
+    assert [message["role"] for message in watched.requests[1].messages][-4:] == ["assistant", "tool", "tool", "user"]
     assert watched.requests[1].messages[-1]["content"][1]["type"] == "image_url"
 
 
@@ -148,24 +148,24 @@ def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Killed before any of its first events the run is not there yet, or there with everything."""
-    place = tmp_path / "place"
-    place.mkdir()
-    (place / "dot.png").write_bytes(PNG)
-    request = RunRequest(prompt="Go.", run_id=RUN_ID, history=tuple(HISTORY), images=(place / "dot.png",))
-    agent = agent_in(place, FakeModel([says("done")]))
+    path = tmp_path / "place"
+    path.mkdir()
+    (path / "dot.png").write_bytes(PNG)
+    request = RunRequest(prompt="Go.", run_id=RUN_ID, history=tuple(HISTORY), images=(path / "dot.png",))
+    agent = agent_in(path, FakeModel([says("done")]))
     with monkeypatch.context() as patch:
         _die_before(number, patch)
         with pytest.raises(Killed):
             asyncio.run(agent.execute(agent.create(request)))
-    if not (runs_root(place) / RUN_ID).exists():
+    if not (runs_root(path) / RUN_ID).exists():
         return
-    shutil.copytree(place, tmp_path / "later", symlinks=True)  # whose locks died with the process
+    shutil.copytree(path, tmp_path / "later", symlinks=True)  # whose locks died with the process
     watched = FakeModel([says("done")])
     agent_in(tmp_path / "later", watched).run("", run_id=RUN_ID)
-    told = list(watched.requests[0].messages[1:])
-    assert told[:3] == HISTORY
-    assert told[3]["content"][1]["type"] == "image_url"
-    assert told[4:] == [{"role": "user", "content": "Go."}]
+    results = list(watched.requests[0].messages[1:])
+    assert results[:3] == HISTORY
+    assert results[3]["content"][1]["type"] == "image_url"
+    assert results[4:] == [{"role": "user", "content": "Go."}]
 
 
 @pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\rb", "  spaces  ", "\ufeffbom", "a\u2028b\x85c", "\x00\x1b[31m", ""])

@@ -48,16 +48,16 @@ async def test_a_stream_begins_with_the_event_that_work_has_begun(tmp_path: Path
 
 
 def test_hooks_hear_once_that_work_has_begun(tmp_path: Path) -> None:
-    heard = list[Event]()
-    result = agent_in(tmp_path, answers(), hooks=[heard.append]).run("Go.")
-    assert heard == events_of(result.wal_locator)[2:]
+    events = list[Event]()
+    result = agent_in(tmp_path, answers(), hooks=[events.append]).run("Go.")
+    assert events == events_of(result.wal_locator)[2:]
 
 
 def test_a_run_killed_before_its_first_event_of_work_begins_as_a_new_one(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, answers())
     agent.create(RunRequest(prompt="Go.", run_id="run_1"), working=True).close()
     result = agent.run("", run_id="run_1")
-    assert [one.resume["enabled"] for one in payloads_of(result.wal_locator, "run_started")] == [False]
+    assert [payload.resume["enabled"] for payload in payloads_of(result.wal_locator, "run_started")] == [False]
     assert payloads_of(result.wal_locator, "run_state_changed") == [RUNNING]
 
 
@@ -77,10 +77,10 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
     (tmp_path / "place").mkdir()
     agent = agent_in(tmp_path / "place", answers())
     options = AgentOptions(tools=builtin_tools(), rules=Rules(), known={("do", "read"): Allow("known")})
-    for request, known in (
+    for request, cache in (
         (RunRequest(prompt="Go."), options.known),
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),
     ):
         run = agent.create(request)
-        assert gate_of(run, agent.resolved, options, "shared").decision_cache == known
+        assert gate_of(run, agent.resolved, options, "shared").decision_cache == cache
         run.close()

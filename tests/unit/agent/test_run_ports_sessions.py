@@ -21,11 +21,11 @@ PATIENCE_MS = 20_000
 BOUND = 30
 
 
-def result_of(place: Path, sessions: ExecSessions | None, tool: str, **arguments: Any) -> Mapping[str, Any]:
+def result_of(directory: Path, sessions: ExecSessions | None, tool: str, **arguments: Any) -> Mapping[str, Any]:
     """The result of one call in a run of its own."""
     settings = {"safety": {"mode": "allow"}, "sandbox": {"default_policy": "none"}}
     model = FakeModel([calls((tool, arguments)), says("done")])
-    builder = AgentBuilder().workspace_root(place).backend(model).add_config_overlay(settings)
+    builder = AgentBuilder().workspace_root(directory).backend(model).add_config_overlay(settings)
     builder = builder.approval_provider(Answering("approved"))
     agent = (builder.exec_sessions(sessions) if sessions is not None else builder).build()
     result = agent.run("Go.")
@@ -34,9 +34,9 @@ def result_of(place: Path, sessions: ExecSessions | None, tool: str, **arguments
     return finished.result
 
 
-def plan(place: Path, tag: str, *argv: str) -> SandboxPlan:
+def plan(directory: Path, tag: str, *argv: str) -> SandboxPlan:
     environment = {"PATH": "/usr/bin:/bin", "TAG": tag}
-    return SandboxPlan(argv=argv, cwd=place, environment=environment, evidence={"effective": "none"})
+    return SandboxPlan(argv=argv, cwd=directory, environment=environment, evidence={"effective": "none"})
 
 
 def alive(tag: str) -> list[int]:
@@ -48,15 +48,17 @@ def test_a_session_goes_on_in_the_next_run(tmp_path: Path) -> None:
         begun = result_of(tmp_path, sessions, "exec_command", cmd=GREETING, yield_time_ms=0)
         assert begun["data"]["running"]
         number = begun["data"]["session_id"]
-        said = result_of(tmp_path, sessions, "write_stdin", session_id=number, chars="you\n", yield_time_ms=PATIENCE_MS)
-        assert "hello, you" in said["stdout"]
-        assert (said["exit_code"], said["data"]["sandbox"]["effective"]) == (7, "none")
+        result = result_of(
+            tmp_path, sessions, "write_stdin", session_id=number, chars="you\n", yield_time_ms=PATIENCE_MS
+        )
+        assert "hello, you" in result["stdout"]
+        assert (result["exit_code"], result["data"]["sandbox"]["effective"]) == (7, "none")
 
 
 def test_without_them_a_session_ends_with_its_run(tmp_path: Path) -> None:
     number = result_of(tmp_path, None, "exec_command", cmd=GREETING, yield_time_ms=0)["data"]["session_id"]
-    said = result_of(tmp_path, None, "write_stdin", session_id=number, chars="you\n")
-    assert said["error_kind"] == "not_found"
+    result = result_of(tmp_path, None, "write_stdin", session_id=number, chars="you\n")
+    assert result["error_kind"] == "not_found"
 
 
 async def test_nothing_of_them_is_left_when_they_are_closed(tmp_path: Path) -> None:
@@ -102,11 +104,11 @@ def test_one_event_loop_after_another_can_use_them(tmp_path: Path) -> None:
 
     async def then(sessions: ExecSessions, number: int) -> str:
         await sessions.write(number, b"there\n")
-        said = ""
-        while "hello" not in said:
+        text = ""
+        while "hello" not in text:
             reading, _ = await sessions.read(number, wait_ms=PATIENCE_MS)
-            said += reading.output.text()
-        return said
+            text += reading.output.text()
+        return text
 
     with ExecSessions() as sessions:
         number = asyncio.run(first(sessions))

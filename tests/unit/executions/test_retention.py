@@ -25,7 +25,7 @@ from skills_runtime.executions.retention import (
 from skills_runtime.executions.store import StartedExecution
 from skills_runtime.executions.values import Status
 from skills_runtime.skills import Skill
-from tests.support.crashes import keeper_of, wanted
+from tests.support.crashes import execution_request, keeper_of
 from tests.unit.executions.samples import ECHO, an_executor, make_skill
 
 NOW = 100 * DAY_SECONDS
@@ -154,7 +154,7 @@ async def test_the_key_of_a_removed_execution_is_free(executor: Executor, echo: 
 async def test_one_under_way_is_neither_tidied_away_nor_removed(tmp_path: Path, executor: Executor) -> None:
     make_skill(tmp_path, ECHO)
     keeper = keeper_of(tmp_path, tmp_path / "elsewhere")
-    begun = keeper.begin(wanted(tmp_path, "k"), Stop())
+    begun = keeper.begin(execution_request(tmp_path, "k"), Stop())
     assert isinstance(begun, StartedExecution)
     async with Executor(keeper.place.root, executor._fence) as other:  # pyright: ignore[reportPrivateUsage]
         assert (await other.tidy(Retention(days=1, bytes=1), LONG_AFTER)).removed == 0

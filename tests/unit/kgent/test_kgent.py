@@ -35,10 +35,10 @@ from tests.support.tools import tree
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The workspace, which is the working directory."""
-    place = tmp_path / "ws"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    path = tmp_path / "ws"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def context() -> RunContext:
 
 def _parameters(function: Any) -> dict[str, Any]:
     return {
-        name: "required" if one.default is one.empty else one.default
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind is one.POSITIONAL_OR_KEYWORD
+        name: "required" if parameter.default is parameter.empty else parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     }
 
 
@@ -159,8 +159,8 @@ def test_a_failure_has_a_reason(context: RunContext) -> None:
     other = create_run_context({}, "p", "runs/b")
     update_run_state(context, RunStatus.FAILED)
     update_run_state(other, "failed", failure_reason="interrupted")
-    assert [one.record.failure_reason for one in (context, other)] == ["unspecified", "interrupted"]
-    assert all(one.record.completed_at for one in (context, other))
+    assert [run_context.record.failure_reason for run_context in (context, other)] == ["unspecified", "interrupted"]
+    assert all(run_context.record.completed_at for run_context in (context, other))
 
 
 @pytest.mark.parametrize("status", ["completed", "pending", "waiting_for_tool", "revision_required"])
@@ -212,16 +212,16 @@ def test_a_context_is_loaded_from_the_directory_alone(context: RunContext, here:
     assert verify_run(moved.root, log_ports().keys).findings == []
 
 
-@pytest.mark.parametrize("place", ["nowhere", "file", "."])
-def test_a_directory_that_is_no_run_is_not_loaded(here: Path, place: str) -> None:
+@pytest.mark.parametrize("directory", ["nowhere", "file", "."])
+def test_a_directory_that_is_no_run_is_not_loaded(here: Path, directory: str) -> None:
     (here / "file").touch()
     with pytest.raises((NotFound, SkillsRuntimeError)):
-        load_run_context(here / place)
+        load_run_context(here / directory)
 
 
-def run_and_be_killed(say: IO[bytes], hear: IO[bytes], place: str) -> None:
+def run_and_be_killed(say: IO[bytes], hear: IO[bytes], path: str) -> None:
     """Begin to run and wait for the end that comes from outside."""
-    os.chdir(place)
+    os.chdir(path)
     update_run_state(load_run_context("runs/demo-001"), "running")
     say.write(b"running\n")
     hear.readline()
@@ -232,10 +232,10 @@ def test_a_run_whose_process_was_killed_is_found_and_ended_by_the_next(context: 
         assert child.line() == b"running"
         child.send(signal.SIGKILL)
         assert child.join() == -signal.SIGKILL
-    found = load_run_context(context.root)
-    assert found.status is RunStatus.RUNNING
-    update_run_state(found, "failed", failure_reason="interrupted")
-    assert (found.status, found.record.failure_reason) == (RunStatus.FAILED, "interrupted")
+    run_context = load_run_context(context.root)
+    assert run_context.status is RunStatus.RUNNING
+    update_run_state(run_context, "failed", failure_reason="interrupted")
+    assert (run_context.status, run_context.record.failure_reason) == (RunStatus.FAILED, "interrupted")
 
 
 @pytest.mark.parametrize("path", ["workspace/a.txt", "deliverables/new/r.md", "prompt.md", ".", "workspace"])

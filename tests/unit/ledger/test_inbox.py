@@ -46,7 +46,7 @@ def test_four_processes_that_send_at_once_lose_nothing_and_share_no_position(sta
     assert [sender.returncode for sender in senders] == [0] * 4
     messages = _messages(state_home)
     assert [message.position for message in messages] == list(range(1, 401))
-    assert {(message.id, str(message.position)) for message in messages} == {(one, two) for one, two in printed}
+    assert {(message.id, str(message.position)) for message in messages} == {(text, two) for text, two in printed}
     for name in "abcd":
         numbers = [message.body["number"] for message in messages if message.body["from"] == name]
         assert numbers == list(range(100))
@@ -100,11 +100,11 @@ def test_messages_and_receipts_are_there_after_reopening(state_home: Path) -> No
 
 
 def test_a_message_is_seen_by_whoever_has_the_ledger_open(state_home: Path) -> None:
-    with open_at(state_home) as one, open_at(state_home) as other:
-        message = one.inbox.send(RUN, "cancel", {})
+    with open_at(state_home) as ledger, open_at(state_home) as other:
+        message = ledger.inbox.send(RUN, "cancel", {})
         assert other.inbox.pending(RUN) == (message,)
         other.inbox.acknowledge(message.id, event_seq=1)
-        assert one.inbox.pending(RUN) == ()
+        assert ledger.inbox.pending(RUN) == ()
 
 
 def test_an_event_number_without_measure_is_refused(state_home: Path) -> None:
@@ -124,9 +124,9 @@ def test_a_full_disk_is_told_and_what_was_sent_before_stays(unprivileged: Unpriv
             size = (home / "ledger.db-wal").stat().st_size
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100_000, limits[1]))
             sent = 1 + _sends_until_refused(ledger.inbox)
-            kept = ledger.inbox.unacknowledged_count(RUN)
+            count = ledger.inbox.unacknowledged_count(RUN)
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-            return sent, kept, ledger.inbox.send(RUN, "steer", {}).position
+            return sent, count, ledger.inbox.send(RUN, "steer", {}).position
 
     sent, kept, next_position = unprivileged(work)
     assert 1 < sent < 100

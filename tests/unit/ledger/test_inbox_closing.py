@@ -38,14 +38,14 @@ def test_processes_that_send_while_a_run_ends_are_all_heard_and_then_refused(sta
     senders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     with open_at(state_home) as ledger:
         accepted = [_first_line(sender) for sender in senders]
-        heard = [message.id for message in ledger.inbox.close_for(RUN)]
+        messages = [message.id for message in ledger.inbox.close_for(RUN)]
     for sender in senders:
         *sent, last = sender.communicate()[0].split()
         assert (last, sender.returncode) == ("refused", 0)
         accepted += sent
-    assert sorted(accepted) == sorted(heard)
+    assert sorted(accepted) == sorted(messages)
     with open_at(state_home) as ledger:
-        assert [message.id for message in ledger.inbox.after(RUN, 0)] == heard
+        assert [message.id for message in ledger.inbox.after(RUN, 0)] == messages
 
 
 def _first_line(sender: subprocess.Popen[str]) -> str:
@@ -54,12 +54,12 @@ def _first_line(sender: subprocess.Popen[str]) -> str:
 
 
 def test_whoever_has_the_ledger_open_is_refused(state_home: Path) -> None:
-    with open_at(state_home) as one, open_at(state_home) as other:
-        one.inbox.close_for(RUN, unless_behind=0)
+    with open_at(state_home) as ledger, open_at(state_home) as other:
+        ledger.inbox.close_for(RUN, unless_behind=0)
         with pytest.raises(InboxClosed):
             other.inbox.send(RUN, "steer", {})
         other.inbox.open_for(RUN)
-        assert one.inbox.send(RUN, "steer", {}).position == 1
+        assert ledger.inbox.send(RUN, "steer", {}).position == 1
 
 
 def test_a_closed_inbox_is_closed_after_reopening(state_home: Path) -> None:
@@ -74,14 +74,14 @@ def test_closing_writes_once_and_opening_what_is_open_writes_nothing(
 ) -> None:
     connections = noted_connections(monkeypatch)
     with open_at(state_home) as ledger:
-        (_, quick), said = connections, list[str]()
+        (_, quick), texts = connections, list[str]()
         assert quick.execute("PRAGMA synchronous").fetchone()[0] == 1  # it need not wait for the disk
-        quick.set_trace_callback(said.append)
+        quick.set_trace_callback(texts.append)
         ledger.inbox.open_for(RUN)
-        assert [one.split()[0] for one in said] == ["SELECT"]
-        said.clear()
+        assert [text.split()[0] for text in texts] == ["SELECT"]
+        texts.clear()
         ledger.inbox.close_for(RUN, unless_behind=0)
-        assert [one.split()[0] for one in said] == ["BEGIN", "SELECT", "INSERT", "COMMIT"]
-        said.clear()
+        assert [text.split()[0] for text in texts] == ["BEGIN", "SELECT", "INSERT", "COMMIT"]
+        texts.clear()
         ledger.inbox.open_for(RUN)
-        assert [one.split()[0] for one in said] == ["SELECT", "DELETE"]
+        assert [text.split()[0] for text in texts] == ["SELECT", "DELETE"]

@@ -155,7 +155,7 @@ def test_runs_are_listed_newest_first(index: RunIndex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("filters", "expected"),
     [
         ({"workspace_root": "/w1"}, ["d", "a"]),
         ({"workspace_root": Path("/w2")}, ["c", "b"]),
@@ -167,7 +167,7 @@ def test_runs_are_listed_newest_first(index: RunIndex) -> None:
         ({"limit": 1}, ["d"]),
     ],
 )
-def test_a_list_can_be_narrowed(index: RunIndex, wanted: dict[str, Any], found: list[str]) -> None:
+def test_a_list_can_be_narrowed(index: RunIndex, filters: dict[str, Any], expected: list[str]) -> None:
     index.record(sample("a", workspace_root="/w1", session_id="s1", task_id="t1", created_at=_moment(1)))
     index.record(sample("b", workspace_root="/w2", session_id="s1", task_id="t2", created_at=_moment(2)))
     index.record(sample("c", workspace_root="/w2", session_id="s2", task_id="t1", created_at=_moment(3)))
@@ -175,7 +175,7 @@ def test_a_list_can_be_narrowed(index: RunIndex, wanted: dict[str, Any], found: 
     index.record(last, text="x")
     index.record(sample("d", **{name: getattr(last, name) for name in ("workspace_root", "session_id", "task_id")},
                         created_at=_moment(4), status=RunStatus.FAILED))  # fmt: skip
-    assert _ids(index.list(**wanted)) == found
+    assert _ids(index.list(**filters)) == expected
 
 
 def test_pages_hold_every_run_once_though_runs_share_a_moment_and_new_ones_arrive(index: RunIndex) -> None:

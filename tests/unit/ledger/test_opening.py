@@ -242,7 +242,11 @@ def test_messages_are_synced_fully_and_the_index_only_normally(
     def writer(write: Callable[[], object]) -> sqlite3.Connection:
         before = [connection.total_changes for connection in connections]
         write()
-        (used,) = [one for one, changes in zip(connections, before, strict=True) if one.total_changes > changes]
+        (used,) = [
+            connection
+            for connection, changes in zip(connections, before, strict=True)
+            if connection.total_changes > changes
+        ]
         return used
 
     with open_at(state_home) as ledger:
@@ -250,9 +254,15 @@ def test_messages_are_synced_fully_and_the_index_only_normally(
         index = writer(lambda: ledger.index.record(sample()))
         receipt = writer(lambda: ledger.inbox.acknowledge(ledger.inbox.pending("run_1")[0].id, event_seq=1))
         assert receipt is inbox
-        assert [one.execute("PRAGMA synchronous").fetchone()[0] for one in (inbox, index)] == [2, 1]
-        assert [one.execute("PRAGMA journal_mode").fetchone()[0] for one in (inbox, index)] == ["wal", "wal"]
-        assert [one.execute("PRAGMA busy_timeout").fetchone()[0] for one in (inbox, index)] == [5000, 5000]
+        assert [connection.execute("PRAGMA synchronous").fetchone()[0] for connection in (inbox, index)] == [2, 1]
+        assert [connection.execute("PRAGMA journal_mode").fetchone()[0] for connection in (inbox, index)] == [
+            "wal",
+            "wal",
+        ]
+        assert [connection.execute("PRAGMA busy_timeout").fetchone()[0] for connection in (inbox, index)] == [
+            5000,
+            5000,
+        ]
 
 
 def test_queries_are_found_by_name() -> None:

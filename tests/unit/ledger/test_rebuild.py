@@ -140,28 +140,28 @@ def test_what_is_not_a_run_directory_is_not_looked_at(index: RunIndex, workspace
 
 
 def test_a_run_that_lives_elsewhere_is_found_through_its_link(index: RunIndex, workspace: Path, tmp_path: Path) -> None:
-    place = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
+    path = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
     (runs_root(workspace) / "run_4").symlink_to("../../../sandbox")
     assert rebuild(index, [runs_root(workspace)], read_run).indexed == 4
-    assert index.get("run_4").path == str(place)
+    assert index.get("run_4").path == str(path)
 
 
 def test_a_run_that_lived_elsewhere_is_dropped_when_its_directory_is_gone(
     index: RunIndex, workspace: Path, tmp_path: Path
 ) -> None:
-    place = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
+    path = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
     link = runs_root(workspace) / "run_4"
-    link.symlink_to(place)
+    link.symlink_to(path)
     rebuild(index, [runs_root(workspace)], read_run)
-    shutil.rmtree(place)
+    shutil.rmtree(path)
     report = rebuild(index, [runs_root(workspace)], read_run)
     assert (report.indexed, report.removed) == (3, 1)
     assert [(problem.path, problem.kind) for problem in report.problems] == [(link, "not_found")]
 
 
 def test_a_link_to_a_link_is_not_followed(index: RunIndex, workspace: Path, tmp_path: Path) -> None:
-    place = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
-    (tmp_path / "second").symlink_to(place)
+    path = make_run_at(tmp_path / "sandbox", "run_4", last_seq=3, workspace=workspace)
+    (tmp_path / "second").symlink_to(path)
     (runs_root(workspace) / "run_4").symlink_to(tmp_path / "second")
     (runs_root(workspace) / "run_5").symlink_to("run_5")
     report = rebuild(index, [runs_root(workspace)], read_run)

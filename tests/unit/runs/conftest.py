@@ -12,9 +12,9 @@ from tests.support.runs import finished_run, keys_in
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a run has ended well, beside its key."""
-    place = tmp_path_factory.mktemp("original")
-    finished_run(place)
-    return place
+    path = tmp_path_factory.mktemp("original")
+    finished_run(path)
+    return path
 
 
 @pytest.fixture

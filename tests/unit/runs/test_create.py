@@ -16,8 +16,8 @@ from tests.support.tools import tree
 from tests.support.users import Unprivileged
 
 
-def _make(place: Path, **changes: Any) -> Path:
-    run = new_run(place, **changes)
+def _make(directory: Path, **changes: Any) -> Path:
+    run = new_run(directory, **changes)
     run.close()
     return run.paths.root
 
@@ -40,7 +40,7 @@ def test_the_first_two_events_are_the_birth_and_the_fence(tmp_path: Path) -> Non
 def test_the_birth_names_every_snapshot_by_digest(tmp_path: Path) -> None:
     root = _make(tmp_path)
     born = decoded((root / "events.jsonl").read_bytes().splitlines()[0])["payload"]
-    assert {one["name"] for one in born["snapshots"]} == {
+    assert {payload["name"] for payload in born["snapshots"]} == {
         "prompt.md", "config.yaml", "effective-system-prompt.md", "task.yaml", "session.json",
     }  # fmt: skip
 
@@ -177,28 +177,28 @@ def test_a_log_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> N
 
 
 def test_an_unwritable_parent_is_refused_and_stays_empty(unprivileged: Unprivileged) -> None:
-    place = unprivileged.path
+    path = unprivileged.path
 
     def create() -> list[str]:
-        locked = place / "locked"
+        locked = path / "locked"
         locked.mkdir(mode=0o500)
         with pytest.raises(AccessRefused):
-            new_run(place, root=locked / "a" / "run_test")
+            new_run(path, root=locked / "a" / "run_test")
         with pytest.raises(AccessRefused):
-            new_run(place, root=locked / "run_test")
+            new_run(path, root=locked / "run_test")
         with pytest.raises(AccessRefused):
-            new_run(place, root=place / "fine" / "run_test", link=locked / "links" / "run_test")
-        return [name for name in tree(place) if not name.startswith("state")]
+            new_run(path, root=path / "fine" / "run_test", link=locked / "links" / "run_test")
+        return [name for name in tree(path) if not name.startswith("state")]
 
     assert unprivileged(create) == ["locked"]
 
 
 def test_a_parent_nobody_may_look_into_is_refused(unprivileged: Unprivileged) -> None:
-    place = unprivileged.path
+    path = unprivileged.path
 
     def create() -> None:
-        (place / "locked").mkdir(mode=0o000)
-        new_run(place, root=place / "locked" / "a" / "run_test")
+        (path / "locked").mkdir(mode=0o000)
+        new_run(path, root=path / "locked" / "a" / "run_test")
 
     with pytest.raises(AccessRefused):
         unprivileged(create)

@@ -34,22 +34,22 @@ class Held(FaultyDisk):
         return super().write(fd, data)
 
 
-def create_slowly(say: IO[bytes], hear: IO[bytes], place: Path) -> None:
-    new_run(place, run_id="slow", disk=Held(say, hear))
+def create_slowly(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
+    new_run(directory, run_id="slow", disk=Held(say, hear))
     say.write(b"created\n")
 
 
-def half_made(nursery: Zygote, place: Path) -> Path:
+def half_made(nursery: Zygote, directory: Path) -> Path:
     """The draft of a process that was killed before it had written a line."""
-    with nursery.child(create_slowly, place) as child:
+    with nursery.child(create_slowly, directory) as child:
         assert child.line() == b"writing"
         child.kill()
-    return only_draft(place)
+    return only_draft(directory)
 
 
-def only_draft(place: Path) -> Path:
+def only_draft(directory: Path) -> Path:
     """The one hidden directory beside the runs."""
-    (draft,) = (place / "runs").glob(".*")
+    (draft,) = (directory / "runs").glob(".*")
     return draft
 
 
@@ -59,12 +59,12 @@ def grow_old(path: Path, seconds: int = ABANDONED_SECONDS + 60) -> None:
     os.utime(path, (then, then))
 
 
-def names_in(place: Path) -> list[str]:
-    return sorted(path.name for path in (place / "runs").iterdir())
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in (directory / "runs").iterdir())
 
 
-def create(place: Path) -> None:
-    new_run(place).close()
+def create(directory: Path) -> None:
+    new_run(directory).close()
 
 
 @pytest.fixture(autouse=True)

@@ -104,7 +104,7 @@ def test_the_provenance_is_a_statement_others_understand(paths: RunPaths) -> Non
         "task_id": "task_test",
         "session_id": "session_test",
     }
-    names = [one["name"] for one in definition["resolvedDependencies"]]
+    names = [payload["name"] for payload in definition["resolvedDependencies"]]
     assert {"config.yaml", "prompt.md", "effective-system-prompt.md", "sandbox-manifest.json"} <= set(names)
     details = statement["predicate"]["runDetails"]
     assert details["metadata"]["invocationId"] == "run_test"
@@ -199,16 +199,16 @@ def test_a_run_with_a_manifest_nobody_can_read_is_not_handed_on(paths: RunPaths)
 
 
 def test_a_place_that_cannot_be_written_is_refused(unprivileged: Unprivileged) -> None:
-    place = unprivileged.path
+    path = unprivileged.path
 
     def export(target: str) -> None:
-        paths = finished_run(place / target)
+        paths = finished_run(path / target)
         if target == "inside":
             paths.archive.chmod(0o500)
             export_run(paths.root)
         else:
-            (place / "locked").mkdir(mode=0o500)
-            export_run(paths.root, output=place / "locked" / "out.tar.gz")
+            (path / "locked").mkdir(mode=0o500)
+            export_run(paths.root, output=path / "locked" / "out.tar.gz")
 
     for target in ("inside", "outside"):
         with pytest.raises(AccessRefused):

@@ -58,10 +58,12 @@ def test_the_answer_of_a_run_that_broke_its_promise_is_not_lost(tmp_path: Path) 
     assert decoded(lines_of(run.paths)[-1])["payload"]["details"]["final_output"] == "I wrote it."
 
 
-@pytest.mark.parametrize("place", ["workspace/report.md", "workspace/deliverables/report.md", "deliverables/Report.md"])
-def test_a_required_deliverable_somewhere_else_does_not_count(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(
+    "directory", ["workspace/report.md", "workspace/deliverables/report.md", "deliverables/Report.md"]
+)
+def test_a_required_deliverable_somewhere_else_does_not_count(tmp_path: Path, directory: str) -> None:
     run = working_run(tmp_path, required_deliverables=REQUIRED)
-    files_in(run).write(place, REPORT, create_dirs=True)
+    files_in(run).write(directory, REPORT, create_dirs=True)
     finish_run(run, COMPLETED)
     run.close()
     assert run.state.failure_reason == "missing_deliverable: report.md"
@@ -76,8 +78,8 @@ def test_a_link_in_the_place_of_a_required_deliverable_does_not_count(tmp_path: 
 
 
 def test_every_missing_deliverable_is_named(tmp_path: Path) -> None:
-    wanted = tuple(Deliverable(path=name) for name in ("a.md", "sub/b.md", "c.md"))
-    run = working_run(tmp_path, required_deliverables=wanted)
+    deliverables = tuple(Deliverable(path=name) for name in ("a.md", "sub/b.md", "c.md"))
+    run = working_run(tmp_path, required_deliverables=deliverables)
     files_in(run).write("deliverables/c.md", b"x", create_dirs=True)
     finish_run(run, COMPLETED)
     run.close()
@@ -136,9 +138,9 @@ def test_a_run_that_never_ran_cannot_complete(tmp_path: Path) -> None:
 
 def test_a_disk_that_fails_at_any_write_or_sync_of_the_end_leaves_a_run_that_can_end_later(tmp_path: Path) -> None:
     for number, (call, nth) in enumerate(itertools.product(("write", "sync"), (1, 2))):
-        place = tmp_path / str(number)
+        path = tmp_path / str(number)
         disk = FaultyDisk()
-        run = new_run(place, disk=disk)
+        run = new_run(path, disk=disk)
         run.change(RunStatus.RUNNING)
         disk.fail("write" if call == "write" else "sync", errno.EIO, nth=nth)
         if call == "sync" and nth == 2:  # the end is synced once
@@ -149,19 +151,19 @@ def test_a_disk_that_fails_at_any_write_or_sync_of_the_end_leaves_a_run_that_can
             finish_run(run, COMPLETED)
         run.close()
         assert read_record(run.paths.run_json).status == "running"
-        _ended_by_the_next_process(place, run.paths.root)
+        _ended_by_the_next_process(path, run.paths.root)
 
 
-def _ended_by_the_next_process(place: Path, root: Path) -> None:
+def _ended_by_the_next_process(directory: Path, root: Path) -> None:
     try:
-        again = open_run(root, ports_in(place))
+        again = open_run(root, ports_in(directory))
     except LogEnded:
         pass  # the end was written, only its durability was in doubt
     else:
         finish_run(again, COMPLETED)
         again.close()
     assert read_record(root / "run.json").status == "completed"
-    assert verify_run(root, keys_in(place)).findings == []
+    assert verify_run(root, keys_in(directory)).findings == []
 
 
 def test_a_manifest_that_cannot_be_written_is_an_error_of_the_disk(tmp_path: Path) -> None:

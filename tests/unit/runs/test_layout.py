@@ -30,17 +30,17 @@ FILES = {
 DIRECTORIES = ("workspace", "deliverables", "archive", "logs", "blobs", "executions")
 
 
-def _created(place: Path) -> RunPaths:
-    run = new_run(place)
+def _created(directory: Path) -> RunPaths:
+    run = new_run(directory)
     run.close()
     return run.paths
 
 
 MADE: dict[str, Callable[[Path], RunPaths]] = {
     "created": _created,
-    "completed": lambda place: finished_run(place, RunCompleted(final_output="done")),
-    "failed": lambda place: finished_run(place, RunFailed(error_kind="llm_error", message="no answer")),
-    "cancelled": lambda place: finished_run(place, RunCancelled(message="enough")),
+    "completed": lambda directory: finished_run(directory, RunCompleted(final_output="done")),
+    "failed": lambda directory: finished_run(directory, RunFailed(error_kind="llm_error", message="no answer")),
+    "cancelled": lambda directory: finished_run(directory, RunCancelled(message="enough")),
 }
 
 
@@ -51,14 +51,14 @@ def paths(request: pytest.FixtureRequest, tmp_path: Path) -> RunPaths:
 
 
 def test_every_promised_file_is_there_with_its_mode(paths: RunPaths) -> None:
-    found = modes(paths.root)
-    assert {name: found.get(name) for name in FILES} == FILES
+    result = modes(paths.root)
+    assert {name: result.get(name) for name in FILES} == FILES
     assert all((paths.root / name).is_file() for name in FILES)
 
 
 def test_every_promised_directory_is_there_for_its_owner_only(paths: RunPaths) -> None:
-    found = modes(paths.root)
-    assert {name: found.get(name) for name in (".", *DIRECTORIES)} == dict.fromkeys((".", *DIRECTORIES), 0o700)
+    result = modes(paths.root)
+    assert {name: result.get(name) for name in (".", *DIRECTORIES)} == dict.fromkeys((".", *DIRECTORIES), 0o700)
 
 
 def test_nothing_else_is_at_the_top(paths: RunPaths) -> None:
@@ -72,10 +72,10 @@ def test_nothing_anywhere_below_can_be_read_by_others(paths: RunPaths) -> None:
 def test_the_umask_does_not_matter(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        found = modes(finished_run(tmp_path).root)
+        result = modes(finished_run(tmp_path).root)
     finally:
         os.umask(before)
-    assert not {name: oct(mode) for name, mode in found.items() if mode & 0o077}
+    assert not {name: oct(mode) for name, mode in result.items() if mode & 0o077}
     assert stat.S_IMODE((tmp_path / "runs").stat().st_mode) == 0o700
 
 

@@ -41,8 +41,8 @@ def test_a_legal_id_is_always_one_plain_file_name(value: str) -> None:
 
 @pytest.mark.parametrize("kind", ["sess", "task", "run"])
 def test_a_generated_id_is_a_sortable_uuid_behind_its_kind(kind: str) -> None:
-    made = [RandomIds().new(kind) for _ in range(50)]
-    assert all(re.fullmatch(rf"{kind}_[0-9a-f]{{12}}7[0-9a-f]{{3}}[89ab][0-9a-f]{{15}}", one) for one in made)
-    assert len(set(made)) == 50
-    assert [one[: len(kind) + 13] for one in made] == sorted(one[: len(kind) + 13] for one in made)
-    assert all(map(is_legal_id, made))
+    calls = [RandomIds().new(kind) for _ in range(50)]
+    assert all(re.fullmatch(rf"{kind}_[0-9a-f]{{12}}7[0-9a-f]{{3}}[89ab][0-9a-f]{{15}}", text) for text in calls)
+    assert len(set(calls)) == 50
+    assert [text[: len(kind) + 13] for text in calls] == sorted(text[: len(kind) + 13] for text in calls)
+    assert all(map(is_legal_id, calls))

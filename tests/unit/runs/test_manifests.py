@@ -25,7 +25,7 @@ def _finished(run: Run) -> dict[str, Any]:
 
 
 def _by_name(manifest: dict[str, Any], direction: str = "produced") -> dict[str, dict[str, Any]]:
-    return {one["name"]: one for one in manifest["artifacts"] if one["direction"] == direction}
+    return {payload["name"]: payload for payload in manifest["artifacts"] if payload["direction"] == direction}
 
 
 def test_the_sandbox_manifest_tells_the_boundaries(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_the_sandbox_manifest_tells_the_boundaries(tmp_path: Path) -> None:
         "workspace_mode": "isolated",
         "binds": [],
     }
-    assert [one["path"] for one in data["directories"]] == ["workspace", "deliverables", "archive", "logs"]
+    assert [payload["path"] for payload in data["directories"]] == ["workspace", "deliverables", "archive", "logs"]
     assert data["path_policy"]["write_roots"] == ["workspace", "deliverables"]
     assert data["path_policy"]["delete"] == "disabled"
     assert data["environment"]["env_keys"] == ["A", "B"]
@@ -63,8 +63,8 @@ def test_the_sandbox_manifest_tells_where_links_lead(
         monkeypatch.setattr(os, "readlink", partly)
     run = new_run(tmp_path, root=tmp_path / "link" / "away" / "run_test")
     run.close()
-    told = json.loads(run.paths.sandbox_manifest.read_bytes())["sandbox"]["root_realpath"]
-    assert told == str(tmp_path / "far" / "away" / "run_test")
+    result = json.loads(run.paths.sandbox_manifest.read_bytes())["sandbox"]["root_realpath"]
+    assert result == str(tmp_path / "far" / "away" / "run_test")
 
 
 def test_the_sandbox_manifest_lists_the_snapshots_by_digest(tmp_path: Path) -> None:
@@ -154,15 +154,15 @@ def test_files_written_into_the_user_s_own_tree_are_listed_by_their_records(tmp_
     files = files_of(run, home, mode="shared", delete="disabled")
     for path in ("src/a.py", "workspace/b.py", f"{home}/c.py", "executions/d.py", "deliverables/r.md"):
         files.write(path, b"x", create_dirs=True)
-    found = _by_name(_finished(run))
-    assert {name: one["role"] for name, one in found.items()} == {
+    result = _by_name(_finished(run))
+    assert {name: entry["role"] for name, entry in result.items()} == {
         "src/a.py": "workspace",
         "workspace/b.py": "workspace",
         "c.py": "workspace",
         "executions/d.py": "workspace",
         "deliverables/r.md": "deliverable",
     }
-    assert all(one["producer"]["kind"] == "tool" for one in found.values())
+    assert all(entry["producer"]["kind"] == "tool" for entry in result.values())
 
 
 def test_a_deleted_file_is_listed_as_removed(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_run_with_twenty_thousand_files_still_ends(tmp_path: Path) -> None:
     manifest = _finished(run)
     assert run.state.status is RunStatus.COMPLETED
     assert (manifest["scan"]["complete"], manifest["scan"]["files_seen"]) == (False, 10_000)
-    assert {one["reason"] for one in manifest["scan"]["skipped"]} == {"limit"}
+    assert {payload["reason"] for payload in manifest["scan"]["skipped"]} == {"limit"}
     assert "deliverables/report.md" in _by_name(manifest)
 
 

@@ -31,9 +31,9 @@ def poll(say: IO[bytes], hear: IO[bytes], path: Path) -> None:
     seen: set[int] = set()
     say.write(b"ready\n")
     while max(seen, default=0) < REWRITES:
-        found = read_record(path)
-        assert len(found.failure_reason or "") == found.last_seq * 97 % 9000
-        seen.add(found.last_seq)
+        record = read_record(path)
+        assert len(record.failure_reason or "") == record.last_seq * 97 % 9000
+        seen.add(record.last_seq)
     say.write(b"%d\n" % len(seen))
 
 
@@ -52,7 +52,7 @@ def test_a_reader_never_sees_a_part_of_a_record_that_is_rewritten_a_thousand_tim
         answer = reader.line()
         assert answer.isdigit(), answer + reader.hear.read()
         assert int(answer) > 1
-    assert {one.name for one in tmp_path.iterdir()} == {"run.json", "logs"} if spare else {"run.json"}
+    assert {entry.name for entry in tmp_path.iterdir()} == {"run.json", "logs"} if spare else {"run.json"}
 
 
 def test_a_record_is_rewritten_without_making_or_removing_a_file(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_opening_a_run_brings_its_record_in_step_with_the_log(left: bytes | None
     if left is not None:
         run.paths.run_json.write_bytes(left)
     open_run(run.paths.root, ports_in(tmp_path)).close()
-    found = read_record(run.paths.run_json)
-    assert (found.status, found.last_seq) == ("running", 3)
+    record = read_record(run.paths.run_json)
+    assert (record.status, record.last_seq) == ("running", 3)
 
 
 def test_a_change_of_state_is_in_the_record_when_it_returns(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from tests.support.runs import COMPLETED, finished_run, keys_in, ports_in, worki
 STEER = InboxReceived(message_id="m", position=1, kind="steer", body={"text": "be brief"})
 
 
-def _steered_run(place: Path) -> RunPaths:
+def _steered_run(directory: Path) -> RunPaths:
     """An ended run to which somebody said something."""
-    run = working_run(place)
+    run = working_run(directory)
     run.append(STEER)
     finish_run(run, COMPLETED)
     run.close()
@@ -54,10 +54,10 @@ def test_a_transcript_that_only_names_another_version_does_not_agree(tmp_path: P
     assert not is_transcript_current(paths, read_events(paths))
 
 
-@pytest.mark.parametrize(("kept", "added"), [(-1, b""), (None, b"\n"), (0, b"")])
-def test_a_byte_more_or_less_is_noticed(tmp_path: Path, kept: int | None, added: bytes) -> None:
+@pytest.mark.parametrize(("size", "added"), [(-1, b""), (None, b"\n"), (0, b"")])
+def test_a_byte_more_or_less_is_noticed(tmp_path: Path, size: int | None, added: bytes) -> None:
     paths = finished_run(tmp_path)
-    paths.transcript.write_bytes(paths.transcript.read_bytes()[:kept] + added)
+    paths.transcript.write_bytes(paths.transcript.read_bytes()[:size] + added)
     assert not is_transcript_current(paths, read_events(paths))
 
 

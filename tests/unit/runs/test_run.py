@@ -119,11 +119,11 @@ def test_bytes_that_many_threads_keep_are_all_synced(tmp_path: Path, synced: lis
     run = new_run(tmp_path)
 
     def keep(number: int) -> list[str]:
-        kept: list[str] = []
+        entries: list[str] = []
         for step in range(30):
-            kept.append(run.put_blob(b"%d-%d" % (number, step)))
+            entries.append(run.put_blob(b"%d-%d" % (number, step)))
             run.commit()
-        return kept
+        return entries
 
     with switching_often(), ThreadPoolExecutor(8) as pool:
         kept = [digest for digests in pool.map(keep, range(8)) for digest in digests]

@@ -49,25 +49,25 @@ def test_an_end_is_not_a_mere_move(tmp_path: Path, status: RunStatus) -> None:
 
 
 def test_a_move_that_is_not_durable_is_not_told(tmp_path: Path) -> None:
-    disk, told = FaultyDisk(), list[RunStatus]()
+    disk, statuses = FaultyDisk(), list[RunStatus]()
     run = new_run(tmp_path, disk=disk)
-    run.watch(lambda state: told.append(state.status))
+    run.watch(lambda state: statuses.append(state.status))
     disk.fail("sync", errno.EIO)
     with pytest.raises(StorageFailed):
         run.change(RunStatus.RUNNING)
     run.close()
-    assert told == []
+    assert statuses == []
     assert read_record(run.paths.run_json).status == "pending"
 
 
 def test_watchers_see_every_durable_state(tmp_path: Path) -> None:
-    told: list[RunStatus] = []
+    statuses: list[RunStatus] = []
     run = new_run(tmp_path)
-    run.watch(lambda state: told.append(state.status))
+    run.watch(lambda state: statuses.append(state.status))
     run.change(RunStatus.RUNNING)
     finish_run(run, COMPLETED)
     run.close()
-    assert told == [RunStatus.RUNNING, RunStatus.COMPLETED]
+    assert statuses == [RunStatus.RUNNING, RunStatus.COMPLETED]
 
 
 def test_the_state_in_memory_is_the_fold_of_the_log(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_deleting_is_disabled_unless_the_configuration_allows_it(tmp_path: Path)
     files_of(run, run.paths.root, mode="isolated", delete="allow").delete("workspace/a")
     assert not (run.paths.workspace / "a").exists()
     recorded = [event.payload for event in read_events(run.paths) if isinstance(event.payload, FileOperation)]
-    assert [(one.op, one.ok, one.error) for one in recorded] == [
+    assert [(operation.op, operation.ok, operation.error) for operation in recorded] == [
         ("write", True, None),
         ("delete", False, "delete_disabled"),
         ("delete", True, None),

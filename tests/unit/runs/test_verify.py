@@ -154,8 +154,8 @@ def test_an_edited_blob_is_found(paths: RunPaths, keys: KeyRing) -> None:
     assert blob.name[:12] in where
 
 
-def _with_a_blob_named_in_the_log(place: Path, *, ended: bool) -> tuple[RunPaths, Path]:
-    run = working_run(place)
+def _with_a_blob_named_in_the_log(directory: Path, *, ended: bool) -> tuple[RunPaths, Path]:
+    run = working_run(directory)
     name = run.put_blob(b"arguments")
     run.append(ToolCallRequested(call_id="c", tool="t", name="t", arguments_blob=name))
     run.commit()
@@ -224,7 +224,8 @@ def test_a_run_whose_snapshot_was_edited_is_not_opened(tmp_path: Path, name: str
 
 def test_the_digest_of_a_deliverable_is_the_one_everybody_computes(paths: RunPaths) -> None:
     listed = {
-        one["name"]: one["digest"]["sha256"] for one in decoded(paths.artifact_manifest.read_bytes())["artifacts"]
+        payload["name"]: payload["digest"]["sha256"]
+        for payload in decoded(paths.artifact_manifest.read_bytes())["artifacts"]
     }
     assert listed["deliverables/report.md"] == digest((paths.deliverables / "report.md").read_bytes())
 

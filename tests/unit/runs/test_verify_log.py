@@ -59,8 +59,8 @@ def test_lines_missing_at_the_end_are_found_by_who_knows_how_far_the_log_was(
     run.close()
     head = Head(run.state.last_seq, run.state.last_mac)
     run.paths.events.write_bytes(b"".join(lines_of(run.paths)[:-cut]))
-    found = _found(verify_run(run.paths.root, keys, known_head=head))
-    assert ("log_cut", "events.jsonl") in found
+    results = _found(verify_run(run.paths.root, keys, known_head=head))
+    assert ("log_cut", "events.jsonl") in results
 
 
 def test_a_log_whose_end_was_cut_contradicts_run_json(paths: RunPaths, keys: KeyRing) -> None:
@@ -84,10 +84,10 @@ def test_a_fingerprint_that_does_not_fit_the_configuration_is_found_even_if_the_
 ) -> None:
     rewrite_line(paths, 0, lambda event: event["payload"].update(config_fingerprint="sha256:" + "0" * 64))
     seal_again(paths, keys)
-    found = _found(verify_run(paths.root, keys))
-    assert ("fingerprint", "config.yaml") in found
-    assert ("run_json", "run.json") in found
-    assert ("log_prefix", "events.jsonl") in found
+    results = _found(verify_run(paths.root, keys))
+    assert ("fingerprint", "config.yaml") in results
+    assert ("run_json", "run.json") in results
+    assert ("log_prefix", "events.jsonl") in results
 
 
 def test_without_the_key_the_digest_of_the_log_still_finds_an_edited_event(paths: RunPaths, no_keys: KeyRing) -> None:

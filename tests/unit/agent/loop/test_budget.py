@@ -48,9 +48,11 @@ LIMITS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 """A limit, one that is high enough, and how often the tool is called before the first is reached."""
 
 
-def limited(place: Path, tool: Doing, watched: FakeModel, limits: Mapping[str, Any], on_limit: str = "fail") -> Agent:
+def limited(
+    directory: Path, tool: Doing, watched: FakeModel, limits: Mapping[str, Any], on_limit: str = "fail"
+) -> Agent:
     settings = {"run": {**limits, "on_limit": on_limit}, "llm": {"prices": PRICES}}
-    agent = agent_in(place, watched, settings=settings)
+    agent = agent_in(directory, watched, settings=settings)
     agent.register_tool(tool)
     return agent
 
@@ -123,10 +125,10 @@ def test_a_limit_on_money_without_prices_is_refused_and_leaves_no_run(tmp_path: 
 class Segments:
     """Works on one run with a clock of its own, so that hours pass at once."""
 
-    def __init__(self, place: Path, script: list[FakeChatCall], tool: Doing) -> None:
+    def __init__(self, directory: Path, script: list[FakeChatCall], tool: Doing) -> None:
         self.clock = FrozenClock()
         self.inbox = InMemoryInbox()
-        self._place, self._script, self._tool = place, script, tool
+        self._place, self._script, self._tool = directory, script, tool
         self._ports = LogPorts(log_ports().keys, self.clock)
 
     def work(self, limits: Mapping[str, Any]) -> RunResult:
@@ -168,11 +170,11 @@ def _slow(segments: list[Segments], seconds: float) -> Doing:
     return Doing(work)
 
 
-def _asked(place: Path, seconds: float) -> tuple[Segments, Doing]:
+def _asked(directory: Path, seconds: float) -> tuple[Segments, Doing]:
     """A run that has worked for so long and waits for an answer, since days."""
     holder: list[Segments] = []
     tool = _slow(holder, seconds)
-    holder.append(Segments(place, ASKING, tool))
+    holder.append(Segments(directory, ASKING, tool))
     assert holder[0].work({"max_wall_time_sec": 3600}).error_kind == "human_required"
     holder[0].clock.advance(1_000_000)
     holder[0].answer()

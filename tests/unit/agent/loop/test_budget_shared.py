@@ -36,12 +36,12 @@ class Brood:
         self.asked = 0
         self.stop_at: int | None = None
         self.arrived = asyncio.Event()
-        self._absent = {one for begun in tasks.values() for one in begun} - tasks.keys()
+        self._absent = {text for begun in tasks.values() for text in begun} - tasks.keys()
         self._all_there = asyncio.Event()
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """The next answer for the task; the others get their turns in between."""
-        task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
+        task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
         await asyncio.sleep(0)
         answer = self._beginning(request, task) if request.answered < 2 and task in self._tasks else None
         if answer is None:
@@ -51,9 +51,9 @@ class Brood:
 
     def _beginning(self, request: ChatRequest, task: str) -> FakeChatCall:
         if not request.answered:
-            return calls(*(("spawn_agent", {"message": one}) for one in self._tasks[task]))
-        told = [str(one["content"]) for one in request.messages if one["role"] == "tool"]
-        return calls(("wait", {"ids": [one.split('"id":"')[1].split('"')[0] for one in told]}))
+            return calls(*(("spawn_agent", {"message": text}) for text in self._tasks[task]))
+        results = [str(message["content"]) for message in request.messages if message["role"] == "tool"]
+        return calls(("wait", {"ids": [text.split('"id":"')[1].split('"')[0] for text in results]}))
 
     async def _looking(self, request: ChatRequest, task: str) -> FakeChatCall:
         """Look around, once all that are begun to do so are there."""
@@ -73,15 +73,15 @@ class Brood:
         return FakeChatCall([*pieces, ChatStreamEvent(type=end.type, finish_reason=end.finish_reason, usage=usage)])
 
 
-def _agent(place: Path, brood: Brood, limits: Mapping[str, Any]) -> Agent:
+def _agent(directory: Path, brood: Brood, limits: Mapping[str, Any]) -> Agent:
     models = {"models": {"planner": "planner", "executor": "executor"}, "llm": {"prices": PRICES}}
-    return agent_in(place, Streaming(brood.stream), settings={"run": {"max_steps": 500, **limits}, **models})
+    return agent_in(directory, Streaming(brood.stream), settings={"run": {"max_steps": 500, **limits}, **models})
 
 
-def _views(place: Path) -> dict[str, RunView]:
+def _views(directory: Path) -> dict[str, RunView]:
     """Every run of the family by its task."""
-    found = [read_view(RunPaths(root), log_ports()) for root in runs_root(place).iterdir()]
-    return {view.state.task: view for view in found}
+    views = [read_view(RunPaths(root), log_ports()) for root in runs_root(directory).iterdir()]
+    return {view.state.task: view for view in views}
 
 
 def _tokens(views: Mapping[str, RunView]) -> int:
@@ -141,8 +141,8 @@ def test_the_reason_tells_that_others_have_used_the_budget_too(tmp_path: Path) -
     assert failed.details["hint"] == "raise `run.max_tokens`"
 
 
-def _paths(place: Path, task: str) -> RunPaths:
-    return RunPaths(runs_root(place) / _views(place)[task].state.run_id)
+def _paths(directory: Path, task: str) -> RunPaths:
+    return RunPaths(runs_root(directory) / _views(directory)[task].state.run_id)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -183,8 +183,8 @@ def test_what_children_used_counts_although_the_process_died_before_the_log_told
     assert {view.state.status.value for task, view in _views(tmp_path).items() if task != PARENT} == {"completed"}
     log = Path(result.wal_locator)
     lines = log.read_bytes().splitlines(keepends=True)
-    told = next(number for number, line in enumerate(lines) if b'"child_run_finished"' in line)
-    log.write_bytes(b"".join(lines[:told]))
+    count = next(number for number, line in enumerate(lines) if b'"child_run_finished"' in line)
+    log.write_bytes(b"".join(lines[:count]))
     _agent(tmp_path, Brood(tasks, last=9), {"max_tokens": 300}).run("", run_id=PARENT)
     views = _views(tmp_path)
     assert views[PARENT].state.child_tokens == 200
@@ -195,8 +195,8 @@ def test_what_children_used_is_told_after_a_death_although_nothing_limits_it(tmp
     tasks, limits = _children(2), {"max_steps": 12}
     log = Path(_agent(tmp_path, Brood(tasks, last=9), limits).run(PARENT, run_id=PARENT).wal_locator)
     lines = log.read_bytes().splitlines(keepends=True)
-    told = next(number for number, line in enumerate(lines) if b'"child_run_finished"' in line)
-    log.write_bytes(b"".join(lines[:told]))
+    count = next(number for number, line in enumerate(lines) if b'"child_run_finished"' in line)
+    log.write_bytes(b"".join(lines[:count]))
     _agent(tmp_path, Brood(tasks, last=9), limits).run("", run_id=PARENT)
     assert _views(tmp_path)[PARENT].state.child_tokens == 200
 
@@ -209,5 +209,5 @@ def test_what_relatives_have_used_is_no_difference_in_a_replay(
     agent = _agent(tmp_path, Brood(FAMILIES[family]), limits)
     agent.run(PARENT, run_id=PARENT)
     views = _views(tmp_path)
-    found = {task: asyncio.run(replay(_paths(tmp_path, task).root, agent.resolved)) for task in views}
-    assert found == dict.fromkeys(views)
+    result = {task: asyncio.run(replay(_paths(tmp_path, task).root, agent.resolved)) for task in views}
+    assert result == dict.fromkeys(views)

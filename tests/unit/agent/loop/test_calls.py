@@ -64,7 +64,7 @@ BROKEN = {
 
 def _told(backend: FakeModel) -> list[dict[str, Any]]:
     """The results the model was told, in order."""
-    return [json.loads(one["content"]) for one in backend.requests[-1].messages if one["role"] == "tool"]
+    return [json.loads(message["content"]) for message in backend.requests[-1].messages if message["role"] == "tool"]
 
 
 @pytest.mark.parametrize("how", BROKEN)
@@ -74,9 +74,9 @@ def test_a_tool_that_is_broken_does_not_break_the_run(tmp_path: Path, how: str) 
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(work))
     assert agent.run("Go.").status == "completed"
-    (told,) = _told(backend)
-    assert (told["ok"], told["error_kind"]) == (False, kind)
-    assert text in told["stderr"]
+    (result,) = _told(backend)
+    assert (result["ok"], result["error_kind"]) == (False, kind)
+    assert text in result["stderr"]
 
 
 def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_a_call_that_cannot_be_done_is_answered_with_its_kind(
     backend = FakeModel([calls((name, arguments)), says("I see.")])
     result = agent_in(tmp_path, backend).run("Go.")
     assert result.status == "completed"
-    (told,) = _told(backend)
-    assert (told["ok"], told["error_kind"]) == (False, kind)
+    (outcome,) = _told(backend)
+    assert (outcome["ok"], outcome["error_kind"]) == (False, kind)
     assert not order_problem(backend.requests[-1].messages)
     assert [path.name for path in tmp_path.iterdir()] == [".skills_runtime_sdk"]
 
@@ -157,7 +157,7 @@ def test_an_id_used_again_in_a_later_answer_is_another_call(tmp_path: Path) -> N
     result = agent.run("Go.")
     assert tool.times == 2
     assert not order_problem(backend.requests[-1].messages)
-    keys = {one.idempotency_key for one in payloads_of(result.wal_locator, "tool_call_started")}
+    keys = {payload.idempotency_key for payload in payloads_of(result.wal_locator, "tool_call_started")}
     assert len(keys) == 2
 
 
@@ -165,30 +165,30 @@ def test_the_model_gets_back_its_arguments_to_the_letter(tmp_path: Path) -> None
     raw = '{ "content": "geheim ü",\n "path":"a.txt" }'
     backend = FakeModel([calls(("file_write", raw)), says("ok")])
     agent_in(tmp_path, backend).run("Go.")
-    (assistant,) = [one for one in backend.requests[-1].messages if one["role"] == "assistant"]
+    (assistant,) = [message for message in backend.requests[-1].messages if message["role"] == "assistant"]
     assert assistant["tool_calls"][0]["function"]["arguments"] == raw
 
 
 def test_every_file_operation_is_recorded_also_the_refused_ones(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("in")
-    wanted = [
+    expected = [
         ("file_read", {"path": "in.txt"}),
         writes("out.txt", "out"),
         writes("../evil", "x"),
         ("file_read", {"path": "/etc/passwd"}),
         writes("deliverables/r.md", "r"),
     ]
-    result = agent_in(tmp_path, [calls(*wanted), says("ok")]).run("Go.")
+    result = agent_in(tmp_path, [calls(*expected), says("ok")]).run("Go.")
     operations = payloads_of(result.wal_locator, "file_operation")
-    assert [(one.op, one.path, one.ok, one.error) for one in operations] == [
+    assert [(operation.op, operation.path, operation.ok, operation.error) for operation in operations] == [
         ("read", "in.txt", True, None),
         ("write", "out.txt", True, None),
         ("write", "../evil", False, "path_escape"),
         ("read", "/etc/passwd", False, "path_escape"),
         ("write", "deliverables/r.md", True, None),
     ]
-    started = [one.call_id for one in payloads_of(result.wal_locator, "tool_call_started")]
-    assert [one.call_id for one in operations] == started
+    started = [payload.call_id for payload in payloads_of(result.wal_locator, "tool_call_started")]
+    assert [payload.call_id for payload in operations] == started
 
 
 def test_the_start_of_an_effect_is_durable_before_the_effect(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ SCRIPT = [calls(writes("a.txt", SECRET)), says("I see.")]
 
 
 def _told(backend: FakeModel) -> dict[str, Any]:
-    (message,) = [one for one in backend.requests[-1].messages if one["role"] == "tool"]
+    (message,) = [request for request in backend.requests[-1].messages if request["role"] == "tool"]
     return json.loads(message["content"])
 
 
@@ -157,7 +157,7 @@ def test_a_changed_request_has_a_changed_key(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, script, mode="ask", approver=approver)
     agent.register_tool(tool)
     agent.run("Go.")
-    first, second, third = (one.approval_key for one in approver.asked)
+    first, second, third = (request.approval_key for request in approver.asked)
     assert first != second
     assert first == third
 
@@ -166,7 +166,7 @@ def test_writing_over_another_content_is_another_request(tmp_path: Path) -> None
     approver = Answering("approved", "approved", "approved")
     script = [calls(writes("a.txt", "x")), calls(writes("a.txt", "y")), calls(writes("a.txt", "x")), says("ok")]
     agent_in(tmp_path, script, mode="ask", approver=approver).run("Go.")
-    assert len({one.approval_key for one in approver.asked}) == 3
+    assert len({request.approval_key for request in approver.asked}) == 3
 
 
 def test_a_request_with_numbers_too_large_for_anybody_can_be_asked_about(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ class Approving:
         return self.decision
 
 
-def prepare(place: Path) -> None:
+def prepare(directory: Path) -> None:
     for name, content in (("harmless.sh", HARMLESS), ("canary.sh", CANARY), ("script.sh", HARMLESS)):
-        (place / name).write_text(content)
+        (directory / name).write_text(content)
 
 
 def digest(content: str) -> str:
@@ -56,19 +56,19 @@ def digest(content: str) -> str:
 
 
 def results(result: Any) -> dict[str, dict[str, Any]]:
-    return {one.call_id: one.result for one in payloads_of(result.wal_locator, "tool_call_finished")}
+    return {payload.call_id: payload.result for payload in payloads_of(result.wal_locator, "tool_call_finished")}
 
 
-def swap_while_approving(place: Path) -> list[str]:
+def swap_while_approving(directory: Path) -> list[str]:
     """The calls that ran other content than was approved for them, of 120."""
-    prepare(place)
+    prepare(directory)
     approver = Approving()
     names = [f"escalated_{number}" for number in range(SWAPS)]
     script = [calls(SWAP_FOREVER), *(calls(("shell_command", ESCALATED), ids=[name]) for name in names), says("done")]
-    told = results(agent_in(place, script, approver=approver, settings=MANY_STEPS).run("Go."))
-    assert told["call_exec_command_0"]["data"]["running"]
-    assert names == [name for name in names if name in told]
-    ran = {name: digest(f"echo {told[name]['stdout']}") for name in names if told[name]["ok"]}
+    outcomes = results(agent_in(directory, script, approver=approver, settings=MANY_STEPS).run("Go."))
+    assert outcomes["call_exec_command_0"]["data"]["running"]
+    assert names == [name for name in names if name in outcomes]
+    ran = {name: digest(f"echo {outcomes[name]['stdout']}") for name in names if outcomes[name]["ok"]}
     return [name for name, content in ran.items() if content != approver.seen[name]]
 
 
@@ -84,12 +84,12 @@ def test_a_call_outside_is_refused_before_anybody_is_asked_while_a_sandboxed_ses
     prepare(tmp_path)
     session = ("exec_command", {"cmd": "sleep 600", "yield_time_ms": 0})
     approver = Approving()
-    told = results(
+    outcomes = results(
         agent_in(tmp_path, [calls(session), calls(("shell_command", ESCALATED)), says("done")], approver=approver).run(
             "Go."
         )
     )
-    refused = told["call_shell_command_0"]
+    refused = outcomes["call_shell_command_0"]
     assert (refused["error_kind"], approver.requests) == ("sandbox_denied", [])
     assert "end session `1` of run" in refused["stderr"]
 
@@ -102,16 +102,16 @@ def test_a_call_outside_runs_when_the_session_has_ended(tmp_path: Path) -> None:
         calls(("shell_command", ESCALATED)),
         says("done"),
     ]
-    told = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
-    assert told["call_shell_command_0"]["stdout"] == "harmless\n"
+    outcomes = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
+    assert outcomes["call_shell_command_0"]["stdout"] == "harmless\n"
 
 
 def test_a_call_with_a_grant_is_refused_while_a_sandboxed_session_is_alive(tmp_path: Path) -> None:
     prepare(tmp_path)
     granted = ("shell_command", {"command": "sh script.sh", "grant": {"limits": {"open_files": 5000}}})
     script = [calls(("exec_command", {"cmd": "sleep 600", "yield_time_ms": 0})), calls(granted), says("done")]
-    told = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
-    assert told["call_shell_command_0"]["error_kind"] == "sandbox_denied"
+    outcomes = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
+    assert outcomes["call_shell_command_0"]["error_kind"] == "sandbox_denied"
 
 
 def test_no_sandboxed_command_starts_beside_a_session_outside_the_sandbox(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_no_sandboxed_command_starts_beside_a_session_outside_the_sandbox(tmp_pa
         calls(("shell_command", {"command": "true"}), ids=["after"]),
         says("done"),
     ]
-    told = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
-    assert told["beside"]["error_kind"] == "sandbox_denied"
-    assert "session `1`" in told["beside"]["stderr"]
+    outcomes = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
+    assert outcomes["beside"]["error_kind"] == "sandbox_denied"
+    assert "session `1`" in outcomes["beside"]["stderr"]
     assert not (tmp_path / "made").exists()
-    assert told["after"]["ok"]
+    assert outcomes["after"]["ok"]
 
 
 def test_a_session_of_another_run_in_the_workspace_counts_too(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_a_session_of_another_run_in_the_workspace_counts_too(tmp_path: Path) ->
             exec_sessions=sessions,
         )
         other.run("Go.")
-        told = results(
+        outcomes = results(
             agent_in(tmp_path, [calls(("shell_command", ESCALATED)), says("done")], approver=Approving()).run("Go.")
         )
-    assert told["call_shell_command_0"]["error_kind"] == "sandbox_denied"
+    assert outcomes["call_shell_command_0"]["error_kind"] == "sandbox_denied"
 
 
 @pytest.mark.parametrize("tool", ["shell_command", "exec_command"])
@@ -159,8 +159,8 @@ def test_content_that_changes_after_the_approval_does_not_run(tmp_path: Path, to
     line = {"shell_command": "command", "exec_command": "cmd"}[tool]
     call = (tool, {line: "sh script.sh", "sandbox_permissions": "require_escalated"})
     agent = agent_in(tmp_path, [calls(call), says("done")], approver=Approving(), hooks=[swap])
-    (told,) = results(agent.run("Go.")).values()
-    assert (told["ok"], told["error_kind"], told.get("stdout", "")) == (False, "permission", "")
+    (result,) = results(agent.run("Go.")).values()
+    assert (result["ok"], result["error_kind"], result.get("stdout", "")) == (False, "permission", "")
 
 
 def test_content_that_changes_while_an_approver_edits_the_call_is_asked_about_again(tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ def test_content_that_changes_while_an_approver_edits_the_call_is_asked_about_ag
             return Decision(decision="approved", arguments={**ESCALATED, "command": "sh script.sh x"})
 
     approver = Editing()
-    told = results(
+    outcomes = results(
         agent_in(tmp_path, [calls(("shell_command", ESCALATED)), says("done")], approver=approver).run("Go.")
     )
-    assert (len(approver.requests), told["call_shell_command_0"]["ok"]) == (2, False)
+    assert (len(approver.requests), outcomes["call_shell_command_0"]["ok"]) == (2, False)
 
 
 def test_an_approval_for_the_session_holds_for_the_content_that_was_seen(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ def test_an_approval_for_the_session_holds_for_the_content_that_was_seen(tmp_pat
 
     script = [calls(("shell_command", ESCALATED), ids=[name]) for name in ("first", "second")]
     agent = agent_in(tmp_path, [*script, says("done")], approver=Approving("approved_for_session"), hooks=[swap])
-    told = results(agent.run("Go."))
-    assert (told["first"]["stdout"], told["second"]["error_kind"]) == ("harmless\n", "permission")
+    outcomes = results(agent.run("Go."))
+    assert (outcomes["first"]["stdout"], outcomes["second"]["error_kind"]) == ("harmless\n", "permission")
 
 
 def test_file_tools_do_not_change_a_script_that_runs_outside(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ def test_file_tools_do_not_change_a_script_that_runs_outside(tmp_path: Path) -> 
         calls(("file_write", {"path": "other.sh", "content": CANARY}), ids=["other"]),
         says("done"),
     ]
-    told = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
-    assert (told["call_file_write_0"]["error_kind"], told["other"]["ok"]) == ("write_refused", True)
+    outcomes = results(agent_in(tmp_path, script, approver=Approving()).run("Go."))
+    assert (outcomes["call_file_write_0"]["error_kind"], outcomes["other"]["ok"]) == ("write_refused", True)
     assert (tmp_path / "script.sh").read_text() == "cat\n"
 
 

@@ -21,8 +21,8 @@ ASK_TO_READ = "rules:\n- name: look\n  effect: ask\n  tool: [file_read, list_dir
 TWO_WRITES = [calls(writes("a.txt", "one"), writes("b.txt", "two"), ids=["a", "b"]), says("done")]
 
 
-def one_write(place: Path) -> Stage:
-    return Stage(place, [calls(writes("a.txt", "one")), says("done")])
+def one_write(directory: Path) -> Stage:
+    return Stage(directory, [calls(writes("a.txt", "one")), says("done")])
 
 
 @pytest.mark.parametrize("second", ["approved", "denied", "abort"])
@@ -79,24 +79,24 @@ def test_a_decision_on_one_call_is_none_on_the_next(tmp_path: Path) -> None:
     assert len(stage.all("tool_call_started")) == 1
 
 
-def reading(place: Path) -> Stage:
+def reading(directory: Path) -> Stage:
     """A run that reads two things at the same time, both of which somebody must be asked about."""
-    (place / "config").mkdir()
-    (place / "config" / "rules.yaml").write_text(ASK_TO_READ)
-    (place / "x").write_text("x")
+    (directory / "config").mkdir()
+    (directory / "config" / "rules.yaml").write_text(ASK_TO_READ)
+    (directory / "x").write_text("x")
     both = calls(("file_read", {"path": "x"}), ("list_dir", {"dir_path": "."}), ids=["a", "b"])
-    return Stage(place, [both, says("done")])
+    return Stage(directory, [both, says("done")])
 
 
 def test_reading_calls_that_wait_together_are_decided_one_by_one_and_in_any_order(tmp_path: Path) -> None:
     stage = reading(tmp_path)
     assert stage.work().status == "waiting_human"
     first, second = read_view(stage.paths, log_ports()).pending.approvals.open.values()
-    for asked, decision in ((second, "approved"), (first, "denied")):
-        body = {"run_id": RUN, "approval_id": asked.approval_id, "approval_key": asked.approval_key}
+    for approval, decision in ((second, "approved"), (first, "denied")):
+        body = {"run_id": RUN, "approval_id": approval.approval_id, "approval_key": approval.approval_key}
         stage.inbox.send(RUN, "approve", {**body, "decision": decision})
     assert stage.work().status == "completed"
-    results = {one.call_id: one.result["ok"] for one in stage.all("tool_call_finished")}
+    results = {payload.call_id: payload.result["ok"] for payload in stage.all("tool_call_finished")}
     assert results == {"a": False, "b": True}
 
 
@@ -107,7 +107,7 @@ def test_one_of_two_reading_calls_may_go_on_while_the_other_waits(tmp_path: Path
     body = {"run_id": RUN, "approval_id": second.approval_id, "approval_key": second.approval_key}
     stage.inbox.send(RUN, "approve", {**body, "decision": "approved"})
     assert stage.work().status == "waiting_human"
-    assert [one.call_id for one in stage.all("tool_call_finished")] == ["b"]
+    assert [payload.call_id for payload in stage.all("tool_call_finished")] == ["b"]
     assert stage.asked().call_id == "a"
 
 
@@ -188,7 +188,7 @@ def test_typing_that_was_approved_for_the_session_is_not_approved_for_another_pr
         return [start, calls(("write_stdin", {"session_id": 1, "chars": "y\n"}), ids=["t"]), says("done")]
 
     def stream(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        again = any(one["content"] == "Again." for one in request.messages)
+        again = any(message["content"] == "Again." for message in request.messages)
         return ScriptedBackend(script("cat >made.txt" if again else "cat")).stream_chat(request)
 
     approver = Answering("approved", "approved_for_session", "approved", "denied")
@@ -201,8 +201,8 @@ def test_typing_that_was_approved_for_the_session_is_not_approved_for_another_pr
 def test_a_decision_in_the_inbox_of_another_run_is_none(tmp_path: Path) -> None:
     stage = one_write(tmp_path)
     stage.work()
-    asked = stage.asked()
-    body = {"run_id": "other", "approval_id": asked.approval_id, "approval_key": asked.approval_key}
+    approval = stage.asked()
+    body = {"run_id": "other", "approval_id": approval.approval_id, "approval_key": approval.approval_key}
     sent: InboxMessage = stage.inbox.send("other", "approve", {**body, "decision": "approved"})
     assert sent.run_id == "other"
     assert stage.work().status == "waiting_human"
@@ -222,7 +222,7 @@ def test_what_the_approver_sees_is_what_runs(tmp_path: Path) -> None:
     approver = Yes()
     stage = Stage(tmp_path, [calls(("file_write", raw)), says("done")])
     stage.work(approver)
-    assert [one.details["path"] for one in approver.asked] == stage.files() == ["b.txt"]
+    assert [request.details["path"] for request in approver.asked] == stage.files() == ["b.txt"]
     assert json.loads(raw)["path"] == "b.txt"
 
 
@@ -234,4 +234,4 @@ def test_an_abort_of_one_call_stops_those_beside_it(tmp_path: Path) -> None:
 def test_an_approver_is_told_the_path_of_the_workspace(tmp_path: Path) -> None:
     approver = Yes()
     assert one_write(tmp_path).work(approver).status == "completed"
-    assert [asked.workspace for asked in approver.asked] == [str(tmp_path)]
+    assert [request.workspace for request in approver.asked] == [str(tmp_path)]

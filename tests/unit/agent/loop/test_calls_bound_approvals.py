@@ -27,9 +27,9 @@ NEEDS = "dependencies:\n  tools:\n  - type: env_var\n    value: MAKER_TARGET\n"
 PATCH = "*** Begin Patch\n*** Add File: made.txt\n+one\n*** End Patch"
 
 
-def skill_in(place: Path) -> Path:
+def skill_in(directory: Path) -> Path:
     """A skill whose action makes a file named by a variable."""
-    actions = place / "skills" / "maker" / "actions"
+    actions = directory / "skills" / "maker" / "actions"
     actions.mkdir(parents=True)
     (actions.parent / "SKILL.md").write_text(SKILL)
     (actions.parent / "agents").mkdir()
@@ -39,14 +39,14 @@ def skill_in(place: Path) -> Path:
     return script
 
 
-def stage_in(place: Path, target: str = "one") -> Stage:
+def stage_in(directory: Path, target: str = "one") -> Stage:
     call = ("skill_exec", {"skill_mention": "$[web:mvp].maker", "action_id": "make"})
     settings = {"skills": SKILLS, **UNFENCED}
-    return Stage(place, [calls(call), says("done")], settings=settings, variables={"MAKER_TARGET": target})
+    return Stage(directory, [calls(call), says("done")], settings=settings, variables={"MAKER_TARGET": target})
 
 
-def made(place: Path) -> list[str]:
-    return sorted(path.name for path in place.glob("made*"))
+def created_files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("made*"))
 
 
 def test_an_approved_action_runs(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_an_approved_action_runs(tmp_path: Path) -> None:
     assert stage.work().status == "waiting_human"
     stage.decide()
     assert stage.work().status == "completed"
-    assert made(tmp_path) == ["made-one"]
+    assert created_files(tmp_path) == ["made-one"]
 
 
 def test_an_action_whose_script_changed_is_asked_about_again(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_an_action_whose_script_changed_is_asked_about_again(tmp_path: Path) -> 
     stage.decide()
     script.write_text('touch "made-$MAKER_TARGEU"\n')
     assert stage.work().status == "waiting_human"
-    assert [one.reason for one in stage.all("approval_refused")] == ["changed"]
-    assert made(tmp_path) == []
+    assert [payload.reason for payload in stage.all("approval_refused")] == ["changed"]
+    assert created_files(tmp_path) == []
 
 
 def test_an_action_whose_variable_changed_is_asked_about_again(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_an_action_whose_variable_changed_is_asked_about_again(tmp_path: Path) -
     later = stage_in(tmp_path, target="onf")
     later.inbox = stage.inbox
     assert later.work().status == "waiting_human"
-    assert [one.reason for one in later.all("approval_refused")] == ["changed"]
-    assert made(tmp_path) == []
+    assert [payload.reason for payload in later.all("approval_refused")] == ["changed"]
+    assert created_files(tmp_path) == []
 
 
 def test_a_patch_that_somebody_changed_on_the_disk_is_not_applied(tmp_path: Path) -> None:
@@ -91,4 +91,4 @@ def test_a_patch_that_somebody_changed_on_the_disk_is_not_applied(tmp_path: Path
     blob.write_bytes(blob.read_bytes().replace(b"+one", b"+onf"))
     with pytest.raises(SkillsRuntimeError):
         stage.work()
-    assert made(tmp_path) == []
+    assert created_files(tmp_path) == []

@@ -67,56 +67,56 @@ class Place:
     def view(self) -> RunView:
         return read_view(self.paths, log_ports())
 
-    def asked(self) -> PendingApproval:
-        (asked,) = self.view().pending.approvals.open.values()
-        return asked
+    def pending(self) -> PendingApproval:
+        (approval,) = self.view().pending.approvals.open.values()
+        return approval
 
     def all(self, event_type: str) -> list[Any]:
         return payloads_of(str(self.paths.events), event_type)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def directory(tmp_path: Path) -> Place:
     return Place(tmp_path, [calls(writes("a.txt", "one")), says("done")])
 
 
-def test_a_run_that_nobody_watches_waits_for_its_approval(place: Place) -> None:
-    assert place.work().status == "waiting_human"
-    assert place.asked().tool == "file_write"
-    assert not (place.root / "a.txt").exists()
+def test_a_run_that_nobody_watches_waits_for_its_approval(directory: Place) -> None:
+    assert directory.work().status == "waiting_human"
+    assert directory.pending().tool == "file_write"
+    assert not (directory.root / "a.txt").exists()
 
 
-def test_a_decision_from_elsewhere_lets_exactly_that_call_run(place: Place) -> None:
-    place.work()
-    place.desk.decide(place.paths, YES)
-    assert place.work().status == "completed"
-    assert (place.root / "a.txt").read_text() == "one"
-    (decided,) = place.all("approval_decided")
+def test_a_decision_from_elsewhere_lets_exactly_that_call_run(directory: Place) -> None:
+    directory.work()
+    directory.desk.decide(directory.paths, YES)
+    assert directory.work().status == "completed"
+    assert (directory.root / "a.txt").read_text() == "one"
+    (decided,) = directory.all("approval_decided")
     assert (decided.decision, decided.reason, decided.decided_by) == ("approved", "inbox", "ann")
-    assert len(place.all("approval_requested")) == 1
+    assert len(directory.all("approval_requested")) == 1
 
 
-def test_a_run_that_is_resumed_without_a_decision_asks_nothing_twice(place: Place) -> None:
-    place.work()
-    first = place.asked()
-    assert place.work().status == "waiting_human"
-    assert place.asked() == first
-    assert len(place.all("approval_requested")) == 1
+def test_a_run_that_is_resumed_without_a_decision_asks_nothing_twice(directory: Place) -> None:
+    directory.work()
+    first = directory.pending()
+    assert directory.work().status == "waiting_human"
+    assert directory.pending() == first
+    assert len(directory.all("approval_requested")) == 1
 
 
-def test_a_denial_from_elsewhere_tells_the_model_why(place: Place) -> None:
-    place.work()
-    place.desk.decide(place.paths, NO)
-    assert place.work().status == "completed"
-    (finished,) = place.all("tool_call_finished")
+def test_a_denial_from_elsewhere_tells_the_model_why(directory: Place) -> None:
+    directory.work()
+    directory.desk.decide(directory.paths, NO)
+    assert directory.work().status == "completed"
+    (finished,) = directory.all("tool_call_finished")
     assert finished.result["stderr"] == "the approver said: denied (use another name)"
-    assert not (place.root / "a.txt").exists()
+    assert not (directory.root / "a.txt").exists()
 
 
-def test_an_abort_from_elsewhere_cancels_the_run(place: Place) -> None:
-    place.work()
-    place.desk.decide(place.paths, Decision(decision="abort", note="enough"))
-    result = place.work()
+def test_an_abort_from_elsewhere_cancels_the_run(directory: Place) -> None:
+    directory.work()
+    directory.desk.decide(directory.paths, Decision(decision="abort", note="enough"))
+    result = directory.work()
     assert (result.status, result.final_output) == ("cancelled", "the approver stopped the run (enough)")
 
 
@@ -137,25 +137,25 @@ def test_a_script_that_changed_before_the_decision_is_asked_about_again(tmp_path
     path.write_text("echo one")
     place = Place(tmp_path, [calls(("script", {})), says("done")], tool := Script(path))
     place.work()
-    first = place.asked()
+    first = place.pending()
     place.desk.decide(place.paths, YES)
     path.write_text("echo two")
     assert place.work().status == "waiting_human"
     assert tool.ran == []
     (refused,) = place.all("approval_refused")
     assert (refused.reason, refused.approval_id) == ("changed", first.approval_id)
-    assert place.asked().approval_id != first.approval_id
+    assert place.pending().approval_id != first.approval_id
     place.desk.decide(place.paths, YES)
     assert place.work().status == "completed"
     assert tool.ran == ["echo two"]
 
 
-def test_a_file_that_changed_before_the_decision_is_asked_about_again(place: Place) -> None:
-    place.work()
-    place.desk.decide(place.paths, YES)
-    (place.root / "a.txt").write_text("somebody else's")
-    assert place.work().status == "waiting_human"
-    assert (place.root / "a.txt").read_text() == "somebody else's"
+def test_a_file_that_changed_before_the_decision_is_asked_about_again(directory: Place) -> None:
+    directory.work()
+    directory.desk.decide(directory.paths, YES)
+    (directory.root / "a.txt").write_text("somebody else's")
+    assert directory.work().status == "waiting_human"
+    assert (directory.root / "a.txt").read_text() == "somebody else's"
 
 
 def test_a_script_that_changes_while_somebody_thinks_is_asked_about_again(tmp_path: Path) -> None:
@@ -177,24 +177,24 @@ def test_a_script_that_changes_while_somebody_thinks_is_asked_about_again(tmp_pa
     assert len(approver.asked) == 2
 
 
-def test_a_second_decision_is_refused(place: Place) -> None:
-    place.work()
-    place.desk.decide(place.paths, YES)
+def test_a_second_decision_is_refused(directory: Place) -> None:
+    directory.work()
+    directory.desk.decide(directory.paths, YES)
     with pytest.raises(ApprovalStale, match="decided already"):
-        place.desk.decide(place.paths, NO)
+        directory.desk.decide(directory.paths, NO)
 
 
-def test_a_decision_on_what_was_decided_is_refused_and_recorded(place: Place) -> None:
-    place.script = [calls(writes("a.txt", "one")), calls(writes("b.txt", "two")), says("done")]
-    place.work()
-    first = place.asked()
-    place.desk.decide(place.paths, YES)
-    assert place.work().status == "waiting_human"
+def test_a_decision_on_what_was_decided_is_refused_and_recorded(directory: Place) -> None:
+    directory.script = [calls(writes("a.txt", "one")), calls(writes("b.txt", "two")), says("done")]
+    directory.work()
+    first = directory.pending()
+    directory.desk.decide(directory.paths, YES)
+    assert directory.work().status == "waiting_human"
     body = {"run_id": "r", "approval_id": first.approval_id, "approval_key": first.approval_key, "decision": "approved"}
-    place.inbox.send("r", "approve", body)
-    assert place.work().status == "waiting_human"
-    assert not (place.root / "b.txt").exists()
-    (refused,) = place.all("approval_refused")
+    directory.inbox.send("r", "approve", body)
+    assert directory.work().status == "waiting_human"
+    assert not (directory.root / "b.txt").exists()
+    (refused,) = directory.all("approval_refused")
     assert refused.reason == "unknown"
 
 
@@ -212,37 +212,42 @@ def test_a_decision_on_what_was_decided_is_refused_and_recorded(place: Place) ->
     ],
 )
 def test_a_decision_that_does_not_fit_is_refused_and_recorded(
-    place: Place, change: dict[str, Any], reason: str
+    directory: Place, change: dict[str, Any], reason: str
 ) -> None:
-    place.work()
-    asked = place.asked()
-    body = {"run_id": "r", "approval_id": asked.approval_id, "approval_key": asked.approval_key, "decision": "approved"}
-    place.inbox.send("r", "approve", body | change)
-    assert place.work().status == "waiting_human"
-    assert [one.reason for one in place.all("approval_refused")] == [reason]
-    assert place.asked() == asked
-    assert not (place.root / "a.txt").exists()
+    directory.work()
+    approval = directory.pending()
+    body = {
+        "run_id": "r",
+        "approval_id": approval.approval_id,
+        "approval_key": approval.approval_key,
+        "decision": "approved",
+    }
+    directory.inbox.send("r", "approve", body | change)
+    assert directory.work().status == "waiting_human"
+    assert [payload.reason for payload in directory.all("approval_refused")] == [reason]
+    assert directory.pending() == approval
+    assert not (directory.root / "a.txt").exists()
 
 
-def test_changed_arguments_are_what_runs_and_the_model_is_told(place: Place) -> None:
-    place.work()
+def test_changed_arguments_are_what_runs_and_the_model_is_told(directory: Place) -> None:
+    directory.work()
     edited = {"path": "b.txt", "content": "two"}
-    place.desk.decide(place.paths, Decision(decision="approved", arguments=edited))
-    assert place.work().status == "completed"
-    assert (place.root / "b.txt").read_text() == "two"
-    assert not (place.root / "a.txt").exists()
-    (finished,) = place.all("tool_call_finished")
+    directory.desk.decide(directory.paths, Decision(decision="approved", arguments=edited))
+    assert directory.work().status == "completed"
+    assert (directory.root / "b.txt").read_text() == "two"
+    assert not (directory.root / "a.txt").exists()
+    (finished,) = directory.all("tool_call_finished")
     assert finished.result["data"]["arguments_changed_by_approver"]["path"] == "b.txt"
 
 
-def test_changed_arguments_still_obey_what_denies(place: Place) -> None:
-    place.work()
+def test_changed_arguments_still_obey_what_denies(directory: Place) -> None:
+    directory.work()
     edited = {"path": ".skills_runtime_sdk/x", "content": "two"}
-    place.desk.decide(place.paths, Decision(decision="approved", arguments=edited))
-    assert place.work().status == "completed"
-    (finished,) = place.all("tool_call_finished")
+    directory.desk.decide(directory.paths, Decision(decision="approved", arguments=edited))
+    assert directory.work().status == "completed"
+    (finished,) = directory.all("tool_call_finished")
     assert finished.result["stderr"].startswith("denied by")
-    assert not (place.root / ".skills_runtime_sdk" / "x").exists()
+    assert not (directory.root / ".skills_runtime_sdk" / "x").exists()
 
 
 def test_what_was_approved_for_the_session_is_not_asked_about_again(tmp_path: Path) -> None:
@@ -254,7 +259,7 @@ def test_what_was_approved_for_the_session_is_not_asked_about_again(tmp_path: Pa
     place.desk.decide(place.paths, Decision(decision="approved_for_session", decided_by="ann"))
     assert place.work().status == "waiting_human"
     assert tool.times == 2
-    assert [one.reason for one in place.all("approval_decided")] == ["inbox", "session"]
+    assert [payload.reason for payload in place.all("approval_decided")] == ["inbox", "session"]
 
 
 def test_an_agent_remembers_for_its_other_runs(tmp_path: Path) -> None:
@@ -266,16 +271,21 @@ def test_an_agent_remembers_for_its_other_runs(tmp_path: Path) -> None:
     assert (tool.times, len(approver.asked)) == (2, 1)
 
 
-def test_a_decision_after_the_request_expired_is_refused_and_asked_again(place: Place) -> None:
-    place.work()
-    asked = place.asked()
-    body = {"run_id": "r", "approval_id": asked.approval_id, "approval_key": asked.approval_key, "decision": "approved"}
+def test_a_decision_after_the_request_expired_is_refused_and_asked_again(directory: Place) -> None:
+    directory.work()
+    approval = directory.pending()
+    body = {
+        "run_id": "r",
+        "approval_id": approval.approval_id,
+        "approval_key": approval.approval_key,
+        "decision": "approved",
+    }
     late = InMemoryInbox(clock=_At("2099-01-01T00:00:00.000000Z"))
     late.send("r", "approve", body)
-    place.inbox = late
-    assert place.work().status == "waiting_human"
-    assert [one.reason for one in place.all("approval_refused")] == ["expired"]
-    assert not (place.root / "a.txt").exists()
+    directory.inbox = late
+    assert directory.work().status == "waiting_human"
+    assert [payload.reason for payload in directory.all("approval_refused")] == ["expired"]
+    assert not (directory.root / "a.txt").exists()
 
 
 def test_how_long_a_request_stays_open_is_a_setting(tmp_path: Path) -> None:
@@ -283,17 +293,17 @@ def test_how_long_a_request_stays_open_is_a_setting(tmp_path: Path) -> None:
     agent = agent_in(
         tmp_path, [calls(writes("a.txt", "one")), says("done")], settings=settings, approver=InboxApprovals()
     )
-    (asked,) = payloads_of(agent.run("Go.").wal_locator, "approval_requested")
-    since = datetime.fromisoformat(asked.expires_at) - datetime.now(UTC)
+    (payload,) = payloads_of(agent.run("Go.").wal_locator, "approval_requested")
+    since = datetime.fromisoformat(payload.expires_at) - datetime.now(UTC)
     assert since < timedelta(seconds=61)
 
 
-def test_a_decision_in_time_counts_however_late_the_run_goes_on(place: Place) -> None:
-    place.work()
-    asked = place.asked()
-    assert asked.expires_at > asked.since
-    place.desk.decide(place.paths, YES)
-    assert place.work().status == "completed"
+def test_a_decision_in_time_counts_however_late_the_run_goes_on(directory: Place) -> None:
+    directory.work()
+    approval = directory.pending()
+    assert approval.expires_at > approval.since
+    directory.desk.decide(directory.paths, YES)
+    assert directory.work().status == "completed"
 
 
 class _At:
@@ -307,46 +317,46 @@ class _At:
         return 0.0
 
 
-def test_a_forged_decision_in_the_log_does_not_count(place: Place) -> None:
-    place.work()
-    asked = place.asked()
-    *_, last = place.paths.events.read_bytes().splitlines()
+def test_a_forged_decision_in_the_log_does_not_count(directory: Place) -> None:
+    directory.work()
+    approval = directory.pending()
+    *_, last = directory.paths.events.read_bytes().splitlines()
     line = msgspec.json.decode(last)
     forged = line | {
         "seq": line["seq"] + 1,
         "type": "approval_decided",
         "payload": {
-            "approval_key": asked.approval_key,
-            "approval_id": asked.approval_id,
+            "approval_key": approval.approval_key,
+            "approval_id": approval.approval_id,
             "decision": "approved",
-            "call_id": asked.call_id,
+            "call_id": approval.call_id,
         },
     }
-    with place.paths.events.open("ab") as file:
+    with directory.paths.events.open("ab") as file:
         file.write(msgspec.json.encode(forged) + b"\n")
-    assert place.work().status == "waiting_human"  # a line without its seal is set aside, and the log says so
-    assert place.all("log_repaired")
-    assert not place.all("approval_decided")
-    assert not (place.root / "a.txt").exists()
+    assert directory.work().status == "waiting_human"  # a line without its seal is set aside, and the log says so
+    assert directory.all("log_repaired")
+    assert not directory.all("approval_decided")
+    assert not (directory.root / "a.txt").exists()
 
 
-def test_a_decision_forged_into_the_middle_stops_everything(place: Place) -> None:
-    place.work()
-    rewrite_line(place.paths, 5, lambda line: line.update(type="approval_decided"))
+def test_a_decision_forged_into_the_middle_stops_everything(directory: Place) -> None:
+    directory.work()
+    rewrite_line(directory.paths, 5, lambda line: line.update(type="approval_decided"))
     with pytest.raises(LogCorrupt):
-        place.work()
-    assert not (place.root / "a.txt").exists()
+        directory.work()
+    assert not (directory.root / "a.txt").exists()
 
 
-def test_of_two_who_decide_at_the_same_moment_the_second_is_refused(place: Place) -> None:
+def test_of_two_who_decide_at_the_same_moment_the_second_is_refused(directory: Place) -> None:
     class Unseen(InMemoryInbox):
         """Messages that the other has not seen yet."""
 
         def pending(self, run_id: str) -> tuple[InboxMessage, ...]:
             return ()
 
-    place.work()
+    directory.work()
     desk = RunControl(Unseen(), log_ports())
-    desk.decide(place.paths, YES)
+    desk.decide(directory.paths, YES)
     with pytest.raises(ApprovalStale, match="was decided already"):
-        desk.decide(place.paths, NO)
+        desk.decide(directory.paths, NO)

@@ -14,13 +14,13 @@ from tests.unit.safety.approvals.stage import Stage, Yes
 EDITED = {"path": "b.txt", "content": "two"}
 
 
-def stage_in(place: Path, times: int = 1, **more: str) -> Stage:
-    return Stage(place, [*[calls(writes("a.txt", "one"))] * times, says("done")], variables=more or None)
+def stage_in(directory: Path, times: int = 1, **more: str) -> Stage:
+    return Stage(directory, [*[calls(writes("a.txt", "one"))] * times, says("done")], variables=more or None)
 
 
-def approved_as_changed(place: Path) -> Stage:
+def approved_as_changed(directory: Path) -> Stage:
     """A run whose only call somebody changed; it is completed."""
-    stage = stage_in(place)
+    stage = stage_in(directory)
     stage.work()
     stage.decide(arguments=EDITED)
     assert stage.work().status == "completed"
@@ -80,7 +80,7 @@ def test_a_fork_before_the_start_of_a_call_asks_anew(tmp_path: Path) -> None:
     approver = Answering("denied")
     agent = stage.agent(approver)
     asyncio.run(agent.execute(agent.fork(stage.paths.root, seq)))
-    assert [one.details["path"] for one in approver.asked] == ["a.txt"]
+    assert [request.details["path"] for request in approver.asked] == ["a.txt"]
     assert "a.txt" not in stage.files()
 
 
@@ -118,4 +118,4 @@ def test_a_rule_that_comes_with_a_denial_is_not_added(tmp_path: Path) -> None:
 def test_a_rule_that_cannot_be_read_does_not_stop_the_run_from_working(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), calls(("list_dir", {"dir_path": "."})), says("done")])
     stage.work(Answering(Decision(decision="approved", rule={"scope": "run", "text": "nonsense: ["})))
-    assert [one.result["ok"] for one in stage.all("tool_call_finished")][-1]
+    assert [payload.result["ok"] for payload in stage.all("tool_call_finished")][-1]

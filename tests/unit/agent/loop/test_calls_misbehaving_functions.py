@@ -33,9 +33,9 @@ class Mute(Exception):
         raise RuntimeError("no words")
 
 
-def told_by(place: Path, function: Callable[..., Any], **options: Any) -> dict[str, Any]:
+def told_by(directory: Path, function: Callable[..., Any], **options: Any) -> dict[str, Any]:
     """The result of the one call of a run that goes on to its end."""
-    agent = agent_in(place, [calls(("odd", {})), says("done")])
+    agent = agent_in(directory, [calls(("odd", {})), says("done")])
     agent.tool(name="odd", **options)(function)
     result = agent.run("Go.")
     assert result.status == "completed"
@@ -78,8 +78,8 @@ def is_mute() -> None:
 def test_a_function_that_gives_up_ends_its_call_and_not_the_run(
     tmp_path: Path, function: Callable[..., Any], words: str
 ) -> None:
-    told = told_by(tmp_path, function)
-    assert (told["ok"], told["error_kind"], told["stderr"]) == (False, "unknown", words)
+    result = told_by(tmp_path, function)
+    assert (result["ok"], result["error_kind"], result["stderr"]) == (False, "unknown", words)
 
 
 async def yields_later() -> AsyncIterator[int]:
@@ -128,8 +128,8 @@ def _holding_itself() -> list[Any]:
 def test_a_value_that_is_no_text_does_not_make_a_call_that_worked_a_failure(
     tmp_path: Path, value: Any, data: Any
 ) -> None:
-    told = told_by(tmp_path, lambda: value)
-    assert (told["ok"], told["data"]) == (True, {"result": data})
+    result = told_by(tmp_path, lambda: value)
+    assert (result["ok"], result["data"]) == (True, {"result": data})
 
 
 def of_a_type_nobody_knows(thing: threading.Thread) -> None:
@@ -193,9 +193,9 @@ def test_who_finds_out_what_came_of_a_call_may_ask_by_its_key(tmp_path: Path) ->
         def verify(what: str, call: ToolContext) -> str:
             return f"{what} was ordered" if call.idempotency_key in keys else "nobody knows"
 
-        made = agent_in(tmp_path, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
-        made.tool(verify=verify)(order)
-        return made
+        agent = agent_in(tmp_path, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
+        agent.tool(verify=verify)(order)
+        return agent
 
     with pytest.raises(Killed):
         agent(dies=True).run("Go.", run_id=RUN_ID)
@@ -215,9 +215,9 @@ def test_an_outcome_that_cannot_be_found_out_is_unknown_and_the_run_goes_on(tmp_
         def verify() -> None:
             raise ConnectionError("the shop is closed")
 
-        made = agent_in(tmp_path, FakeModel([calls(("order", {})), says("done")]), hooks=[die])
-        made.tool(name="order", verify=verify)(lambda: done.append("tea"))
-        return made
+        agent = agent_in(tmp_path, FakeModel([calls(("order", {})), says("done")]), hooks=[die])
+        agent.tool(name="order", verify=verify)(lambda: done.append("tea"))
+        return agent
 
     with pytest.raises(Killed):
         agent(dies=True).run("Go.", run_id=RUN_ID)

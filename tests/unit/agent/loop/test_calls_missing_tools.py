@@ -18,12 +18,12 @@ class Killed(BaseException):
     """The process dies."""
 
 
-def agent_of(place: Path, *tools: Any, dies: bool = False) -> Agent:
+def agent_of(directory: Path, *tools: Any, dies: bool = False) -> Agent:
     def die(event: Event) -> None:
         if dies and event.type == "tool_call_started":
             raise Killed
 
-    agent = agent_in(place, [calls(("do", {})), says("done")], hooks=[die])
+    agent = agent_in(directory, [calls(("do", {})), says("done")], hooks=[die])
     for tool in tools:
         agent.register_tool(tool)
     return agent

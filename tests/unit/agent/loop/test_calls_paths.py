@@ -21,16 +21,16 @@ SKILLS = {
 }
 
 
-def swapped(place: Path, call: tuple[str, Any]) -> Stage:
+def swapped(directory: Path, call: tuple[str, Any]) -> Stage:
     """A run whose call was approved while `d` led to `a`; it leads to `b` now."""
     for name in ("a", "b"):
-        (place / name).mkdir()
-    (place / "d").symlink_to("a")
-    stage = Stage(place, [calls(call), says("done")])
+        (directory / name).mkdir()
+    (directory / "d").symlink_to("a")
+    stage = Stage(directory, [calls(call), says("done")])
     stage.work()
     stage.decide()
-    (place / "d").unlink()
-    (place / "d").symlink_to("b")
+    (directory / "d").unlink()
+    (directory / "d").symlink_to("b")
     return stage
 
 
@@ -46,32 +46,32 @@ def test_an_approved_file_is_not_written_in_another_directory(tmp_path: Path) ->
     assert not (tmp_path / "b" / "made").exists()
 
 
-def result_of(place: Path, call: tuple[str, Any]) -> tuple[dict[str, Any], str]:
+def result_of(directory: Path, call: tuple[str, Any]) -> tuple[dict[str, Any], str]:
     """The result of a call in a workspace with a denied file, and what the model was told of it."""
-    (place / "secrets").mkdir()
-    (place / "secrets" / "key").write_text(f"{VALUE}\n")
-    (place / "pub").symlink_to("secrets")
-    (place / "config").mkdir()
-    (place / "config" / "rules.yaml").write_text(RULE)
+    (directory / "secrets").mkdir()
+    (directory / "secrets" / "key").write_text(f"{VALUE}\n")
+    (directory / "pub").symlink_to("secrets")
+    (directory / "config").mkdir()
+    (directory / "config" / "rules.yaml").write_text(RULE)
     model = FakeModel([calls(call), says("done")])
-    result = agent_in(place, model, mode="ask", approver=Answering("denied"), settings=UNFENCED).run("Go.")
-    told = str(model.requests[-1].messages[-1]["content"])
-    return payloads_of(result.wal_locator, "tool_call_finished")[0].result, told
+    result = agent_in(directory, model, mode="ask", approver=Answering("denied"), settings=UNFENCED).run("Go.")
+    text = str(model.requests[-1].messages[-1]["content"])
+    return payloads_of(result.wal_locator, "tool_call_finished")[0].result, text
 
 
 @pytest.mark.parametrize("path", ["secrets/key", "./secrets/key", "SECRETS/key", "secrets//key"])
 def test_a_denied_file_is_not_read(tmp_path: Path, path: str) -> None:
-    result, told = result_of(tmp_path, ("file_read", {"path": path}))
+    result, text = result_of(tmp_path, ("file_read", {"path": path}))
     assert not result["ok"]
-    assert VALUE not in told
+    assert VALUE not in text
 
 
 @pytest.mark.parametrize("tool", ["file_read", "read_file", "grep_files"])
 def test_a_denied_file_is_not_read_through_a_link(tmp_path: Path, tool: str) -> None:
     name = "file_path" if tool == "read_file" else "path"
     more = {"pattern": "hidden"} if tool == "grep_files" else {}
-    _, told = result_of(tmp_path, (tool, {name: "pub/key", **more}))
-    assert VALUE not in told
+    _, text = result_of(tmp_path, (tool, {name: "pub/key", **more}))
+    assert VALUE not in text
 
 
 def test_a_denied_place_is_not_written_through_a_link(tmp_path: Path) -> None:
@@ -81,22 +81,22 @@ def test_a_denied_place_is_not_written_through_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", [{}, {"path": "."}, {"include": "**/key"}])
 def test_a_search_from_above_does_not_show_denied_files(tmp_path: Path, where: dict[str, str]) -> None:
-    _, told = result_of(tmp_path, ("grep_files", {"pattern": "hidden", **where}))
-    assert VALUE not in told
+    _, text = result_of(tmp_path, ("grep_files", {"pattern": "hidden", **where}))
+    assert VALUE not in text
 
 
 def test_a_listing_from_above_does_not_show_denied_names(tmp_path: Path) -> None:
-    _, told = result_of(tmp_path, ("list_dir", {"dir_path": ".", "depth": 3}))
-    assert "secrets/key" not in told
+    _, text = result_of(tmp_path, ("list_dir", {"dir_path": ".", "depth": 3}))
+    assert "secrets/key" not in text
 
 
-def in_a_second_run(place: Path, call: tuple[str, Any]) -> dict[str, Any]:
+def in_a_second_run(directory: Path, call: tuple[str, Any]) -> dict[str, Any]:
     """What a call of a run gets where the directory of another run stands in the workspace."""
-    first = agent_in(place, [says("done")])
-    asyncio.run(first.execute(first.create(RunRequest(prompt="Go.", sandbox_path=place / "out" / "one"))))
-    (place / "link").symlink_to("out/one")
-    agent = agent_in(place, [calls(call), says("done")])
-    run = agent.create(RunRequest(prompt="Go.", sandbox_path=place / "out" / "two"))
+    first = agent_in(directory, [says("done")])
+    asyncio.run(first.execute(first.create(RunRequest(prompt="Go.", sandbox_path=directory / "out" / "one"))))
+    (directory / "link").symlink_to("out/one")
+    agent = agent_in(directory, [calls(call), says("done")])
+    run = agent.create(RunRequest(prompt="Go.", sandbox_path=directory / "out" / "two"))
     result = asyncio.run(agent.execute(run))
     return payloads_of(result.wal_locator, "tool_call_finished")[0].result
 

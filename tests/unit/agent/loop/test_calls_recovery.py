@@ -20,14 +20,14 @@ class Again:
         return "it did not happen: do it again"
 
 
-def approved(place: Path) -> Stage:
+def approved(directory: Path) -> Stage:
     """A run with one approved call, killed when that had started and done nothing yet."""
-    stage = Stage(place, [calls(writes("a.txt", "one")), says("done")])
+    stage = Stage(directory, [calls(writes("a.txt", "one")), says("done")])
     stage.work()
     stage.decide()
     assert stage.work().status == "completed"
     stage.kill_after("tool_call_started")
-    (place / "a.txt").unlink()
+    (directory / "a.txt").unlink()
     return stage
 
 

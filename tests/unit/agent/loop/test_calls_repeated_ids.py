@@ -49,14 +49,14 @@ async def test_an_id_used_every_turn_names_each_call_once_and_stays_short(tmp_pa
 async def each_begins_another(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
     """Begin a sub-agent and wait for it, always under the same ids."""
     below = {"first": "second", "second": "third"}
-    task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
-    told = [json.loads(one["content"]) for one in request.messages if one["role"] == "tool"]
+    task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
+    results = [json.loads(message["content"]) for message in request.messages if message["role"] == "tool"]
     if task not in below or request.answered > 1:
         answer = says(f"{task} done")
     elif request.answered == 0:
         answer = calls(("spawn_agent", {"message": below[task]}), ids=["call_0"])
     else:
-        answer = calls(("wait", {"ids": [told[0]["data"]["id"]]}), ids=["call_1"])
+        answer = calls(("wait", {"ids": [results[0]["data"]["id"]]}), ids=["call_1"])
     for event in answer.events:
         yield event
 
@@ -65,5 +65,5 @@ async def each_begins_another(request: ChatRequest) -> AsyncIterator[ChatStreamE
 async def test_runs_below_a_run_with_a_long_id_have_ids_of_their_own(tmp_path: Path, length: int) -> None:
     result = await agent_in(tmp_path, Streaming(each_begins_another)).run_async("first", run_id="x" * length)
     family = [str(root / "events.jsonl") for root in runs_root(tmp_path).iterdir()]
-    said = sorted(end.final_output for log in family for end in payloads_of(log, "run_completed"))
-    assert (result.status, said) == ("completed", ["first done", "second done", "third done"])
+    payloads = sorted(end.final_output for log in family for end in payloads_of(log, "run_completed"))
+    assert (result.status, payloads) == ("completed", ["first done", "second done", "third done"])

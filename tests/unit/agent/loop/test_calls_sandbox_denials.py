@@ -20,7 +20,7 @@ def outside() -> Iterator[Path]:
 
 
 def results(result: Any) -> list[dict[str, Any]]:
-    return [one.result for one in payloads_of(result.wal_locator, "tool_call_finished")]
+    return [payload.result for payload in payloads_of(result.wal_locator, "tool_call_finished")]
 
 
 def writing(target: Path, **more: Any) -> Any:
@@ -29,11 +29,11 @@ def writing(target: Path, **more: Any) -> Any:
 
 def test_a_denied_command_names_the_least_that_would_help(tmp_path: Path, outside: Path) -> None:
     model = FakeModel([writing(outside), says("done")])
-    (told,) = results(agent_in(tmp_path, model).run("Go."))
-    assert told["error_kind"] == "sandbox_denied"
-    assert told["data"]["grant"] == {"writable": [str(outside)]}
-    assert told["data"]["denials"][0]["what"] == "write"
-    assert "a person is asked" in told["stderr"]
+    (result,) = results(agent_in(tmp_path, model).run("Go."))
+    assert result["error_kind"] == "sandbox_denied"
+    assert result["data"]["grant"] == {"writable": [str(outside)]}
+    assert result["data"]["denials"][0]["what"] == "write"
+    assert "a person is asked" in result["stderr"]
     assert not (outside / "made").exists()
 
 
@@ -46,8 +46,8 @@ def test_a_yes_runs_the_command_again_under_another_policy(tmp_path: Path, outsi
     assert second["ok"]
     assert first["data"]["sandbox"]["policy"] != second["data"]["sandbox"]["policy"]
     assert second["data"]["sandbox"]["granted"] == {"writable": [str(outside)]}
-    (asked,) = payloads_of(result.wal_locator, "approval_requested")
-    assert asked.tool == "shell_command"
+    (payload,) = payloads_of(result.wal_locator, "approval_requested")
+    assert payload.tool == "shell_command"
 
 
 def test_a_grant_is_asked_about_even_where_everything_else_passes(tmp_path: Path, outside: Path) -> None:
@@ -68,8 +68,8 @@ def test_what_nobody_can_grant_is_refused_before_anybody_is_asked(tmp_path: Path
     model = FakeModel([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
     result = agent_in(tmp_path, model, approver=Answering("approved")).run("Go.")
     assert payloads_of(result.wal_locator, "approval_requested") == []
-    (told,) = results(result)
-    assert told["error_kind"] == "sandbox_denied"
+    (outcome,) = results(result)
+    assert outcome["error_kind"] == "sandbox_denied"
 
 
 def test_the_keys_of_the_runtime_are_never_granted(tmp_path: Path) -> None:
@@ -77,29 +77,29 @@ def test_the_keys_of_the_runtime_are_never_granted(tmp_path: Path) -> None:
 
     grant = {"readable": [str(keys_home())]}
     model = FakeModel([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
-    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
-    assert told["error_kind"] == "sandbox_denied"
+    (result,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert result["error_kind"] == "sandbox_denied"
 
 
 def test_a_command_that_fails_by_itself_is_no_denial(tmp_path: Path) -> None:
     model = FakeModel([calls(("shell_command", {"command": "grep x /dev/null"})), says("done")])
-    (told,) = results(agent_in(tmp_path, model).run("Go."))
-    assert told["error_kind"] == "exit_code"
-    assert "denials" not in told["data"]
+    (result,) = results(agent_in(tmp_path, model).run("Go."))
+    assert result["error_kind"] == "exit_code"
+    assert "denials" not in result["data"]
 
 
 def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("[core]\n")
     model = FakeModel([calls(("shell_command", {"command": "echo x > .git/config"})), says("done")])
-    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
-    assert told["error_kind"] == "sandbox_denied"
-    assert "grant" not in told["data"]
-    assert msgspec.json.encode(told["data"]["denials"]).count(b"sentence") == 1
+    (result,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert result["error_kind"] == "sandbox_denied"
+    assert "grant" not in result["data"]
+    assert msgspec.json.encode(result["data"]["denials"]).count(b"sentence") == 1
 
 
 def test_a_call_cannot_leave_the_fence_and_ask_for_a_grant(tmp_path: Path) -> None:
-    wanted = {"command": "true", "grant": {"hosts": ["a.example:443"]}, "sandbox_permissions": "require_escalated"}
-    model = FakeModel([calls(("shell_command", wanted)), says("done")])
-    (told,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
-    assert told["error_kind"] == "validation"
+    expected = {"command": "true", "grant": {"hosts": ["a.example:443"]}, "sandbox_permissions": "require_escalated"}
+    model = FakeModel([calls(("shell_command", expected)), says("done")])
+    (result,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))
+    assert result["error_kind"] == "validation"

@@ -14,8 +14,8 @@ def test_a_call_that_wants_to_leave_is_asked_about_even_where_everything_is_allo
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
     assert finished.result["ok"], finished.result
     assert finished.result["data"]["sandbox"]["effective"] == "none"
-    (asked,) = approver.asked
-    assert (asked.intent.justification, asked.intent.fence["effective"]) == ("I want to", "none")
+    (request,) = approver.asked
+    assert (request.intent.justification, request.intent.fence["effective"]) == ("I want to", "none")
 
 
 def test_a_call_that_may_not_leave_does_not_run(tmp_path: Path) -> None:

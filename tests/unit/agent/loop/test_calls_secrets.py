@@ -21,8 +21,8 @@ SKILLS = {
 
 def public_files(root: Path) -> dict[str, bytes]:
     """Every file of a run but its private blobs."""
-    found = (path for path in root.rglob("*") if path.is_file() and "blobs" not in path.parts)
-    return {path.name: path.read_bytes() for path in found}
+    paths = (path for path in root.rglob("*") if path.is_file() and "blobs" not in path.parts)
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def test_what_is_typed_into_a_terminal_is_not_in_the_result_or_the_call(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_a_short_value_of_a_variable_cannot_be_found_again_by_its_digest(tmp_pat
     assert guess not in stage.paths.events.read_text()
 
 
-def told_with(place: Path, settings: dict[str, Any], task: str = "Go.") -> tuple[FakeModel, dict[str, bytes]]:
+def told_with(directory: Path, settings: dict[str, Any], task: str = "Go.") -> tuple[FakeModel, dict[str, bytes]]:
     """What a model was told, and what the run wrote, where the text it starts from holds a secret."""
-    stage = Stage(place, [], settings=settings, variables={"MY_API_TOKEN": SECRET})
+    stage = Stage(directory, [], settings=settings, variables={"MY_API_TOKEN": SECRET})
     model = FakeModel([says("done")])
     result = stage.agent(backend=model).run(task)
     return model, public_files(Path(result.wal_locator).parent)
@@ -103,7 +103,7 @@ def test_a_password_that_is_an_ordinary_word_does_not_break_a_run(tmp_path: Path
 
 def test_a_short_password_does_not_break_the_names_of_blobs(tmp_path: Path) -> None:
     digest = hashlib.sha256(json.dumps({"path": "a.txt", "content": "one"}).encode()).hexdigest()
-    pieces = (digest[place : place + 4] for place in range(len(digest)))
+    pieces = (digest[index : index + 4] for index in range(len(digest)))
     short = next(piece for piece in pieces if re.search("[a-f]", piece) and re.search("[0-9]", piece))
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), says("done")], variables={"DB_PASSWORD": short})
     assert stage.work(Yes()).status == "completed"
@@ -111,12 +111,12 @@ def test_a_short_password_does_not_break_the_names_of_blobs(tmp_path: Path) -> N
 
 
 def test_a_password_that_is_part_of_the_workspace_does_not_lose_sub_agents(tmp_path: Path) -> None:
-    place = tmp_path / "myproject1"
-    place.mkdir()
+    file_path = tmp_path / "myproject1"
+    file_path.mkdir()
     script = [calls(("spawn_agent", {"message": "child"}), ids=["s"]), says("from the child")]
-    stage = Stage(place, script, variables={"DB_PASSWORD": "myproject1"})
+    stage = Stage(file_path, script, variables={"DB_PASSWORD": "myproject1"})
     stage.agent(mode="allow").run("Go.")
-    roots = [root for path in place.rglob("events.jsonl") for root in _started(path)]
+    roots = [root for path in file_path.rglob("events.jsonl") for root in _started(path)]
     assert roots
     assert all("/myproject1/" in root for root in roots)
 

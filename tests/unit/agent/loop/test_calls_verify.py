@@ -23,14 +23,14 @@ class Shop:
     def __init__(self) -> None:
         self.orders: list[str] = []
 
-    def agent(self, place: Path, *, dies: str = "") -> Agent:
+    def agent(self, directory: Path, *, dies: str = "") -> Agent:
         """An agent that orders; `dies` says whether the process ends before or after the order is placed."""
 
         def die(event: Event) -> None:
             if dies == "before" and event.type == "tool_call_started":
                 raise Killed
 
-        agent = agent_in(place, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
+        agent = agent_in(directory, FakeModel([calls(("order", {"what": "tea"})), says("done")]), hooks=[die])
 
         def verify(what: str) -> str | None:
             return f"{what} is ordered" if what in self.orders else None
@@ -60,9 +60,9 @@ def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:
     keys: list[str] = []
 
     def agent(*, dies: bool) -> Agent:
-        made = agent_in(tmp_path, FakeModel([calls(("pay", {}), ("pay", {})), says("done")]))
+        agent = agent_in(tmp_path, FakeModel([calls(("pay", {}), ("pay", {})), says("done")]))
 
-        @made.tool(effect="idempotent")
+        @agent.tool(effect="idempotent")
         async def pay(context: ToolContext) -> str:  # pyright: ignore[reportUnusedFunction]
             """Pay once."""
             keys.append(context.idempotency_key)
@@ -70,7 +70,7 @@ def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:
                 raise Killed
             return "paid"
 
-        return made
+        return agent
 
     with pytest.raises(Killed):
         agent(dies=True).run("Go.", run_id=RUN_ID)
@@ -78,4 +78,4 @@ def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:
     first, again, second = keys
     assert first == again != second
     started = payloads_of(result.wal_locator, "tool_call_started")
-    assert [one.idempotency_key for one in started] == keys
+    assert [payload.idempotency_key for payload in started] == keys

@@ -32,7 +32,7 @@ async def _look(arguments: Mapping[str, Any], context: ToolContext) -> ToolResul
 
 
 def agent_for(
-    place: Path,
+    directory: Path,
     model: SmallWindow,
     *,
     human: Person | None = None,
@@ -43,13 +43,13 @@ def agent_for(
     rules = {"window_tokens": 1000, "compaction_keep_last_messages": 2, **recovery}
     run = {**(settings or {}).get("run", {}), "context_recovery": rules}
     merged = {"safety": {"mode": "allow"}, **(settings or {}), "run": run}
-    agent = Agent(workspace_root=place, backend=model, session_settings=merged, human_io=human)
+    agent = Agent(workspace_root=directory, backend=model, session_settings=merged, human_io=human)
     agent.register_tool(Doing(_look, name="look", effect="read"))
     return agent
 
 
-def ran(place: Path, model: SmallWindow, **more: Any) -> RunResult:
-    result = agent_for(place, model, **more).run(TASK)
+def ran(directory: Path, model: SmallWindow, **more: Any) -> RunResult:
+    result = agent_for(directory, model, **more).run(TASK)
     for request in model.requests:
         check_request(request)
     return result
@@ -123,12 +123,12 @@ def test_the_task_the_skills_and_the_plan_survive(tmp_path: Path) -> None:
     run.append(SkillInjected(skill_name="poet", text_blob=run.put_blob(skill.encode())))
     result = asyncio.run(agent.execute(run))
     assert len(compactions_of(result)) >= 2
-    said = spoken_to(model.requests[-1])
-    assert said[:2] == [skill, TASK]
-    assert said.count(TASK) == said.count(skill) == 1
-    assert "- [completed] look at the sea\n- [in_progress] write" in said[2]
-    assert SUMMARY in said[2]
-    assert len([one for one in said if SUMMARY in one]) == 1, "a summary replaces the one before"
+    texts = spoken_to(model.requests[-1])
+    assert texts[:2] == [skill, TASK]
+    assert texts.count(TASK) == texts.count(skill) == 1
+    assert "- [completed] look at the sea\n- [in_progress] write" in texts[2]
+    assert SUMMARY in texts[2]
+    assert len([payload for payload in texts if SUMMARY in payload]) == 1, "a summary replaces the one before"
 
 
 def test_the_results_of_the_newest_answer_are_still_there_after_a_compaction(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_results_of_the_newest_answer_are_still_there_after_a_compaction(tmp
     model = SmallWindow([*looking(2)[:-1], many, says("done")])
     result = ran(tmp_path, model)
     assert len(compactions_of(result)) == 1
-    seen = [one["content"] for one in model.requests[-1].messages if one["role"] == "tool"]
+    seen = [message["content"] for message in model.requests[-1].messages if message["role"] == "tool"]
     assert [text[22] for text in seen[-5:]] == ["0", "1", "2", "3", "4"]
 
 
@@ -185,7 +185,7 @@ def test_without_a_summary_an_excerpt_takes_its_place(tmp_path: Path) -> None:
 def test_an_excerpt_is_not_longer_than_it_may_be(tmp_path: Path) -> None:
     model = SmallWindow(looking(6, chars=700), summaries=[None])
     result = ran(tmp_path, model, compaction_history_max_chars=1000)
-    assert all(len(one.summary) < 1200 for one in compactions_of(result))
+    assert all(len(payload.summary) < 1200 for payload in compactions_of(result))
     assert all(len(spoken_to(request)[0]) < 1200 for request in model.compactions)
 
 
@@ -253,5 +253,5 @@ def test_but_for_compactions_the_request_only_grows_at_its_end(tmp_path: Path) -
 def test_the_summary_is_listed_among_what_the_run_left(tmp_path: Path) -> None:
     result = ran(tmp_path, SmallWindow(looking(6), refusals=[2]))
     manifest = json.loads(Path(result.wal_locator).with_name("artifact-manifest.json").read_text())
-    summaries = [one["name"] for one in manifest["artifacts"] if one["role"] == "summary"]
+    summaries = [payload["name"] for payload in manifest["artifacts"] if payload["role"] == "summary"]
     assert summaries[0] == "archive/compaction-001.md"

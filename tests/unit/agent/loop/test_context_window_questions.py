@@ -28,11 +28,11 @@ class Nobody:
 class Full:
     """A run whose model refuses its third request, worked on by one agent after another."""
 
-    def __init__(self, place: Path, *, steps: int = 40, **recovery: Any) -> None:
+    def __init__(self, directory: Path, *, steps: int = 40, **recovery: Any) -> None:
         self.model = SmallWindow([*(calls(("look", {"n": n})) for n in range(4)), says("done")], refusals=[2])
         self.inbox = InMemoryInbox()
-        self.paths = RunPaths(runs_root(place) / RUN_ID)
-        self._place = place
+        self.paths = RunPaths(runs_root(directory) / RUN_ID)
+        self._place = directory
         rules = {"mode": "ask_first", "compaction_keep_last_messages": 2, **recovery}
         self._settings = {"safety": {"mode": "allow"}, "run": {"max_steps": steps, "context_recovery": rules}}
 
@@ -66,9 +66,9 @@ def test_a_run_waits_for_whoever_decides(tmp_path: Path) -> None:
     full = Full(tmp_path)
     parked = full.work()
     assert (parked.status, parked.error_kind) == ("waiting_human", "human_required")
-    (asked,) = full.recorded("human_request")
-    assert asked.choices == ["compact_continue", "increase_budget_continue", "handoff_new_run", "terminate"]
-    assert full.open_questions == [asked.call_id]
+    (payload,) = full.recorded("human_request")
+    assert payload.choices == ["compact_continue", "increase_budget_continue", "handoff_new_run", "terminate"]
+    assert full.open_questions == [payload.call_id]
     assert not full.recorded("context_recovery_decided")
     assert not full.model.compactions
 
@@ -91,7 +91,7 @@ def test_the_run_goes_on_as_somebody_decided_later(tmp_path: Path, answer: str, 
     assert (result.status, result.final_output) == (status, output)
     (decided,) = full.recorded("context_recovery_decided")
     assert (decided.decision, decided.fallback_mode) == (answer if answer != "whatever" else "terminate", None)
-    assert [said.answer for said in full.recorded("human_response")] == [answer]
+    assert [payloads.answer for payloads in full.recorded("human_response")] == [answer]
     assert len(full.recorded("context_length_exceeded")) == 1
 
 
@@ -130,7 +130,7 @@ def test_a_decision_survives_a_process_that_dies(tmp_path: Path, stop: str) -> N
     assert len(full.recorded("context_recovery_decided")) == len(full.recorded("context_compacted")) == 1
 
 
-def _die_after(full: Full, place: Path, event_type: str) -> None:
+def _die_after(full: Full, directory: Path, event_type: str) -> None:
     """Work until an event of this type is in the log, as if the process had been killed then."""
 
     class Killed(BaseException):
@@ -143,7 +143,7 @@ def _die_after(full: Full, place: Path, event_type: str) -> None:
     rules = {"mode": "ask_first", "compaction_keep_last_messages": 2}
     settings = {"safety": {"mode": "allow"}, "run": {"context_recovery": rules}}
     agent = Agent(
-        workspace_root=place, backend=full.model, session_settings=settings, inbox=full.inbox, event_hooks=[kill]
+        workspace_root=directory, backend=full.model, session_settings=settings, inbox=full.inbox, event_hooks=[kill]
     )
     agent.register_tool(Doing(succeed, name="look", effect="read"))
     with pytest.raises(Killed):

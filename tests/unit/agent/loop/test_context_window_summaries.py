@@ -35,18 +35,18 @@ def counted(times: int, tokens: int) -> list[FakeChatCall]:
     """Answers whose requests all have so many tokens, and the end."""
     end = ChatStreamEvent(type="completed", finish_reason="tool_calls", usage={"input_tokens": tokens})
     look = (calls(("look", {"n": n, "chars": 10})) for n in range(times))
-    return [*(FakeChatCall([*one.events[:-1], end]) for one in look), says("done")]
+    return [*(FakeChatCall([*call.events[:-1], end]) for call in look), says("done")]
 
 
-def ran(place: Path, model: SmallWindow, *, history: Sequence[dict[str, str]] = (), **more: Any) -> RunResult:
-    result = agent_for(place, model, **more).run(TASK, initial_history=history)
+def ran(directory: Path, model: SmallWindow, *, history: Sequence[dict[str, str]] = (), **more: Any) -> RunResult:
+    result = agent_for(directory, model, **more).run(TASK, initial_history=history)
     for request in model.requests:
         check_request(request)
     return result
 
 
 def summaries_of(result: RunResult) -> list[str]:
-    return [one.summary for one in payloads_of(result.wal_locator, "context_compacted")]
+    return [payload.summary for payload in payloads_of(result.wal_locator, "context_compacted")]
 
 
 @pytest.mark.parametrize("nothing", NOTHING)
@@ -85,7 +85,7 @@ def test_a_summary_longer_than_what_it_sums_up_is_shortened(tmp_path: Path) -> N
     model = SumsUpOddly(looking(6), endless, window_chars=9000)
     result = ran(tmp_path, model)
     assert (result.status, result.final_output) == ("completed", "done")
-    assert all(len(one) < 1000 for one in summaries_of(result))
+    assert all(len(text) < 1000 for text in summaries_of(result))
 
 
 def test_an_excerpt_fits_a_small_window(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ class Silent:
             yield event
 
 
-def _agent(place: Path, backend: Backend, checker: Callable[[], bool]) -> Agent:
+def _agent(directory: Path, backend: Backend, checker: Callable[[], bool]) -> Agent:
     settings = {"safety": {"mode": "allow"}}
-    return Agent(workspace_root=place, backend=backend, session_settings=settings, cancel_checker=checker)
+    return Agent(workspace_root=directory, backend=backend, session_settings=settings, cancel_checker=checker)
 
 
 def _raising(error: BaseException, when: Callable[[], bool]) -> Callable[[], bool]:

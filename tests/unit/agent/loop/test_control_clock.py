@@ -58,10 +58,10 @@ class Deciding:
 class Segments:
     """Works on one run with a clock of its own."""
 
-    def __init__(self, place: Path, *answers: Any) -> None:
+    def __init__(self, directory: Path, *answers: Any) -> None:
         self.clock = FrozenClock()
         self.control = Control()
-        self._place, self._model = place, FakeModel(answers)
+        self._place, self._model = directory, FakeModel(answers)
         self._ports = LogPorts(log_ports().keys, self.clock)
 
     def work(self, human: HumanIO | None) -> RunResult:

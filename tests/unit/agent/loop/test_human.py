@@ -31,9 +31,9 @@ class Nobody:
         raise TimeoutError("nobody is there")
 
 
-def agent_for(place: Path, watched: FakeModel, *tools: Any, human: HumanIO | None = None, **more: Any) -> Agent:
+def agent_for(directory: Path, watched: FakeModel, *tools: Any, human: HumanIO | None = None, **more: Any) -> Agent:
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=watched,
         session_settings={"safety": {"mode": "allow"}},
         human_io=human,
@@ -47,7 +47,7 @@ def agent_for(place: Path, watched: FakeModel, *tools: Any, human: HumanIO | Non
 def told_to(watched: FakeModel) -> list[dict[str, Any]]:
     """The results the model was told last."""
     check_request(watched.requests[-1])
-    return [json.loads(one["content"]) for one in watched.requests[-1].messages if one["role"] == "tool"]
+    return [json.loads(message["content"]) for message in watched.requests[-1].messages if message["role"] == "tool"]
 
 
 def test_somebody_who_is_there_answers_at_once(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_somebody_who_is_there_answers_at_once(tmp_path: Path) -> None:
     result = agent_for(tmp_path, watched, human=person).run("Go.")
     assert result.status == "completed"
     assert told_to(watched)[0]["stdout"] == "blue"
-    assert [(one.question, one.choices) for one in person.asked] == [("Which?", (Choice("blue"),))]
-    (asked,), (answered,) = (payloads_of(result.wal_locator, name) for name in ("human_request", "human_response"))
-    assert (asked.question, asked.choices, answered.answer) == ("Which?", ["blue"], "blue")
+    assert [(question.question, question.choices) for question in person.asked] == [("Which?", (Choice("blue"),))]
+    (payloads,), (answered,) = (payloads_of(result.wal_locator, name) for name in ("human_request", "human_response"))
+    assert (payloads.question, payloads.choices, answered.answer) == ("Which?", ["blue"], "blue")
 
 
 def test_the_question_is_durable_before_anybody_is_asked(tmp_path: Path) -> None:
@@ -77,22 +77,22 @@ def test_the_question_is_durable_before_anybody_is_asked(tmp_path: Path) -> None
 
 
 def test_a_tool_that_asks_twice_in_one_call_gets_both_answers(tmp_path: Path) -> None:
-    heard: list[Mapping[str, str]] = []
+    messages: list[Mapping[str, str]] = []
 
     async def work(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        heard.append(await context.ask(Question(id="colour", question="Which colour?")))
-        heard.append(await context.ask(Question(id="size", question="Which size?")))
+        messages.append(await context.ask(Question(id="colour", question="Which colour?")))
+        messages.append(await context.ask(Question(id="size", question="Which size?")))
         return ToolResult(ok=True)
 
     person = Person("blue", "small")
     agent_for(tmp_path, FakeModel([calls(("do", {})), says("x")]), Doing(work), human=person).run("Go.")
-    assert heard == [{"colour": "blue"}, {"size": "small"}]
+    assert messages == [{"colour": "blue"}, {"size": "small"}]
 
 
 @pytest.mark.parametrize("names", [("size",), ("size", "shape")])
 def test_answers_from_elsewhere_have_the_names_of_their_questions(tmp_path: Path, names: tuple[str, ...]) -> None:
-    wanted = [{"id": name, "question": f"Which {name}?"} for name in names]
-    watched = FakeModel([calls(("request_user_input", {"questions": wanted})), says("x")])
+    expected = [{"id": name, "question": f"Which {name}?"} for name in names]
+    watched = FakeModel([calls(("request_user_input", {"questions": expected})), says("x")])
     agent, paths = (
         agent_for(tmp_path, watched, inbox=(inbox := InMemoryInbox())),
         RunPaths(runs_root(tmp_path) / RUN_ID),
@@ -150,13 +150,13 @@ class Effect:
         return ToolResult(ok=True, stdout="seen") if self.happened else None
 
 
-def killed_in(place: Path, effect: Effect, human: HumanIO | None = None) -> tuple[Any, FakeModel]:
+def killed_in(directory: Path, effect: Effect, human: HumanIO | None = None) -> tuple[Any, FakeModel]:
     """A run whose process dies in the call, and what a second process makes of it."""
     script = [calls(("do", {})), says("x")]
     with pytest.raises(Killed):
-        agent_for(place, FakeModel(script), effect, human=human).run("Go.", run_id=RUN_ID)
+        agent_for(directory, FakeModel(script), effect, human=human).run("Go.", run_id=RUN_ID)
     watched = FakeModel(script)
-    return agent_for(place, watched, effect, human=human).run("", run_id=RUN_ID), watched
+    return agent_for(directory, watched, effect, human=human).run("", run_id=RUN_ID), watched
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -164,9 +164,9 @@ def test_an_effect_that_may_have_happened_is_unknown_when_nobody_can_be_asked(tm
     effect = Effect(None, before=before)
     result, watched = killed_in(tmp_path, effect)
     assert (result.status, effect.happened) == ("completed", 0 if before else 1)
-    (told,) = told_to(watched)
-    assert (told["ok"], told["error_kind"]) == (False, "unknown")
-    assert told["stderr"].startswith("outcome unknown")
+    (outcome,) = told_to(watched)
+    assert (outcome["ok"], outcome["error_kind"]) == (False, "unknown")
+    assert outcome["stderr"].startswith("outcome unknown")
 
 
 @pytest.mark.parametrize(

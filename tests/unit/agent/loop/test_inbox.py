@@ -28,21 +28,23 @@ def inbox() -> InMemoryInbox:
     return InMemoryInbox()
 
 
-def steered(place: Path, backend: Backend, inbox: Inbox, *tools: Doing) -> Agent:
-    agent = Agent(workspace_root=place, backend=backend, session_settings={"safety": {"mode": "allow"}}, inbox=inbox)
+def steered(directory: Path, backend: Backend, inbox: Inbox, *tools: Doing) -> Agent:
+    agent = Agent(
+        workspace_root=directory, backend=backend, session_settings={"safety": {"mode": "allow"}}, inbox=inbox
+    )
     for tool in tools:
         agent.register_tool(tool)
     return agent
 
 
-def desk_of(place: Path, inbox: Inbox) -> tuple[RunControl, RunPaths]:
-    return RunControl(inbox, log_ports()), RunPaths(runs_root(place) / RUN_ID)
+def desk_of(directory: Path, inbox: Inbox) -> tuple[RunControl, RunPaths]:
+    return RunControl(inbox, log_ports()), RunPaths(runs_root(directory) / RUN_ID)
 
 
 def said_in(request: ChatRequest) -> list[str]:
     """What the user said, as the model was told."""
     check_request(request)
-    return [one["content"] for one in request.messages if one["role"] == "user"]
+    return [message["content"] for message in request.messages if message["role"] == "user"]
 
 
 def sending(inbox: Inbox, *texts: str) -> Doing:
@@ -61,8 +63,8 @@ def test_messages_are_taken_in_at_the_next_turn_in_their_order(tmp_path: Path, i
     agent = steered(tmp_path, watched, inbox, sending(inbox, "one", "two 你好", "three"), Doing(succeed))
     result = agent.run("Go.", run_id=RUN_ID)
     assert [said_in(request) for request in watched.requests] == [["Go."], ["Go.", "one", "two 你好", "three"]]
-    assert [one["role"] for one in watched.requests[1].messages][-6:] == ["tool"] * 3 + ["user"] * 3
-    assert [one.position for one in payloads_of(result.wal_locator, "inbox_received")] == [1, 2, 3]
+    assert [message["role"] for message in watched.requests[1].messages][-6:] == ["tool"] * 3 + ["user"] * 3
+    assert [payload.position for payload in payloads_of(result.wal_locator, "inbox_received")] == [1, 2, 3]
     assert inbox.unacknowledged_count(RUN_ID) == 0
 
 
@@ -112,7 +114,7 @@ def test_an_inbox_that_is_busy_does_not_hurt_the_run_and_nothing_is_taken_twice(
     result = steered(tmp_path, watched, flaky, Doing(succeed)).run("Go.", run_id=RUN_ID)
     assert result.status == "completed"
     assert said_in(watched.requests[-1]) == ["Go.", "one", "two"]
-    assert [one.position for one in payloads_of(result.wal_locator, "inbox_received")] == [1, 2]
+    assert [payload.position for payload in payloads_of(result.wal_locator, "inbox_received")] == [1, 2]
     assert inbox.unacknowledged_count(RUN_ID) == 0
 
 
@@ -181,9 +183,9 @@ def test_several_questions_are_answered_each_by_its_id(tmp_path: Path, inbox: In
         desk.answer(paths, {"colour": "blue"})
     desk.answer(paths, {"colour": "blue", "size": "small"})
     assert agent.run("", run_id=RUN_ID).status == "completed"
-    told = watched.requests[-1].messages[-1]["content"]
-    assert "blue" in told
-    assert "small" in told
+    result = watched.requests[-1].messages[-1]["content"]
+    assert "blue" in result
+    assert "small" in result
 
 
 def test_two_questions_of_one_answer_are_told_apart_by_their_calls(tmp_path: Path, inbox: InMemoryInbox) -> None:
@@ -199,7 +201,11 @@ def test_two_questions_of_one_answer_are_told_apart_by_their_calls(tmp_path: Pat
     desk.answer(paths, "second", call_id="b")
     desk.answer(paths, "first", call_id="a")
     assert agent.run("", run_id=RUN_ID).status == "completed"
-    results = {one["tool_call_id"]: one["content"] for one in watched.requests[-1].messages if one["role"] == "tool"}
+    results = {
+        message["tool_call_id"]: message["content"]
+        for message in watched.requests[-1].messages
+        if message["role"] == "tool"
+    }
     assert '"first"' in results["a"]
     assert '"second"' in results["b"]
 

@@ -43,8 +43,8 @@ with open_ledger(place / "ledger", clock=SystemClock(), ids=RandomIds()) as ledg
 """
 
 
-def _ledger(place: Path) -> Ledger:
-    return open_ledger(place / "ledger", clock=SystemClock(), ids=RandomIds())
+def _ledger(directory: Path) -> Ledger:
+    return open_ledger(directory / "ledger", clock=SystemClock(), ids=RandomIds())
 
 
 def _paths(workspace: Path) -> RunPaths:
@@ -54,9 +54,9 @@ def _paths(workspace: Path) -> RunPaths:
 class Talker(threading.Thread):
     """Speaks to a run from a connection of its own until it is refused, or has said everything."""
 
-    def __init__(self, place: Path, name: str, begin: threading.Event, pauses: random.Random) -> None:
+    def __init__(self, directory: Path, name: str, begin: threading.Event, pauses: random.Random) -> None:
         super().__init__(name=name, daemon=True)
-        self._place, self._begin, self._pauses = place, begin, pauses
+        self._place, self._begin, self._pauses = directory, begin, pauses
         self.accepted: list[str] = []
         self.refused = False
 
@@ -101,8 +101,8 @@ def test_of_many_who_speak_at_once_each_is_heard_once_or_refused(tmp_path: Path,
             talker.join(60)
         assert ledger.inbox.pending(RUN_ID) == ()
     assert result.status in ("completed", "failed")
-    heard = [one.message_id for one in payloads_of(result.wal_locator, "inbox_received")]
-    assert sorted(heard) == sorted(one for talker in talkers for one in talker.accepted)
+    payloads = [payload.message_id for payload in payloads_of(result.wal_locator, "inbox_received")]
+    assert sorted(payloads) == sorted(text for talker in talkers for text in talker.accepted)
     assert all(talker.refused or len(talker.accepted) == MESSAGES for talker in talkers)
     assert verify_run(Path(result.wal_locator).parent, log_ports().keys).findings == []
 
@@ -135,11 +135,11 @@ def test_who_speaks_to_a_run_whose_process_was_killed_right_before_its_end_is_he
 def test_a_run_to_whom_nobody_speaks_asks_its_inbox_once_more_and_writes_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     run = Database.run
 
     def noted(self: Database, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        asked.append(query)
+        requests.append(query)
         return run(self, query, **parameters)
 
     (tmp_path / "workspace").mkdir()
@@ -147,4 +147,4 @@ def test_a_run_to_whom_nobody_speaks_asks_its_inbox_once_more_and_writes_once(
         monkeypatch.setattr(Database, "run", noted)
         agent_in(tmp_path / "workspace", [says("done")], inbox=ledger.inbox).run("Go.", run_id=RUN_ID)
     looks = ["pending_messages"] * 3  # before the answer, behind it, and at the end
-    assert asked == ["closed_inbox", *looks, "close_inbox"]
+    assert requests == ["closed_inbox", *looks, "close_inbox"]

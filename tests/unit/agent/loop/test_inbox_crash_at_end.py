@@ -21,8 +21,8 @@ from tests.support.crashes import ClosingThen, Killed, Sender, die, texts
 RUN_ID = "run_1"
 
 
-def _paths(place: Path) -> RunPaths:
-    return RunPaths(runs_root(place) / RUN_ID)
+def _paths(directory: Path) -> RunPaths:
+    return RunPaths(runs_root(directory) / RUN_ID)
 
 
 def _at(event_type: str, error: BaseException) -> Callable[[Event], None]:
@@ -36,14 +36,14 @@ def _at(event_type: str, error: BaseException) -> Callable[[Event], None]:
     return happen
 
 
-def _dies_at_the_end(place: Path, moment: str) -> tuple[FakeModel, InMemoryInbox]:
+def _dies_at_the_end(directory: Path, moment: str) -> tuple[FakeModel, InMemoryInbox]:
     """A run whose process dies between its last look and its terminal event."""
     inbox = ClosingThen(die) if moment == "closed" else InMemoryInbox()
     watched = FakeModel([says("a draft"), says("short")])
-    agent = agent_in(place, watched, inbox=inbox, hooks=[_at("artifact_manifest_written", Killed())])
+    agent = agent_in(directory, watched, inbox=inbox, hooks=[_at("artifact_manifest_written", Killed())])
     with pytest.raises(Killed):
         agent.run("Go.", run_id=RUN_ID)
-    assert read_view(_paths(place), log_ports()).state.open
+    assert read_view(_paths(directory), log_ports()).state.open
     return watched, inbox
 
 
@@ -186,5 +186,5 @@ async def test_a_run_that_speaks_to_a_sub_agent_which_has_ended_is_told_so_and_g
 
     result = await agent_in(tmp_path, Streaming(answer), inbox=InMemoryInbox()).run_async("Go.", run_id=RUN_ID)
     assert (result.status, result.final_output) == ("completed", "parent done")
-    told = payloads_of(result.wal_locator, "tool_call_finished")[-1]
-    assert (told.result["ok"], told.result["error_kind"]) == (False, "log_ended")
+    payloads = payloads_of(result.wal_locator, "tool_call_finished")[-1]
+    assert (payloads.result["ok"], payloads.result["error_kind"]) == (False, "log_ended")

@@ -27,33 +27,33 @@ SPREAD = examples(24)
 """Moments tried of each end, besides those around the change from being heard to being refused."""
 
 
-def completing(place: Path, inbox: Inbox) -> Agent:
-    return agent_in(place, [says("a draft"), says("done"), says("done again")], inbox=inbox)
+def completing(directory: Path, inbox: Inbox) -> Agent:
+    return agent_in(directory, [says("a draft"), says("done"), says("done again")], inbox=inbox)
 
 
-def failing(place: Path, inbox: Inbox) -> Agent:
+def failing(directory: Path, inbox: Inbox) -> Agent:
     looks: list[FakeChatCall] = [calls(("list_dir", {"dir_path": "."}), ("list_dir", {"dir_path": "."}))]
-    return agent_in(place, looks, settings={"run": {"max_steps": 1}}, inbox=inbox)
+    return agent_in(directory, looks, settings={"run": {"max_steps": 1}}, inbox=inbox)
 
 
-def cancelled_by_message(place: Path, inbox: Inbox) -> Agent:
+def cancelled_by_message(directory: Path, inbox: Inbox) -> Agent:
     async def cancel(arguments: Any, context: ToolContext) -> ToolResult:
         inbox.send(RUN_ID, "cancel", {"reason": "enough"})
         return ToolResult(ok=True)
 
-    agent = agent_in(place, [calls(("do", {}))], inbox=inbox)
+    agent = agent_in(directory, [calls(("do", {}))], inbox=inbox)
     agent.register_tool(Doing(cancel))
     return agent
 
 
-def interrupted(place: Path, inbox: Inbox) -> Agent:
+def interrupted(directory: Path, inbox: Inbox) -> Agent:
     async def hang(arguments: Any, context: ToolContext) -> ToolResult:
         (run,) = (task for task in asyncio.all_tasks() if task.get_name() == NAME)
         run.cancel()
         await asyncio.Event().wait()
         return ToolResult(ok=True)
 
-    agent = agent_in(place, [calls(("do", {}))], inbox=inbox)
+    agent = agent_in(directory, [calls(("do", {}))], inbox=inbox)
     agent.register_tool(Doing(hang))
     return agent
 
@@ -71,25 +71,25 @@ def doors(tmp_path: Path) -> Iterator[tuple[SqliteInbox, SqliteInbox]]:
     """The inbox as the run has it, and as another process has it."""
     home = tmp_path / "state"
     with (
-        open_ledger(home, clock=SystemClock(), ids=RandomIds()) as one,
+        open_ledger(home, clock=SystemClock(), ids=RandomIds()) as ledger,
         open_ledger(home, clock=SystemClock(), ids=RandomIds()) as other,
     ):
-        yield one.inbox, other.inbox
+        yield ledger.inbox, other.inbox
 
 
 class Trial:
     """A run to whom something is said at one moment of its end."""
 
-    def __init__(self, place: Path, make: Make, doors: tuple[SqliteInbox, SqliteInbox], at: int) -> None:
-        place.mkdir()
+    def __init__(self, directory: Path, make: Make, doors: tuple[SqliteInbox, SqliteInbox], at: int) -> None:
+        directory.mkdir()
         self.inbox, other = doors
         self.inbox.open_for(RUN_ID)
-        self.paths = RunPaths(runs_root(place) / RUN_ID)
+        self.paths = RunPaths(runs_root(directory) / RUN_ID)
         desk = RunControl(other, log_ports())
         self.sender = Sender(lambda: desk.send(self.paths, f"said at {at}"))
         self.moments = Moments(at, self.sender)
         with self.moments.watched():
-            asyncio.run(self._work(make(place, self.inbox)))
+            asyncio.run(self._work(make(directory, self.inbox)))
         if self.moments.count < at:
             self.sender()  # the run made a call less than the one that was counted
 
@@ -98,10 +98,10 @@ class Trial:
         with suppress(asyncio.CancelledError):
             await work
 
-    def heard(self) -> bool:
+    def is_received(self) -> bool:
         """Whether the run was told, and has said so; it has ended, and nothing waits."""
         locator = str(self.paths.events)
-        received = [one.body.get("text") for one in payloads_of(locator, "inbox_received")]
+        received = [payload.body.get("text") for payload in payloads_of(locator, "inbox_received")]
         message = self.sender.message
         assert (message is None) != (self.sender.refusal is None), "it was neither accepted nor refused"
         assert received.count(f"said at {self.moments.at}") == (message is not None)
@@ -120,7 +120,7 @@ def test_who_speaks_at_any_moment_of_an_end_is_heard_or_refused(
 
     def heard_at(moment: int) -> bool:
         if moment not in tried:
-            tried[moment] = Trial(tmp_path / str(moment), ENDS[end], doors, moment).heard()
+            tried[moment] = Trial(tmp_path / str(moment), ENDS[end], doors, moment).is_received()
         return tried[moment]
 
     silent = Trial(tmp_path / "silent", ENDS[end], doors, 0)

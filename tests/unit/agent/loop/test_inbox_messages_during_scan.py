@@ -22,20 +22,20 @@ Said = tuple[InboxKind, dict[str, Any]]
 class Late(Flaky):
     """An inbox that gets messages right after it was looked into."""
 
-    def __init__(self, said: Mapping[int, Said], **failing: int) -> None:
+    def __init__(self, messages: Mapping[int, Said], **failing: int) -> None:
         self.kept = InMemoryInbox()
         super().__init__(self.kept, **failing)
-        self._said = said
+        self._said = messages
         self._looks = 0
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
         """What was there, before the next message comes."""
-        found = list(super().pending(run_id))
+        messages = list(super().pending(run_id))
         self._looks += 1
         if self._looks in self._said:
             kind, body = self._said[self._looks]
             self.kept.send(run_id, kind, body)
-        return found
+        return messages
 
 
 LAST_TURN = 2
@@ -46,7 +46,10 @@ SHORTER: Said = ("steer", {"text": "shorter please"})
 def _user_texts(watched: FakeModel) -> list[list[str]]:
     for request in watched.requests:
         check_request(request)
-    return [[one["content"] for one in request.messages if one["role"] == "user"] for request in watched.requests]
+    return [
+        [message["content"] for message in request.messages if message["role"] == "user"]
+        for request in watched.requests
+    ]
 
 
 async def test_a_run_goes_on_with_what_is_said_while_it_completes(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ async def test_a_run_goes_on_with_what_is_said_while_it_completes(tmp_path: Path
     assert _user_texts(watched) == [["Go."], ["Go.", "shorter please"]]
     root = RunPaths(Path(result.wal_locator).parent).root
     assert list(inbox.kept.pending(RUN_ID)) == []
-    assert [one.type for one in events_of(result.wal_locator)].count("artifact_manifest_written") == 1
+    assert [event.type for event in events_of(result.wal_locator)].count("artifact_manifest_written") == 1
     assert verify_run(root, log_ports().keys).findings == []
     assert await replay(root, agent.resolved) is None
 
@@ -78,8 +81,8 @@ async def test_a_run_that_goes_on_has_no_more_time_than_it_had(tmp_path: Path) -
 
 
 async def test_what_is_said_each_time_a_run_completes_is_heard_each_time(tmp_path: Path) -> None:
-    said: dict[int, Said] = {2: ("steer", {"text": "one"}), 5: ("steer", {"text": "two"})}
-    inbox, watched = Late(said), FakeModel([says("1"), says("2"), says("3"), says("4")])
+    outcome: dict[int, Said] = {2: ("steer", {"text": "one"}), 5: ("steer", {"text": "two"})}
+    inbox, watched = Late(outcome), FakeModel([says("1"), says("2"), says("3"), says("4")])
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert (result.status, _user_texts(watched)[-1]) == ("completed", ["Go.", "one", "two"])
     assert inbox.kept.unacknowledged_count(RUN_ID) == 0
@@ -89,7 +92,7 @@ async def test_a_run_is_cancelled_by_a_message_that_comes_while_it_completes(tmp
     inbox = Late({LAST_TURN: ("cancel", {"reason": "not needed"})})
     result = await agent_in(tmp_path, [says("done")], inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert result.status == "cancelled"
-    assert [one.message for one in payloads_of(result.wal_locator, "run_cancelled")] == ["not needed"]
+    assert [payload.message for payload in payloads_of(result.wal_locator, "run_cancelled")] == ["not needed"]
     assert inbox.kept.unacknowledged_count(RUN_ID) == 0
 
 
@@ -108,7 +111,7 @@ async def test_a_run_ends_although_its_inbox_never_takes_a_receipt(tmp_path: Pat
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
     assert result.status == "completed"
     assert _user_texts(watched)[-1] == ["Go.", "one", "two"]
-    assert [one.position for one in payloads_of(result.wal_locator, "inbox_received")] == [1, 2]
+    assert [payload.position for payload in payloads_of(result.wal_locator, "inbox_received")] == [1, 2]
 
 
 async def test_a_run_that_fails_tells_of_what_was_said_while_it_did(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_planner_answers_first_and_the_executor_the_rest(tmp_path: Path) -> 
     models = {"models": {"planner": "thinker", "executor": "doer"}}
     agent = Agent(workspace_root=tmp_path, backend=backend, session_settings=models)
     payloads = [event.payload for event in agent.run_stream("go")]
-    assert [one.model for one in payloads if isinstance(one, LlmRequestStarted)] == ["thinker", "doer"]
+    assert [payload.model for payload in payloads if isinstance(payload, LlmRequestStarted)] == ["thinker", "doer"]
 
 
 def test_a_retry_is_told_by_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_a_retry_is_told_by_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         llm = {"base_url": server.base_url, "api_key_env": "MODEL_KEY", "retry": {"base_delay_sec": 0}}
         agent = Agent(workspace_root=tmp_path, session_settings={"llm": llm})
         payloads = [event.payload for event in agent.run_stream("go")]
-    (retry,) = [one for one in payloads if isinstance(one, LlmRetryScheduled)]
+    (retry,) = [payload for payload in payloads if isinstance(payload, LlmRetryScheduled)]
     assert (retry.error_kind, retry.attempt, retry.max_retries, retry.delay_ms) == ("server_error", 1, 3, 0)
 
 

@@ -21,9 +21,9 @@ SCHEMA: dict[str, Any] = {
 GOOD = '{"title": "大海", "pages": 3}'
 
 
-def ran(place: Path, *answers: str, schema: Any = SCHEMA) -> tuple[RunResult, FakeModel]:
+def ran(directory: Path, *answers: str, schema: Any = SCHEMA) -> tuple[RunResult, FakeModel]:
     watched = FakeModel([says(answer) for answer in answers])
-    result = agent_in(place, watched, settings={"run": {"output_schema": schema}}).run("Go.")
+    result = agent_in(directory, watched, settings={"run": {"output_schema": schema}}).run("Go.")
     for request in watched.requests:
         check_request(request)
     return result, watched

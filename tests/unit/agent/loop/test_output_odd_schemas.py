@@ -79,9 +79,9 @@ def test_a_service_is_asked_to_promise_only_what_services_can_promise(
 ) -> None:
     watched = FakeModel([says("[]")] * 3)
     agent_in(tmp_path, watched, settings={"run": {"output_schema": schema}}).run("Go.")
-    asked = watched.requests[0].response_format
-    assert asked is not None
-    assert asked["json_schema"] == {"name": "output", "schema": schema, "strict": strict}
+    response_format = watched.requests[0].response_format
+    assert response_format is not None
+    assert response_format["json_schema"] == {"name": "output", "schema": schema, "strict": strict}
 
 
 def test_an_answer_that_is_no_text_is_made_text(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_who_does_not_say_in_time_whether_an_effect_happened_leaves_it_unknown(t
                 raise Killed
 
         script = [calls(("do", {})), says("done")]
-        made = agent_in(tmp_path, script, human=Person(TimeoutError("nobody is there")), hooks=[die])
-        made.register_tool(Doing(succeed))
-        return made
+        agent = agent_in(tmp_path, script, human=Person(TimeoutError("nobody is there")), hooks=[die])
+        agent.register_tool(Doing(succeed))
+        return agent
 
     with pytest.raises(Killed):
         agent(dies=True).run("Go.", run_id=RUN_ID)

@@ -211,8 +211,8 @@ def test_a_promised_file_that_is_missing_fails_the_run(tmp_path: Path) -> None:
     settings = {"deliverables": {"required": ["report.md"]}}
     result = agent_in(tmp_path, [calls(writes("report.md", "x")), says("done")], settings=settings).run("Go.")
     assert (result.status, result.final_output) == ("failed", "missing_deliverable: report.md")
-    kept = agent_in(tmp_path, [calls(writes("deliverables/report.md", "x")), says("done")], settings=settings)
-    assert kept.run("Go.").status == "completed"
+    agent = agent_in(tmp_path, [calls(writes("deliverables/report.md", "x")), says("done")], settings=settings)
+    assert agent.run("Go.").status == "completed"
 
 
 def test_the_conversation_only_grows_at_its_end(tmp_path: Path) -> None:

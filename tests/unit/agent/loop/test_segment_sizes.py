@@ -25,48 +25,48 @@ def nursery() -> Generator[Zygote]:
         yield nursery
 
 
-def measured(nursery: Zygote, place: Path, what: str) -> Measured:
-    with nursery.child(measure, place, what) as child:
-        said = child.hear.read()
-        assert child.join() == 0, said.decode(errors="replace")[-2000:]
-    return msgspec.json.decode(said, type=Measured)
+def measured(nursery: Zygote, directory: Path, what: str) -> Measured:
+    with nursery.child(measure, directory, what) as child:
+        data = child.hear.read()
+        assert child.join() == 0, data.decode(errors="replace")[-2000:]
+    return msgspec.json.decode(data, type=Measured)
 
 
 def test_results_of_ten_megabytes_are_kept_aside_and_do_not_pile_up(nursery: Zygote, tmp_path: Path) -> None:
-    found = measured(nursery, tmp_path, "results")
-    assert found.status == "completed"
-    assert found.blobs >= 50 * MEGABYTE, "nothing is lost"
-    assert found.request < 5 * 90_000, "five results of 64 KiB"
-    assert found.log < MEGABYTE
-    assert found.memory < 150 * MEGABYTE
+    measurement = measured(nursery, tmp_path, "results")
+    assert measurement.status == "completed"
+    assert measurement.blobs >= 50 * MEGABYTE, "nothing is lost"
+    assert measurement.request < 5 * 90_000, "five results of 64 KiB"
+    assert measurement.log < MEGABYTE
+    assert measurement.memory < 150 * MEGABYTE
 
 
 def test_a_thousand_tools_are_offered(nursery: Zygote, tmp_path: Path) -> None:
-    found = measured(nursery, tmp_path, "tools")
-    assert (found.status, found.tools >= 1000) == ("completed", True)
-    assert found.log < 100_000, "they are not written down for each request"
-    assert found.memory < 60 * MEGABYTE
+    measurement = measured(nursery, tmp_path, "tools")
+    assert (measurement.status, measurement.tools >= 1000) == ("completed", True)
+    assert measurement.log < 100_000, "they are not written down for each request"
+    assert measurement.memory < 60 * MEGABYTE
 
 
 def test_a_task_of_a_megabyte_is_told_whole_and_written_once(nursery: Zygote, tmp_path: Path) -> None:
-    found = measured(nursery, tmp_path, "task")
-    assert found.status == "completed"
-    assert found.request > 400_000
-    assert found.log < 3 * MEGABYTE
-    assert found.memory < 60 * MEGABYTE
+    measurement = measured(nursery, tmp_path, "task")
+    assert measurement.status == "completed"
+    assert measurement.request > 400_000
+    assert measurement.log < 3 * MEGABYTE
+    assert measurement.memory < 60 * MEGABYTE
 
 
 def test_arguments_of_ten_megabytes_are_kept_aside(nursery: Zygote, tmp_path: Path) -> None:
-    found = measured(nursery, tmp_path, "arguments")
-    assert (found.status, (tmp_path / "workspace" / "a.txt").stat().st_size) == ("completed", 10 * MEGABYTE)
-    assert found.log < 100_000
-    assert found.memory < 150 * MEGABYTE
+    measurement = measured(nursery, tmp_path, "arguments")
+    assert (measurement.status, (tmp_path / "workspace" / "a.txt").stat().st_size) == ("completed", 10 * MEGABYTE)
+    assert measurement.log < 100_000
+    assert measurement.memory < 150 * MEGABYTE
 
 
 def test_an_answer_of_megabytes_is_an_answer(nursery: Zygote, tmp_path: Path) -> None:
-    found = measured(nursery, tmp_path, "answer")
-    assert found.status == "completed"
-    assert found.memory < 100 * MEGABYTE
+    measurement = measured(nursery, tmp_path, "answer")
+    assert measurement.status == "completed"
+    assert measurement.memory < 100 * MEGABYTE
 
 
 def test_an_empty_task_is_a_task(tmp_path: Path) -> None:
@@ -117,15 +117,15 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 def test_whatever_a_model_and_a_tool_say_the_run_comes_to_its_end(
     tmp_path_factory: pytest.TempPathFactory, said: str, name: str, call_id: str, arguments: str, printed: str
 ) -> None:
-    async def talk(given: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def talk(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         return ToolResult(ok=True, stdout=printed, stderr=printed)
 
-    made = [
+    calls = [
         ToolCall(id=call_id, name="talk", arguments="{}"),
         ToolCall(id=call_id, name=name, arguments=arguments),
         ToolCall(id=call_id, name="talk", arguments=arguments),
     ]
-    events = [ChatStreamEvent(type="text_delta", text=said), ChatStreamEvent(type="tool_calls", tool_calls=made)]
+    events = [ChatStreamEvent(type="text_delta", text=said), ChatStreamEvent(type="tool_calls", tool_calls=calls)]
     watched = FakeModel([FakeChatCall(events), says("done")])
     agent = agent_in(tmp_path_factory.mktemp("place"), watched)
     agent.register_tool(Doing(talk, name="talk", effect="read"))

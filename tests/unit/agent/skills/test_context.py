@@ -27,8 +27,8 @@ SKILLS = {
 HEAD = "---\nname: {name}\ndescription: {description}\n{more}---\n{body}\n"
 
 
-def make(place: Path, name: str, body: str, *, description: str = "Writes.", more: str = "") -> Path:
-    directory = place / "skills" / name
+def make(parent: Path, name: str, body: str, *, description: str = "Writes.", more: str = "") -> Path:
+    directory = parent / "skills" / name
     (directory / "scripts").mkdir(parents=True)
     text = HEAD.format(name=name, description=description, more=more, body=body)
     (directory / "SKILL.md").write_text(text)
@@ -37,106 +37,108 @@ def make(place: Path, name: str, body: str, *, description: str = "Writes.", mor
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     make(tmp_path, "writer", "Briefly, about $ARGUMENTS.")
     return tmp_path
 
 
-def run(place: Path, model: FakeModel, task: str = "Write it.", **settings: Any) -> Any:
-    return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task)
+def run(directory: Path, model: FakeModel, task: str = "Write it.", **settings: Any) -> Any:
+    return agent_in(directory, model, settings={"skills": SKILLS, **settings}).run(task)
 
 
 def users(model: FakeModel, request: int) -> list[str]:
-    return [str(one["content"]) for one in model.requests[request].messages if one["role"] == "user"]
+    return [str(message["content"]) for message in model.requests[request].messages if message["role"] == "user"]
 
 
-def test_a_model_is_offered_the_names_of_the_skills(place: Path) -> None:
-    make(place, "editor", "Edit.")
+def test_a_model_is_offered_the_names_of_the_skills(directory: Path) -> None:
+    make(directory, "editor", "Edit.")
     model = FakeModel([says("done")])
-    run(place, model)
-    (tool,) = [one for one in model.requests[0].tools if one["name"] == "activate_skill"]
+    run(directory, model)
+    (tool,) = [request for request in model.requests[0].tools if request["name"] == "activate_skill"]
     assert tool["parameters"]["properties"]["name"]["enum"] == ["editor", "writer"]
 
 
-def test_an_activated_skill_follows_with_its_arguments_files_and_digest(place: Path) -> None:
+def test_an_activated_skill_follows_with_its_arguments_files_and_digest(directory: Path) -> None:
     model = FakeModel([calls(("activate_skill", {"name": "writer", "arguments": "the sea"})), says("done")])
-    result = run(place, model)
+    result = run(directory, model)
     text = users(model, 1)[-1]
     assert "Briefly, about the sea." in text
     assert "`scripts/count.py`" in text
-    assert str(place / "skills" / "writer") in text
+    assert str(directory / "skills" / "writer") in text
     (event,) = payloads_of(result.wal_locator, "skill_injected")
     assert (event.source, event.arguments, event.mention_text) == ("tool", "the sea", "$[web:mvp].writer")
     assert event.digest
 
 
-def test_a_skill_that_is_active_is_not_told_twice(place: Path) -> None:
+def test_a_skill_that_is_active_is_not_told_twice(directory: Path) -> None:
     again = calls(("activate_skill", {"name": "writer"}))
     model = FakeModel([again, again, says("done")])
-    result = run(place, model)
+    result = run(directory, model)
     assert len(payloads_of(result.wal_locator, "skill_injected")) == 1
     assert "active already" in str(model.requests[2].messages[-1]["content"])
 
 
-def test_other_arguments_are_another_activation(place: Path) -> None:
-    first, second = (calls(("activate_skill", {"name": "writer", "arguments": one})) for one in ("sea", "land"))
+def test_other_arguments_are_another_activation(directory: Path) -> None:
+    first, second = (
+        calls(("activate_skill", {"name": "writer", "arguments": argument})) for argument in ("sea", "land")
+    )
     model = FakeModel([first, second, says("done")])
-    result = run(place, model)
-    assert [one.arguments for one in payloads_of(result.wal_locator, "skill_injected")] == ["sea", "land"]
+    result = run(directory, model)
+    assert [payload.arguments for payload in payloads_of(result.wal_locator, "skill_injected")] == ["sea", "land"]
 
 
-def test_a_changed_skill_is_told_anew(place: Path) -> None:
-    wanted = calls(("activate_skill", {"name": "writer"}))
+def test_a_changed_skill_is_told_anew(directory: Path) -> None:
+    call = calls(("activate_skill", {"name": "writer"}))
 
     class Changing(FakeModel):
         def stream_chat(self, request: Any) -> Any:
             if len(self.requests) == 1:
-                path = place / "skills" / "writer" / "SKILL.md"
+                path = directory / "skills" / "writer" / "SKILL.md"
                 path.write_text(HEAD.format(name="writer", description="Writes.", more="", body="At length."))
             return super().stream_chat(request)
 
-    model = Changing([wanted, wanted, says("done")])
-    result = run(place, model)
-    assert len({one.digest for one in payloads_of(result.wal_locator, "skill_injected")}) == 2
+    model = Changing([call, call, says("done")])
+    result = run(directory, model)
+    assert len({payload.digest for payload in payloads_of(result.wal_locator, "skill_injected")}) == 2
     assert "At length." in users(model, 2)[-1]
 
 
-def test_an_unknown_skill_is_refused_with_the_nearest_name(place: Path) -> None:
+def test_an_unknown_skill_is_refused_with_the_nearest_name(directory: Path) -> None:
     model = FakeModel([calls(("activate_skill", {"name": "writter"})), says("done")])
-    run(place, model)
+    run(directory, model)
     assert "did you mean `writer`" in str(model.requests[1].messages[-1]["content"])
 
 
-def test_a_skill_for_people_only_cannot_be_activated_by_a_model(place: Path) -> None:
-    make(place, "secret", "Hush.", more="disable-model-invocation: true\n")
+def test_a_skill_for_people_only_cannot_be_activated_by_a_model(directory: Path) -> None:
+    make(directory, "secret", "Hush.", more="disable-model-invocation: true\n")
     model = FakeModel([calls(("activate_skill", {"name": "secret"})), says("done")])
-    run(place, model)
+    run(directory, model)
     assert "no skill `secret`" in str(model.requests[1].messages[-1]["content"])
 
 
-def test_what_somebody_writes_behind_a_slash_are_arguments(place: Path) -> None:
+def test_what_somebody_writes_behind_a_slash_are_arguments(directory: Path) -> None:
     model = FakeModel([says("done")])
-    run(place, model, "/writer the sea")
+    run(directory, model, "/writer the sea")
     assert "Briefly, about the sea." in users(model, 0)[0]
 
 
-def test_a_mention_that_leads_nowhere_is_reported(place: Path) -> None:
-    result = run(place, FakeModel([says("done")]), "Use $no-such-skill for this.")
+def test_a_mention_that_leads_nowhere_is_reported(directory: Path) -> None:
+    result = run(directory, FakeModel([says("done")]), "Use $no-such-skill for this.")
     (skipped,) = payloads_of(result.wal_locator, "skill_injection_skipped")
     assert "no-such-skill" in skipped.reason
 
 
-def test_a_declared_trigger_puts_its_skill_into_the_prompt(place: Path) -> None:
-    make(place, "tides", "Look at the moon.", more="triggers: [spring tide]\n")
+def test_a_declared_trigger_puts_its_skill_into_the_prompt(directory: Path) -> None:
+    make(directory, "tides", "Look at the moon.", more="triggers: [spring tide]\n")
     model = FakeModel([says("done")])
-    result = run(place, model, "When is the next spring tide?")
+    result = run(directory, model, "When is the next spring tide?")
     assert "Look at the moon." in users(model, 0)[0]
     (routed,) = payloads_of(result.wal_locator, "skill_routed")
     assert routed.decided_by == "trigger"
 
 
-def test_the_list_of_skills_is_recorded(place: Path) -> None:
-    result = run(place, FakeModel([says("done")]))
+def test_the_list_of_skills_is_recorded(directory: Path) -> None:
+    result = run(directory, FakeModel([says("done")]))
     (offered,) = payloads_of(result.wal_locator, "skill_catalog_offered")
     assert (offered.level, offered.offered) == ("full", 1)
 
@@ -146,65 +148,65 @@ OPEN = {"sandbox": {"default_policy": "none"}}
 
 
 def asked_about(result: Any) -> list[str]:
-    return [one.tool for one in payloads_of(result.wal_locator, "approval_requested")]
+    return [payload.tool for payload in payloads_of(result.wal_locator, "approval_requested")]
 
 
-def approving(place: Path, model: FakeModel, **safety: Any) -> Any:
+def approving(directory: Path, model: FakeModel, **safety: Any) -> Any:
     mode = safety.pop("mode", "ask")
     settings = {"skills": SKILLS, "safety": safety, **OPEN}
-    agent = agent_in(place, model, settings=settings, mode=mode, approver=Answering("approved", "approved"))
+    agent = agent_in(directory, model, settings=settings, mode=mode, approver=Answering("approved", "approved"))
     return agent.run("Write it.")
 
 
-def test_a_trusted_skill_that_is_active_has_its_tools_pass_unasked(place: Path) -> None:
-    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
-    before = approving(place, FakeModel([calls(SHELL), says("done")]))
+def test_a_trusted_skill_that_is_active_has_its_tools_pass_unasked(directory: Path) -> None:
+    make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+    before = approving(directory, FakeModel([calls(SHELL), says("done")]))
     assert asked_about(before) == ["shell_command"]
     model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
-    assert asked_about(approving(place, model)) == []
+    assert asked_about(approving(directory, model)) == []
 
 
-def test_what_a_skill_permits_ends_when_it_is_unloaded(place: Path) -> None:
-    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+def test_what_a_skill_permits_ends_when_it_is_unloaded(directory: Path) -> None:
+    make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     steps = [("activate_skill", {"name": "releaser"}), ("unload_skill", {"name": "releaser"}), SHELL]
-    result = approving(place, FakeModel([*(calls(one) for one in steps), says("done")]))
+    result = approving(directory, FakeModel([*(calls(step) for step in steps), says("done")]))
     assert asked_about(result) == ["shell_command"]
 
 
-def test_other_commands_are_still_asked_about(place: Path) -> None:
-    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+def test_other_commands_are_still_asked_about(directory: Path) -> None:
+    make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     other = ("shell_command", {"command": "git push"})
     model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(other), says("done")])
-    assert asked_about(approving(place, model)) == ["shell_command"]
+    assert asked_about(approving(directory, model)) == ["shell_command"]
 
 
-def test_a_rule_that_denies_wins_over_a_skill(place: Path) -> None:
-    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+def test_a_rule_that_denies_wins_over_a_skill(directory: Path) -> None:
+    make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
-    approving(place, model, denylist=["git status"])
+    approving(directory, model, denylist=["git status"])
     assert "denied" in str(model.requests[2].messages[-1]["content"])
 
 
-def test_under_enforce_nothing_else_runs_while_a_skill_is_active(place: Path) -> None:
-    make(place, "reader", "Read.", more="allowed-tools: Read\n")
+def test_under_enforce_nothing_else_runs_while_a_skill_is_active(directory: Path) -> None:
+    make(directory, "reader", "Read.", more="allowed-tools: Read\n")
     reading, listing = ("file_read", {"path": "skills/reader/SKILL.md"}), ("list_dir", {"dir_path": "."})
     steps = [("activate_skill", {"name": "reader"}), reading, listing, ("unload_skill", {"name": "reader"}), listing]
-    model = FakeModel([*(calls(one) for one in steps), says("done")])
-    approving(place, model, skill_tools="enforce", mode="allow")
+    model = FakeModel([*(calls(step) for step in steps), says("done")])
+    approving(directory, model, skill_tools="enforce", mode="allow")
     results = [str(model.requests[number].messages[-1]["content"]) for number in (2, 3, 5)]
     assert '"ok":true' in results[0]
     assert "does not list it" in results[1]
     assert '"ok":true' in results[2]
 
 
-def test_under_ignore_a_skill_permits_nothing(place: Path) -> None:
-    make(place, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
+def test_under_ignore_a_skill_permits_nothing(directory: Path) -> None:
+    make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(SHELL), says("done")])
-    assert asked_about(approving(place, model, skill_tools="ignore")) == ["shell_command"]
+    assert asked_about(approving(directory, model, skill_tools="ignore")) == ["shell_command"]
 
 
-def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(place: Path) -> None:
-    make(place, "research", "Look around.", more="context: fork\n")
+def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(directory: Path) -> None:
+    make(directory, "research", "Look around.", more="context: fork\n")
     parent = FakeModel([calls(("activate_skill", {"name": "research"})), says("done")])
     child = FakeModel([says("found it")])
 
@@ -212,7 +214,7 @@ def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(place: Pa
         of_parent = request.messages[1]["content"] == "Find out."
         return (parent if of_parent else child).stream_chat(request)
 
-    result = agent_in(place, Streaming(answer), settings={"skills": SKILLS}).run("Find out.")
+    result = agent_in(directory, Streaming(answer), settings={"skills": SKILLS}).run("Find out.")
     assert "found it" in str(parent.requests[1].messages[-1]["content"])
     assert "Look around." in str(child.requests[0].messages)
     (event,) = payloads_of(result.wal_locator, "skill_injected")
@@ -238,8 +240,10 @@ def test_names_that_other_programs_give_to_tools_are_understood(declared: Any, e
 def test_every_permit_can_be_read_back_as_a_rule() -> None:
     declared = "Read(docs/**) Write Bash(git commit:*) Bash(make test) Bash WebSearch"
     rules = rules_of(skill_that_lists(declared))
-    read = [one for rule in rules for one in load_rules(f"rules:\n{render_rule(rule)}", origin="log")]
-    assert [(one.tool, one.command, one.path) for one in read] == [(one.tool, one.command, one.path) for one in rules]
+    read = [parsed for rule in rules for parsed in load_rules(f"rules:\n{render_rule(rule)}", origin="log")]
+    assert [(rule.tool, rule.command, rule.path) for rule in read] == [
+        (rule.tool, rule.command, rule.path) for rule in rules
+    ]
     assert len(read) == 6
 
 
@@ -273,7 +277,7 @@ def test_an_unloaded_skill_is_gone_after_the_next_summary_and_the_others_stay() 
     talk.apply(event_of(RunStarted(task="go")))
     talk.apply(event_of(SkillUnloaded(mention_text="a")))
     talk.apply(event_of(ContextCompacted(summary="so far", kept_messages=0, skills_left_out=["a"])))
-    assert [one.skill for one in talk.messages if one.skill] == ["b"]
+    assert [message.skill for message in talk.messages if message.skill] == ["b"]
     assert list(talk.skills) == ["b"]
     assert "- a" in talk.messages[-1].text
 
@@ -302,8 +306,8 @@ def test_arguments_go_where_the_text_asks_for_them(
     assert fill_arguments(body, arguments, names) == expected
 
 
-def test_a_sub_agent_has_no_skills_but_those_of_its_kind(place: Path) -> None:
-    make(place, "editor", "Edit.")
+def test_a_sub_agent_has_no_skills_but_those_of_its_kind(directory: Path) -> None:
+    make(directory, "editor", "Edit.")
     parent = FakeModel([calls(("spawn_agent", {"message": "help", "agent_type": "scribe"})), says("done")])
     child = FakeModel([says("found it")])
 
@@ -312,13 +316,13 @@ def test_a_sub_agent_has_no_skills_but_those_of_its_kind(place: Path) -> None:
 
     profile = ChildProfile(skills=frozenset({"writer"}))
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=Streaming(answer),
         session_settings={"safety": {"mode": "allow"}, "skills": SKILLS},
         child_profile_map={"scribe": profile},
     )
     agent.run("Go.")
-    (tool,) = [one for one in child.requests[0].tools if one["name"] == "activate_skill"]
+    (tool,) = [spec for spec in child.requests[0].tools if spec["name"] == "activate_skill"]
     assert tool["parameters"]["properties"]["name"]["enum"] == ["writer"]
 
 
@@ -333,34 +337,34 @@ def test_an_installed_skill_that_was_changed_permits_nothing_until_somebody_agre
     assert not consented(directory)
 
 
-def test_files_of_a_skill_are_read_without_asking_and_nothing_beside_them(place: Path) -> None:
-    make(place, "releaser", "Release.")
-    (place / "skills" / "releaser" / "guide.md").write_text("step one\n")
-    (place / "skills" / "releaser" / ".env").write_text("KEY=1\n")
-    (place / "skills" / "releaser" / "link").symlink_to("/etc/passwd")
+def test_files_of_a_skill_are_read_without_asking_and_nothing_beside_them(directory: Path) -> None:
+    make(directory, "releaser", "Release.")
+    (directory / "skills" / "releaser" / "guide.md").write_text("step one\n")
+    (directory / "skills" / "releaser" / ".env").write_text("KEY=1\n")
+    (directory / "skills" / "releaser" / "link").symlink_to("/etc/passwd")
     paths = ["guide.md", "scripts/count.py", "../writer/SKILL.md", "/etc/passwd", ".env", "link", "none.md"]
-    asked = calls(*(("read_skill_file", {"name": "releaser", "path": path}) for path in paths))
-    model = FakeModel([asked, says("done")])
-    result = approving(place, model)
-    told = [str(one["content"]) for one in model.requests[1].messages if one["role"] == "tool"]
-    assert ["step one" in told[0], "print(1)" in told[1]] == [True, True]
-    assert all('"ok":false' in one for one in told[2:])
+    call = calls(*(("read_skill_file", {"name": "releaser", "path": path}) for path in paths))
+    model = FakeModel([call, says("done")])
+    result = approving(directory, model)
+    results = [str(message["content"]) for message in model.requests[1].messages if message["role"] == "tool"]
+    assert ["step one" in results[0], "print(1)" in results[1]] == [True, True]
+    assert all('"ok":false' in text for text in results[2:])
     assert asked_about(result) == []
 
 
 def test_commands_may_read_the_directory_of_an_active_skill_and_no_other(tmp_path: Path) -> None:
-    with outside() as place:
+    with outside() as path:
         for skill in ("one", "two"):
-            make(place, skill, "Do it.")
+            make(path, skill, "Do it.")
         skills = {
             **SKILLS,
-            "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(place / "skills")}}],
+            "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(path / "skills")}}],
         }
         reading = [
-            ("shell_command", {"command": f"cat {place}/skills/{one}/scripts/count.py"}) for one in ("one", "two")
+            ("shell_command", {"command": f"cat {path}/skills/{name}/scripts/count.py"}) for name in ("one", "two")
         ]
         steps = [("activate_skill", {"name": "one"}), *reading]
-        model = FakeModel([*(calls(one) for one in steps), says("done")])
+        model = FakeModel([*(calls(step) for step in steps), says("done")])
         agent_in(tmp_path, model, settings={"skills": skills}).run("Go.")
         first, second = (str(model.requests[number].messages[-1]["content"]) for number in (2, 3))
     assert "print(1)" in first

@@ -42,7 +42,7 @@ def at_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     for name in ("writer", "reader"):
         make_skill(tmp_path / "skills", name, text=skill_text(name, body=f"TEXT OF {name.upper()}\n"))
     return tmp_path
@@ -64,26 +64,28 @@ class Changing(FakeModel):
         return super().stream_chat(request)
 
 
-def run(place: Path, model: FakeModel, task: str = "Go.", **settings: Any) -> Any:
-    return agent_in(place, model, settings={"skills": SKILLS, **settings}).run(task, run_id=RUN_ID)
+def run(directory: Path, model: FakeModel, task: str = "Go.", **settings: Any) -> Any:
+    return agent_in(directory, model, settings={"skills": SKILLS, **settings}).run(task, run_id=RUN_ID)
 
 
 def news_in(locator: str) -> list[Any]:
-    return [one for one in payloads_of(locator, "skill_catalog_offered") if one.text]
+    return [payload for payload in payloads_of(locator, "skill_catalog_offered") if payload.text]
 
 
 def last_of(model: FakeModel, request: int) -> str:
     return str(model.requests[request].messages[-1]["content"])
 
 
-def adding(place: Path, name: str = "editor") -> Callable[[], object]:
-    return lambda: make_skill(place / "skills", name, text=skill_text(name, "Edits.", body=f"TEXT OF {name.upper()}\n"))
+def adding(directory: Path, name: str = "editor") -> Callable[[], object]:
+    return lambda: make_skill(
+        directory / "skills", name, text=skill_text(name, "Edits.", body=f"TEXT OF {name.upper()}\n")
+    )
 
 
-def test_a_new_skill_is_told_once_at_the_end_and_can_be_activated(place: Path) -> None:
+def test_a_new_skill_is_told_once_at_the_end_and_can_be_activated(directory: Path) -> None:
     answers = [LOOK, calls(("activate_skill", {"name": "editor"})), LOOK, says("done")]
-    model = Changing(answers, {0: adding(place)})
-    result = run(place, model)
+    model = Changing(answers, {0: adding(directory)})
+    result = run(directory, model)
     assert "- $[web:mvp].editor: Edits. (new)" in last_of(model, 1)
     assert "TEXT OF EDITOR" in last_of(model, 2)
     (news,) = news_in(result.wal_locator)
@@ -91,60 +93,60 @@ def test_a_new_skill_is_told_once_at_the_end_and_can_be_activated(place: Path) -
     assert verify_run(Path(result.wal_locator).parent, log_ports().keys).findings == []
 
 
-def test_the_beginning_of_the_request_and_the_tools_stay_as_they_were(place: Path) -> None:
-    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
-    run(place, model)
+def test_the_beginning_of_the_request_and_the_tools_stay_as_they_were(directory: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(directory)})
+    run(directory, model)
     first, second, third = model.requests
     assert second.messages[: len(first.messages)] == first.messages
     assert third.messages[: len(second.messages)] == second.messages
     assert first.tools == second.tools == third.tools
 
 
-def test_a_skill_renamed_while_running_is_told_by_both_names_and_every_other_works(place: Path) -> None:
+def test_a_skill_renamed_while_running_is_told_by_both_names_and_every_other_works(directory: Path) -> None:
     def rename() -> None:
-        (place / "skills" / "writer").rename(place / "skills" / "author")
-        (place / "skills" / "author" / "SKILL.md").write_text(skill_text("author", body="TEXT OF AUTHOR\n"))
+        (directory / "skills" / "writer").rename(directory / "skills" / "author")
+        (directory / "skills" / "author" / "SKILL.md").write_text(skill_text("author", body="TEXT OF AUTHOR\n"))
 
-    wanted = calls(*(("activate_skill", {"name": name}) for name in ("writer", "reader", "author")))
-    model = Changing([LOOK, wanted, says("done")], {0: rename})
-    result = run(place, model)
+    call = calls(*(("activate_skill", {"name": name}) for name in ("writer", "reader", "author")))
+    model = Changing([LOOK, call, says("done")], {0: rename})
+    result = run(directory, model)
     (news,) = news_in(result.wal_locator)
     assert (news.added, news.removed) == (["$[web:mvp].author"], ["$[web:mvp].writer"])
     assert "$[web:mvp].writer (no longer available)" in last_of(model, 1)
-    results = [str(one["content"]) for one in model.requests[2].messages if one["role"] == "tool"][1:]
+    results = [str(message["content"]) for message in model.requests[2].messages if message["role"] == "tool"][1:]
     assert ["no skill `writer`" in results[0], '"ok":true' in results[1], '"ok":true' in results[2]] == [True] * 3
 
 
-def test_a_skill_that_breaks_is_gone_by_name_and_every_other_works(place: Path) -> None:
-    broken = place / "skills" / "writer" / "SKILL.md"
-    wanted = calls(("activate_skill", {"name": "reader"}))
-    model = Changing([LOOK, wanted, says("done")], {0: lambda: broken.write_bytes(b"\x00\xff")})
-    result = run(place, model)
-    assert [one.removed for one in news_in(result.wal_locator)] == [["$[web:mvp].writer"]]
+def test_a_skill_that_breaks_is_gone_by_name_and_every_other_works(directory: Path) -> None:
+    broken = directory / "skills" / "writer" / "SKILL.md"
+    call = calls(("activate_skill", {"name": "reader"}))
+    model = Changing([LOOK, call, says("done")], {0: lambda: broken.write_bytes(b"\x00\xff")})
+    result = run(directory, model)
+    assert [payload.removed for payload in news_in(result.wal_locator)] == [["$[web:mvp].writer"]]
     assert "TEXT OF READER" in last_of(model, 2)
 
 
-def test_a_skill_that_says_something_else_is_told(place: Path) -> None:
-    path = place / "skills" / "writer" / "SKILL.md"
+def test_a_skill_that_says_something_else_is_told(directory: Path) -> None:
+    path = directory / "skills" / "writer" / "SKILL.md"
     model = Changing([LOOK, says("done")], {0: lambda: path.write_text(skill_text("writer", "Writes letters."))})
-    run(place, model)
+    run(directory, model)
     assert "Writes letters. (changed)" in last_of(model, 1)
 
 
-def test_a_new_text_alone_is_nothing_that_the_list_would_say(place: Path) -> None:
-    path = place / "skills" / "writer" / "SKILL.md"
+def test_a_new_text_alone_is_nothing_that_the_list_would_say(directory: Path) -> None:
+    path = directory / "skills" / "writer" / "SKILL.md"
     model = Changing([LOOK, says("done")], {0: lambda: path.write_text(skill_text("writer", body="Other.\n"))})
-    assert news_in(run(place, model).wal_locator) == []
+    assert news_in(run(directory, model).wal_locator) == []
 
 
-def test_each_change_is_told_by_itself(place: Path) -> None:
-    model = Changing([LOOK, LOOK, LOOK, says("done")], {0: adding(place, "one"), 1: adding(place, "two")})
-    result = run(place, model)
-    assert [one.added for one in news_in(result.wal_locator)] == [["$[web:mvp].one"], ["$[web:mvp].two"]]
+def test_each_change_is_told_by_itself(directory: Path) -> None:
+    model = Changing([LOOK, LOOK, LOOK, says("done")], {0: adding(directory, "one"), 1: adding(directory, "two")})
+    result = run(directory, model)
+    assert [payload.added for payload in news_in(result.wal_locator)] == [["$[web:mvp].one"], ["$[web:mvp].two"]]
 
 
-def stop_after_the_first_answer(place: Path, model: FakeModel) -> None:
-    agent, control = agent_in(place, model, settings={"skills": SKILLS}), Control()
+def stop_after_the_first_answer(directory: Path, model: FakeModel) -> None:
+    agent, control = agent_in(directory, model, settings={"skills": SKILLS}), Control()
     started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
 
     def watch(event: Event) -> None:
@@ -154,26 +156,26 @@ def stop_after_the_first_answer(place: Path, model: FakeModel) -> None:
     assert asyncio.run(agent.execute(started, control=control)).status == "paused"
 
 
-def test_a_resumed_run_is_told_what_changed_since_the_log_was_written(place: Path) -> None:
+def test_a_resumed_run_is_told_what_changed_since_the_log_was_written(directory: Path) -> None:
     model = FakeModel([LOOK, LOOK, says("done")])
-    stop_after_the_first_answer(place, model)
-    adding(place)()
-    shutil.rmtree(place / "skills" / "writer")
-    result = run(place, model)
+    stop_after_the_first_answer(directory, model)
+    adding(directory)()
+    shutil.rmtree(directory / "skills" / "writer")
+    result = run(directory, model)
     (news,) = news_in(result.wal_locator)
     assert (news.added, news.removed) == (["$[web:mvp].editor"], ["$[web:mvp].writer"])
     assert "(no longer available)" in last_of(model, 1)
 
 
-def test_a_resumed_run_is_not_told_again_what_it_knows(place: Path) -> None:
+def test_a_resumed_run_is_not_told_again_what_it_knows(directory: Path) -> None:
     model = FakeModel([LOOK, says("done")])
-    stop_after_the_first_answer(place, model)
-    assert news_in(run(place, model).wal_locator) == []
+    stop_after_the_first_answer(directory, model)
+    assert news_in(run(directory, model).wal_locator) == []
 
 
-def test_what_was_told_before_a_stop_is_not_told_after_it(place: Path) -> None:
-    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
-    agent, control, seen = agent_in(place, model, settings={"skills": SKILLS}), Control(), list[str]()
+def test_what_was_told_before_a_stop_is_not_told_after_it(directory: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(directory)})
+    agent, control, seen = agent_in(directory, model, settings={"skills": SKILLS}), Control(), list[str]()
     started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
 
     def watch(event: Event) -> None:
@@ -182,31 +184,31 @@ def test_what_was_told_before_a_stop_is_not_told_after_it(place: Path) -> None:
 
     started.log.listen(watch)
     assert asyncio.run(agent.execute(started, control=control)).status == "paused"
-    assert len(news_in(run(place, model).wal_locator)) == 1
+    assert len(news_in(run(directory, model).wal_locator)) == 1
 
 
-def test_a_process_that_dies_with_the_news_tells_them_once(place: Path) -> None:
+def test_a_process_that_dies_with_the_news_tells_them_once(directory: Path) -> None:
     def die(event: Event) -> None:
         if event.type == "skill_catalog_offered" and getattr(event.payload, "text", ""):
             raise KeyboardInterrupt
 
-    model = Changing([LOOK, says("done")], {0: adding(place)})
-    agent = agent_in(place, model, settings={"skills": SKILLS}, hooks=(die,))
+    model = Changing([LOOK, says("done")], {0: adding(directory)})
+    agent = agent_in(directory, model, settings={"skills": SKILLS}, hooks=(die,))
     with pytest.raises(KeyboardInterrupt):
         agent.run("Go.", run_id=RUN_ID)
-    assert len(news_in(run(place, model).wal_locator)) == 1
-    assert sum("have changed" in str(one["content"]) for one in model.requests[-1].messages) == 1
+    assert len(news_in(run(directory, model).wal_locator)) == 1
+    assert sum("have changed" in str(message["content"]) for message in model.requests[-1].messages) == 1
 
 
-async def test_a_replay_does_not_diverge(place: Path) -> None:
-    model = Changing([LOOK, calls(("activate_skill", {"name": "editor"})), says("done")], {0: adding(place)})
-    result = await asyncio.to_thread(run, place, model)
+async def test_a_replay_does_not_diverge(directory: Path) -> None:
+    model = Changing([LOOK, calls(("activate_skill", {"name": "editor"})), says("done")], {0: adding(directory)})
+    result = await asyncio.to_thread(run, directory, model)
     assert news_in(result.wal_locator)
-    resolved = resolve(place, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
+    resolved = resolve(directory, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
     assert await replay(Path(result.wal_locator).parent, resolved) is None
 
 
-def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_turns_without_a_change_search_no_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skills_runtime.skills.sources.indexed.GRAIN_NS", -(10**18))  # whatever was read is believed
     searched, search = list[str](), IndexedSource.skills
 
@@ -216,53 +218,55 @@ def test_many_turns_without_a_change_search_no_directory(place: Path, monkeypatc
 
     monkeypatch.setattr(IndexedSource, "skills", counted)
     model = FakeModel([*[LOOK] * 30, says("done")])
-    result = run(place, model)
+    result = run(directory, model)
     assert result.status == "completed"
     assert searched == ["search"]
     assert news_in(result.wal_locator) == []
 
 
-def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(context, "PAUSE_SECONDS", 3600.0)
     looked: list[Library] = []
     monkeypatch.setattr(Library, "look_again", looked.append)
-    run(place, FakeModel([*[LOOK] * 10, says("done")]))
+    run(directory, FakeModel([*[LOOK] * 10, says("done")]))
     assert looked == []
 
 
-def test_a_run_whose_model_was_told_of_no_list_is_told_of_no_change(place: Path) -> None:
-    model = Changing([LOOK, says("done")], {0: adding(place)})
-    result = run(place, model, prompt={"include_skills_list": False})
+def test_a_run_whose_model_was_told_of_no_list_is_told_of_no_change(directory: Path) -> None:
+    model = Changing([LOOK, says("done")], {0: adding(directory)})
+    result = run(directory, model, prompt={"include_skills_list": False})
     assert payloads_of(result.wal_locator, "skill_catalog_offered") == []
 
 
 @pytest.mark.parametrize(("policy", "told"), [("always", 1), ("manual", 0), ("ttl", 0)])
-def test_the_refresh_policy_says_when_directories_are_looked_at(place: Path, policy: str, told: int) -> None:
-    model = Changing([LOOK, says("done")], {0: adding(place)})
+def test_the_refresh_policy_says_when_directories_are_looked_at(directory: Path, policy: str, told: int) -> None:
+    model = Changing([LOOK, says("done")], {0: adding(directory)})
     scan = {"refresh_policy": policy, "ttl_sec": 300}
-    assert len(news_in(run(place, model, skills={**SKILLS, "scan": scan}).wal_locator)) == told
+    assert len(news_in(run(directory, model, skills={**SKILLS, "scan": scan}).wal_locator)) == told
 
 
-def test_skills_that_a_program_registers_anew_are_told(place: Path) -> None:
+def test_skills_that_a_program_registers_anew_are_told(directory: Path) -> None:
     source = MemorySource(Origin("space", "web:mvp", "rows"), [row("writer")])
     model = Changing([LOOK, says("done")], {0: lambda: source.replace([row("writer"), row("painter")])})
     agent = Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=model,
         session_settings={"safety": {"mode": "allow"}},
         skills_manager=Library([source]),
     )
     result = agent.run("Go.", run_id=RUN_ID)
-    assert [one.added for one in news_in(result.wal_locator)] == [["$[web:mvp].painter"]]
+    assert [payload.added for payload in news_in(result.wal_locator)] == [["$[web:mvp].painter"]]
 
 
-def test_news_survive_a_summary_of_the_conversation(place: Path) -> None:
-    model = Changing([LOOK, LOOK, says("done")], {0: adding(place)})
-    result = run(place, model)
-    talk = read_view(RunPaths(runs_root(place) / result.run_id), log_ports()).conversation
-    assert [one.pinned for one in talk.messages if one.is_skill_update] == [True]
+def test_news_survive_a_summary_of_the_conversation(directory: Path) -> None:
+    model = Changing([LOOK, LOOK, says("done")], {0: adding(directory)})
+    result = run(directory, model)
+    talk = read_view(RunPaths(runs_root(directory) / result.run_id), log_ports()).conversation
+    assert [message.pinned for message in talk.messages if message.is_skill_update] == [True]
     for number in range(20):
         talk.add_skill_update(str(number))
-    assert [one.text for one in talk.messages if one.is_skill_update and one.pinned] == [
+    assert [message.text for message in talk.messages if message.is_skill_update and message.pinned] == [
         str(number) for number in range(12, 20)
     ]

@@ -15,38 +15,38 @@ from tests.unit.skills.samples import make_skill, skill_text
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     make_skill(tmp_path / "skills", "writer", text=skill_text(body="BRIEFLY.\n"))
     return tmp_path
 
 
-async def diverges(place: Path, locator: str) -> bool:
-    resolved = resolve(place, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
+async def diverges(directory: Path, locator: str) -> bool:
+    resolved = resolve(directory, session_settings={"safety": {"mode": "allow"}, "skills": SKILLS})
     return await replay(Path(locator).parent, resolved) is not None
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
-async def test_one_that_a_message_mentions(place: Path, *, kept: bool) -> None:
-    steered = await asyncio.to_thread(Steered, place, "/writer SOON")
-    assert len(steered.said()) == 3
+async def test_one_that_a_message_mentions(directory: Path, *, kept: bool) -> None:
+    steered = await asyncio.to_thread(Steered, directory, "/writer SOON")
+    assert len(steered.texts()) == 3
     if not kept:
-        shutil.rmtree(place / "skills" / "writer")
-    assert not await diverges(place, steered.result.wal_locator)
+        shutil.rmtree(directory / "skills" / "writer")
+    assert not await diverges(directory, steered.result.wal_locator)
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
-async def test_one_that_the_model_activates_and_ends(place: Path, *, kept: bool) -> None:
-    wanted = [("activate_skill", {"name": "writer"}), ("unload_skill", {"name": "writer"})]
-    model = FakeModel([*(calls(one) for one in wanted), says("done")])
-    agent = agent_in(place, model, settings={"skills": SKILLS})
+async def test_one_that_the_model_activates_and_ends(directory: Path, *, kept: bool) -> None:
+    expected = [("activate_skill", {"name": "writer"}), ("unload_skill", {"name": "writer"})]
+    model = FakeModel([*(calls(call) for call in expected), says("done")])
+    agent = agent_in(directory, model, settings={"skills": SKILLS})
     result = await asyncio.to_thread(agent.run, "Go.")
     assert "BRIEFLY" in str(model.requests[1].messages)
     if not kept:
-        shutil.rmtree(place / "skills" / "writer")
-    assert not await diverges(place, result.wal_locator)
+        shutil.rmtree(directory / "skills" / "writer")
+    assert not await diverges(directory, result.wal_locator)
 
 
-async def test_one_that_the_task_mentions(place: Path) -> None:
-    agent = agent_in(place, FakeModel([says("done")]), settings={"skills": SKILLS})
+async def test_one_that_the_task_mentions(directory: Path) -> None:
+    agent = agent_in(directory, FakeModel([says("done")]), settings={"skills": SKILLS})
     result = await asyncio.to_thread(agent.run, "Use $writer.")
-    assert not await diverges(place, result.wal_locator)
+    assert not await diverges(directory, result.wal_locator)

@@ -54,23 +54,25 @@ def test_what_was_approved_for_the_session_is_not_asked_again_and_another_input_
 
     assert result.status == "completed", result.final_output
     assert len(approver.asked) == 2
-    results: list[dict[str, Any]] = [one.result for one in payloads_of(result.wal_locator, "tool_call_finished")]
+    results: list[dict[str, Any]] = [
+        payload.result for payload in payloads_of(result.wal_locator, "tool_call_finished")
+    ]
     assert [one["data"]["output"]["words"] for one in results] == [2, 2, 1]
     assert all(one["data"]["sandbox"]["active"] for one in results)
 
 
-def in_workspace(place: Path) -> dict[str, Any]:
+def in_workspace(directory: Path) -> dict[str, Any]:
     """The settings of a run whose skill lies where sandboxed commands can write."""
-    shutil.copytree(bundled_skills() / "text-statistics", place / "skills" / "text-statistics")
-    source = {"id": "bundled", "type": "filesystem", "options": {"root": str(place / "skills")}}
+    shutil.copytree(bundled_skills() / "text-statistics", directory / "skills" / "text-statistics")
+    source = {"id": "bundled", "type": "filesystem", "options": {"root": str(directory / "skills")}}
     return {**SETTINGS, "skills": {**SETTINGS["skills"], "sources": [source]}}
 
 
-def agent_with(place: Path, *answers: Any, hooks: Sequence[Callable[[Event], None]] = ()) -> Agent:
+def agent_with(directory: Path, *answers: Any, hooks: Sequence[Callable[[Event], None]] = ()) -> Agent:
     return Agent(
-        workspace_root=place,
+        workspace_root=directory,
         backend=ScriptedBackend([*answers, says("Done.")]),
-        session_settings=in_workspace(place),
+        session_settings=in_workspace(directory),
         approval_provider=Trusting(),
         event_hooks=hooks,
     )
@@ -78,15 +80,15 @@ def agent_with(place: Path, *answers: Any, hooks: Sequence[Callable[[Event], Non
 
 def test_a_skill_in_the_workspace_runs_alone(tmp_path: Path) -> None:
     result = agent_with(tmp_path, calls(statistics("one two"))).run("Count.")
-    (told,) = payloads_of(result.wal_locator, "tool_call_finished")
-    assert told.result["data"]["output"]["words"] == 2
+    (payload,) = payloads_of(result.wal_locator, "tool_call_finished")
+    assert payload.result["data"]["output"]["words"] == 2
 
 
 def test_a_skill_in_the_workspace_does_not_run_beside_a_sandboxed_session(tmp_path: Path) -> None:
     session = calls(("exec_command", {"cmd": "sleep 600", "yield_time_ms": 0}))
     result = agent_with(tmp_path, session, calls(statistics("one two"))).run("Count.")
-    _, told = payloads_of(result.wal_locator, "tool_call_finished")
-    assert told.result["error_kind"] == "sandbox_denied"
+    _, payloads = payloads_of(result.wal_locator, "tool_call_finished")
+    assert payloads.result["error_kind"] == "sandbox_denied"
     assert len(payloads_of(result.wal_locator, "approval_requested")) == 1
 
 
@@ -96,5 +98,5 @@ def test_a_skill_in_the_workspace_that_changes_after_its_approval_does_not_run(t
             (tmp_path / "skills" / "text-statistics" / "notes.md").write_text("other")
 
     result = agent_with(tmp_path, calls(statistics("one two")), hooks=[swap]).run("Count.")
-    (told,) = payloads_of(result.wal_locator, "tool_call_finished")
-    assert told.result["error_kind"] == "permission"
+    (payload,) = payloads_of(result.wal_locator, "tool_call_finished")
+    assert payload.result["error_kind"] == "permission"

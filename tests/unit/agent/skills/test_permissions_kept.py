@@ -27,7 +27,7 @@ PERMITS = "allowed-tools: Bash(git status:*)\n"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(context, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(context, "SHARE", 0)
     for name in ("writer", "releaser"):
@@ -44,44 +44,46 @@ class Writing:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Give the next answer of the run or of its child; what the script leaves open is a wait for the child."""
-        of_child = not any(one["content"] == "Go." for one in request.messages)
+        of_child = not any(message["content"] == "Go." for message in request.messages)
         if not of_child and request.answered == 0:
             self._write()
         answer = self._scripts[of_child][request.answered]
-        told = [str(one["content"]) for one in request.messages if one["role"] == "tool"]
+        results = [str(message["content"]) for message in request.messages if message["role"] == "tool"]
         if answer is None:
-            answer = calls(("wait", {"ids": [told[-1].split('"id":"')[1].split('"')[0]]}))
+            answer = calls(("wait", {"ids": [results[-1].split('"id":"')[1].split('"')[0]]}))
         for event in answer.events:
             yield event
 
 
-def asked_about(place: Path, model: Writing) -> list[str]:
+def asked_about(directory: Path, model: Writing) -> list[str]:
     """The tools that somebody was asked about, in the run and in its children."""
     approver = Answering(*["approved"] * 5)
-    agent_in(place, model, settings=SETTINGS, approver=approver, mode="ask").run("Go.")
-    logs = [str(RunPaths(root).events) for root in sorted(runs_root(place).iterdir())]
-    return [one.tool for log in logs for one in payloads_of(log, "approval_requested")]
+    agent_in(directory, model, settings=SETTINGS, approver=approver, mode="ask").run("Go.")
+    logs = [str(RunPaths(root).events) for root in sorted(runs_root(directory).iterdir())]
+    return [payload.tool for log in logs for payload in payloads_of(log, "approval_requested")]
 
 
-def writing(place: Path, name: str) -> Callable[[], object]:
-    return lambda: make_skill(place / "skills", name, text=skill_text(name, "Other.", extra=PERMITS, body="Other.\n"))
+def writing(directory: Path, name: str) -> Callable[[], object]:
+    return lambda: make_skill(
+        directory / "skills", name, text=skill_text(name, "Other.", extra=PERMITS, body="Other.\n")
+    )
 
 
 def activating(name: str) -> list[Any]:
     return [calls(("activate_skill", {"name": name})), SHELL, says("done")]
 
 
-def test_a_skill_that_is_as_it_was_has_its_tools_pass_unasked(place: Path) -> None:
-    assert asked_about(place, Writing(lambda: None, [LOOK, *activating("releaser")])) == []
+def test_a_skill_that_is_as_it_was_has_its_tools_pass_unasked(directory: Path) -> None:
+    assert asked_about(directory, Writing(lambda: None, [LOOK, *activating("releaser")])) == []
 
 
 @pytest.mark.parametrize("name", ["writer", "releaser", "evil"])
-def test_one_that_changed_or_came_does_not(place: Path, name: str) -> None:
-    assert asked_about(place, Writing(writing(place, name), [LOOK, *activating(name)])) == ["shell_command"]
+def test_one_that_changed_or_came_does_not(directory: Path, name: str) -> None:
+    assert asked_about(directory, Writing(writing(directory, name), [LOOK, *activating(name)])) == ["shell_command"]
 
 
 @pytest.mark.parametrize("task", ["Do it.", "Use $evil."])
-def test_nor_does_it_in_a_run_that_the_run_begins(place: Path, task: str) -> None:
+def test_nor_does_it_in_a_run_that_the_run_begins(directory: Path, task: str) -> None:
     parent = [LOOK, calls(("spawn_agent", {"message": task})), None, says("done")]
-    model = Writing(writing(place, "evil"), parent, activating("evil"))
-    assert asked_about(place, model).count("shell_command") == 1
+    model = Writing(writing(directory, "evil"), parent, activating("evil"))
+    assert asked_about(directory, model).count("shell_command") == 1

@@ -31,7 +31,7 @@ class Family:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the next answer for this task; a script that is empty never answers."""
-        task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
+        task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
         self.requests.setdefault(task, []).append(request)
         script = self._scripts[task]
         if not script:
@@ -46,8 +46,8 @@ def child_of(result_locator: str) -> str:
     return begun.child_run_id
 
 
-def state_of(place: Path, run_id: str) -> RunState:
-    return read_view(RunPaths(runs_root(place) / run_id), log_ports()).state
+def state_of(directory: Path, run_id: str) -> RunState:
+    return read_view(RunPaths(runs_root(directory) / run_id), log_ports()).state
 
 
 SPAWN = ("spawn_agent", {"message": "child task"})
@@ -62,16 +62,16 @@ class Waiting:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Spawn, wait for what was spawned, then go on with the script."""
-        task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
+        task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
         if task != "parent task":
             async for event in self.family.stream_chat(request):
                 yield event
             return
-        told = [str(one["content"]) for one in request.messages if one["role"] == "tool"]
+        results = [str(message["content"]) for message in request.messages if message["role"] == "tool"]
         if request.answered == 0:
             answer = calls(SPAWN)
         elif request.answered == 1:
-            answer = calls(("wait", {"ids": [told[0].split('"id":"')[1].split('"')[0]]}))
+            answer = calls(("wait", {"ids": [results[0].split('"id":"')[1].split('"')[0]]}))
         else:
             answer = self._after[request.answered - 2]
         for event in answer.events:
@@ -83,7 +83,7 @@ def test_a_child_is_a_run_of_its_own_and_its_result_comes_back(tmp_path: Path) -
     assert (result.status, result.final_output) == ("completed", "parent done")
     child = state_of(tmp_path, child_of(result.wal_locator))
     assert (child.status, child.final_output, child.parent_run_id) == ("completed", "child done", result.run_id)
-    (waited,) = [one for one in payloads_of(result.wal_locator, "tool_call_finished") if one.tool == "wait"]
+    (waited,) = [payload for payload in payloads_of(result.wal_locator, "tool_call_finished") if payload.tool == "wait"]
     assert waited.result["data"]["results"][0]["final_output"] == "child done"
 
 
@@ -171,7 +171,7 @@ async def test_stopping_the_parent_leaves_both_to_be_resumed(tmp_path: Path) -> 
     resumed = agent_in(tmp_path, Waiting([says("child done")]))
     result = await resumed.run_async("", run_id="parent")
     assert result.status == "completed"
-    assert len({one.child_run_id for one in payloads_of(result.wal_locator, "child_run_started")}) == 1
+    assert len({payload.child_run_id for payload in payloads_of(result.wal_locator, "child_run_started")}) == 1
     assert state_of(tmp_path, child_of(result.wal_locator)).status == "completed"
 
 
@@ -186,13 +186,13 @@ def test_a_question_of_the_child_is_answered_through_the_parent(tmp_path: Path) 
     )
     waiting = agent.run("parent task", run_id="parent")
     assert waiting.status == "waiting_human"
-    (asked,) = read_view(RunPaths(runs_root(tmp_path) / "parent"), log_ports()).pending.questions.values()
-    assert asked.question == "which colour?"
-    inbox.send("parent", "answer", {"call_id": asked.call_id, "answer": "blue"})
+    (question,) = read_view(RunPaths(runs_root(tmp_path) / "parent"), log_ports()).pending.questions.values()
+    assert question.question == "which colour?"
+    inbox.send("parent", "answer", {"call_id": question.call_id, "answer": "blue"})
     result = agent.run("", run_id="parent")
     assert result.status == "completed"
     locator = str(runs_root(tmp_path) / child_of(result.wal_locator) / "events.jsonl")
-    assert [one.answer for one in payloads_of(locator, "human_response")] == ["blue"]
+    assert [payload.answer for payload in payloads_of(locator, "human_response")] == ["blue"]
 
 
 def test_an_approval_of_the_child_is_decided_through_the_parent(tmp_path: Path) -> None:
@@ -206,15 +206,15 @@ def test_an_approval_of_the_child_is_decided_through_the_parent(tmp_path: Path) 
     )
     parent = RunPaths(runs_root(tmp_path) / "parent")
     assert agent.run("parent task", run_id="parent").status == "waiting_human"
-    (asked,) = read_view(parent, log_ports()).pending.approvals.open.values()
-    assert (asked.tool, asked.details_blob is not None) == ("file_write", True)
+    (approval,) = read_view(parent, log_ports()).pending.approvals.open.values()
+    assert (approval.tool, approval.details_blob is not None) == ("file_write", True)
     RunControl(inbox, log_ports()).decide(parent, Decision(decision="approved", decided_by="ann"))
     result = agent.run("", run_id="parent")
     assert result.status == "completed"
     assert (tmp_path / "a.txt").read_text() == "one"
     locator = str(runs_root(tmp_path) / child_of(result.wal_locator) / "events.jsonl")
     (decided,) = payloads_of(locator, "approval_decided")
-    assert (decided.decision, decided.decided_by, decided.approval_id) == ("approved", "ann", asked.approval_id)
+    assert (decided.decision, decided.decided_by, decided.approval_id) == ("approved", "ann", approval.approval_id)
 
 
 def test_a_child_can_be_told_something_and_closed(tmp_path: Path) -> None:

@@ -30,25 +30,25 @@ class Line:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Answer the one that asks by its task."""
-        task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
+        task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
         below = {"parent": "child", "child": "grandchild"}.get(task)
         if self._ends:
-            said = says("done")
+            call = says("done")
         elif request.answered == 0 and below is not None:
-            said = calls(("spawn_agent", {"message": below}))
+            call = calls(("spawn_agent", {"message": below}))
         else:
             if task == "grandchild":
                 self.busy.set()
             await asyncio.Future()
             raise AssertionError
-        for event in said.events:
+        for event in call.events:
             yield event
 
 
-async def stopped_family(place: Path) -> list[RunPaths]:
+async def stopped_family(directory: Path) -> list[RunPaths]:
     """A run, its sub-agent and that one's, all stopped at work."""
     model, control = Line(), Control()
-    agent = agent_in(place, model)
+    agent = agent_in(directory, model)
     run = agent.create(RunRequest(prompt="parent", run_id="parent"))
     work = asyncio.create_task(agent.execute(run, control=control))
     await asyncio.wait_for(model.busy.wait(), BOUND)
@@ -56,8 +56,8 @@ async def stopped_family(place: Path) -> list[RunPaths]:
     work.cancel()
     with suppress(asyncio.CancelledError):
         await work
-    family = sorted((RunPaths(root) for root in runs_root(place).iterdir()), key=lambda one: len(one.root.name))
-    assert [state_of(one).status for one in family] == ["waiting_for_user"] * 3
+    family = sorted((RunPaths(root) for root in runs_root(directory).iterdir()), key=lambda paths: len(paths.root.name))
+    assert [state_of(paths).status for paths in family] == ["waiting_for_user"] * 3
     return family
 
 
@@ -69,9 +69,9 @@ async def test_they_end_with_a_run_that_was_resumed_and_did_not_wait_for_them(tm
     family = await stopped_family(tmp_path)
     result = await agent_in(tmp_path, Line(ends=True)).run_async("", run_id="parent")
     assert result.status == "completed"
-    assert [state_of(one).status for one in family] == ["completed", "cancelled", "cancelled"]
+    assert [state_of(paths).status for paths in family] == ["completed", "cancelled", "cancelled"]
     assert state_of(family[1]).failure_reason == "the run that began it has ended"
-    assert [verify_run(one.root, log_ports().keys).findings for one in family] == [[], [], []]
+    assert [verify_run(paths.root, log_ports().keys).findings for paths in family] == [[], [], []]
 
 
 async def test_they_end_with_a_run_that_is_cancelled_while_nobody_works_on_it(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ async def test_they_end_with_a_run_that_is_cancelled_while_nobody_works_on_it(tm
     desk = RunControl(inbox, log_ports())
     desk.send(family[2], "Hurry.")
     desk.cancel(family[0])
-    assert [state_of(one).status for one in family] == ["cancelled"] * 3
-    (heard,) = payloads_of(str(family[2].events), "inbox_received")
-    assert heard.body == {"text": "Hurry."}, "what was said to them is not lost"
+    assert [state_of(paths).status for paths in family] == ["cancelled"] * 3
+    (payload,) = payloads_of(str(family[2].events), "inbox_received")
+    assert payload.body == {"text": "Hurry."}, "what was said to them is not lost"
 
 
 async def test_they_end_with_a_run_that_is_cancelled_before_its_work_has_begun(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ async def test_they_end_with_a_run_that_is_cancelled_before_its_work_has_begun(t
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    assert [state_of(one).status for one in family] == ["cancelled"] * 3
+    assert [state_of(paths).status for paths in family] == ["cancelled"] * 3
 
 
 async def test_a_run_that_another_one_only_names_is_left_alone(tmp_path: Path) -> None:

@@ -32,13 +32,13 @@ class Kin:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the next answer for this task."""
-        task = next(str(one["content"]) for one in request.messages if one["role"] == "user")
-        told = " ".join(str(one["content"]) for one in request.messages if one["role"] == "tool")
-        begun = dict(zip((FIRST, SECOND), re.findall(r'"id":"([^"]+)","status":"running"', told), strict=False))
+        task = next(str(message["content"]) for message in request.messages if message["role"] == "user")
+        text = " ".join(str(message["content"]) for message in request.messages if message["role"] == "tool")
+        begun = dict(zip((FIRST, SECOND), re.findall(r'"id":"([^"]+)","status":"running"', text), strict=False))
         for event in self._scripts[task][request.answered].events:
             raw = msgspec.json.encode(event).decode()
-            for name, known in begun.items():
-                raw = raw.replace(name, known)
+            for name, result in begun.items():
+                raw = raw.replace(name, result)
             yield msgspec.json.decode(raw, type=ChatStreamEvent)
 
 
@@ -51,16 +51,18 @@ ASKS = [calls(("ask_human", {"question": "which colour?"})), says("child done")]
 
 
 def agent_of(
-    place: Path, model: Kin, inbox: InMemoryInbox, event_hooks: Sequence[Callable[[Event], None]] = ()
+    directory: Path, model: Kin, inbox: InMemoryInbox, event_hooks: Sequence[Callable[[Event], None]] = ()
 ) -> Agent:
     settings = {"safety": {"mode": "allow"}}
-    return Agent(workspace_root=place, backend=model, session_settings=settings, inbox=inbox, event_hooks=event_hooks)
+    return Agent(
+        workspace_root=directory, backend=model, session_settings=settings, inbox=inbox, event_hooks=event_hooks
+    )
 
 
-def states_in(place: Path) -> dict[str, RunState]:
+def states_in(directory: Path) -> dict[str, RunState]:
     """Every run by its task."""
-    roots = sorted(runs_root(place).iterdir())
-    return {(one / "prompt.md").read_text(): read_view(RunPaths(one), log_ports()).state for one in roots}
+    roots = sorted(runs_root(directory).iterdir())
+    return {(root / "prompt.md").read_text(): read_view(RunPaths(root), log_ports()).state for root in roots}
 
 
 def test_cancelling_a_run_that_nobody_works_on_ends_all_that_stand_below_it(tmp_path: Path) -> None:
@@ -68,25 +70,25 @@ def test_cancelling_a_run_that_nobody_works_on_ends_all_that_stand_below_it(tmp_
     scripts = {"top": [spawns("middle"), WAITS], "middle": [spawns("leaf"), WAITS], "leaf": ASKS}
     assert agent_of(tmp_path, Kin(scripts), inbox).run("top", run_id="top").status == "waiting_human"
     RunControl(inbox, log_ports()).cancel(RunPaths(runs_root(tmp_path) / "top"), "not needed any more")
-    found = {task: (state.status.value, state.failure_reason) for task, state in states_in(tmp_path).items()}
+    result = {task: (state.status.value, state.failure_reason) for task, state in states_in(tmp_path).items()}
     below = ("cancelled", "the run that began it has ended")
-    assert found == {"top": ("cancelled", "not needed any more"), "middle": below, "leaf": below}
+    assert result == {"top": ("cancelled", "not needed any more"), "middle": below, "leaf": below}
 
 
-def thoughtful(place: Path, scripts: Mapping[str, Sequence[FakeChatCall]]) -> Agent:
+def thoughtful(directory: Path, scripts: Mapping[str, Sequence[FakeChatCall]]) -> Agent:
     """An agent with a tool that returns when a sub-agent has stopped to ask."""
-    asked = asyncio.Event()
+    question_open = asyncio.Event()
 
     def hear(event: Event) -> None:
         if isinstance(event.payload, ChildRunFinished):
-            asked.set()
+            question_open.set()
 
-    agent = agent_of(place, Kin(scripts), InMemoryInbox(), event_hooks=[hear])
+    agent = agent_of(directory, Kin(scripts), InMemoryInbox(), event_hooks=[hear])
 
     @agent.tool
     async def think() -> str:  # pyright: ignore[reportUnusedFunction]
         """Think until a sub-agent has asked."""
-        await asked.wait()
+        await question_open.wait()
         return "thought"
 
     return agent
@@ -105,8 +107,8 @@ def test_closing_a_sub_agent_that_waits_ends_those_below_it(tmp_path: Path) -> N
     closes = calls(("close_agent", {"id": FIRST}))
     scripts = {"top": [spawns("middle"), THINKS, closes, says("done")], "middle": [spawns("leaf"), WAITS], "leaf": ASKS}
     assert thoughtful(tmp_path, scripts).run("top").status == "completed"
-    found = states_in(tmp_path)
-    assert (found["middle"].status, found["leaf"].status) == ("cancelled", "cancelled")
+    result = states_in(tmp_path)
+    assert (result["middle"].status, result["leaf"].status) == ("cancelled", "cancelled")
 
 
 PARTS = [
@@ -123,8 +125,8 @@ def test_questions_of_several_parts_are_asked_whole_from_two_levels_below(tmp_pa
         tmp_path, Kin({"top": [spawns("middle"), WAITS, says("done")], "middle": middle, "leaf": leaf}), inbox
     )
     waiting = agent.run("top", run_id="top")
-    (asked,) = payloads_of(waiting.wal_locator, "human_request")
-    assert [(one["id"], one.get("choices", [])) for one in asked.questions] == [
+    (payload,) = payloads_of(waiting.wal_locator, "human_request")
+    assert [(question["id"], question.get("choices", [])) for question in payload.questions] == [
         ("size", [{"label": "big", "description": "10 m"}]),
         ("shape", []),
     ]
@@ -146,9 +148,9 @@ def test_sub_agents_that_ask_at_the_same_time_do_not_wait_for_each_other(tmp_pat
     agent = agent_of(tmp_path, Kin({"top": [spawn, BOTH, says("done")], "leaf": ASKS, "other": other}), inbox)
     assert agent.run("top", run_id="top").status == "waiting_human"
     top = RunPaths(runs_root(tmp_path) / "top")
-    asked = {one.question: name for name, one in read_view(top, log_ports()).pending.questions.items()}
-    assert set(asked) == {"which colour?", "how many?"}
-    RunControl(inbox, log_ports()).answer(top, "three", call_id=asked["how many?"])
+    result = {question.question: name for name, question in read_view(top, log_ports()).pending.questions.items()}
+    assert set(result) == {"which colour?", "how many?"}
+    RunControl(inbox, log_ports()).answer(top, "three", call_id=result["how many?"])
     assert agent.run("", run_id="top").status == "waiting_human"
     found = states_in(tmp_path)
     assert (found["leaf"].status, found["other"].status) == ("waiting_for_user", "completed")
@@ -161,12 +163,12 @@ def test_a_question_that_the_sub_agent_was_answered_itself_is_not_asked_any_more
     later = calls(("ask_human", {"question": "and now?"}))
     agent = agent_of(tmp_path, Kin({"top": [spawns("leaf"), WAITS, later, says("done")], "leaf": ASKS}), inbox)
     assert agent.run("top", run_id="top").status == "waiting_human"
-    (leaf,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
+    (leaf,) = (Path(child.root) for child in states_in(tmp_path)["top"].children.values())
     RunControl(inbox, log_ports()).answer(RunPaths(leaf), "blue")
     result = agent.run("", run_id="top")
     top = read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports())
-    assert [one.question for one in top.pending.questions.values()] == ["and now?"]
-    assert [one.answer for one in payloads_of(result.wal_locator, "human_response")] == ["blue"]
+    assert [question.question for question in top.pending.questions.values()] == ["and now?"]
+    assert [payload.answer for payload in payloads_of(result.wal_locator, "human_response")] == ["blue"]
 
 
 def test_a_request_that_the_sub_agent_was_answered_itself_is_void(tmp_path: Path) -> None:
@@ -181,10 +183,10 @@ def test_a_request_that_the_sub_agent_was_answered_itself_is_void(tmp_path: Path
         inbox=inbox,
     )
     assert agent.run("top", run_id="top").status == "waiting_human"
-    (below,) = (Path(one.root) for one in states_in(tmp_path)["top"].children.values())
+    (below,) = (Path(child.root) for child in states_in(tmp_path)["top"].children.values())
     RunControl(inbox, log_ports()).decide(RunPaths(below), Decision(decision="approved", decided_by="ann"))
     result = agent.run("", run_id="top")
     assert read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports()).pending.approvals.open == {}
-    assert [one.message for one in payloads_of(result.wal_locator, "approval_refused")] == [
+    assert [payload.message for payload in payloads_of(result.wal_locator, "approval_refused")] == [
         "the sub-agent does not ask for it any more"
     ]

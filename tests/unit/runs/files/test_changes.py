@@ -69,7 +69,7 @@ def test_every_kind_of_change_is_made_and_recorded(
     files = {name: entry.content for name, entry in tree(workspace).items() if stat.S_ISREG(entry.mode)}
     assert files == {"a": b"A", "d/e/f": b"F"}
     assert (run_root / "deliverables" / "c").read_bytes() == b"C"
-    assert sorted(kept.read_bytes() for kept in (run_root / "logs" / "trash").iterdir()) == [b"b", b"c"]
+    assert sorted(path.read_bytes() for path in (run_root / "logs" / "trash").iterdir()) == [b"b", b"c"]
     assert [(record.op, record.path, record.size, record.ok, record.call_id) for record in records] == [
         ("write", "workspace/a", 1, True, "call_7"),
         ("delete", "workspace/b", None, True, "call_7"),
@@ -216,14 +216,14 @@ def test_whatever_call_fails_everything_is_as_it_was(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments, **options)
 
-    wanted = [
+    changes = [
         updated("workspace/a", b"a"),
         updated("workspace/b", b"b", moved_to="workspace/x/y"),
         removed("workspace/c", b"c"),
     ]
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(StorageFailed):
-        deleting.apply(wanted)
+        deleting.apply(changes)
     assert tree(workspace) == before
     assert count_descriptors() == descriptors
 
@@ -231,8 +231,8 @@ def test_whatever_call_fails_everything_is_as_it_was(
 @pytest.mark.parametrize("nth", range(1, 6))
 def test_whoever_is_killed_while_it_writes_leaves_nothing(nth: int, files: RunFiles, workspace: Path) -> None:
     before = tree(workspace)
-    wanted = [updated("workspace/a", b"a"), updated("workspace/b", b"b"), added("workspace/new")]
-    assert dies_at_sync(nth, lambda: files.apply(wanted))
+    changes = [updated("workspace/a", b"a"), updated("workspace/b", b"b"), added("workspace/new")]
+    assert dies_at_sync(nth, lambda: files.apply(changes))
     assert tree(workspace) == before
 
 
@@ -273,12 +273,12 @@ def test_without_rights_nothing_is_half_done(unprivileged: Unprivileged) -> None
     def attempt() -> tuple[dict[str, bytes], list[str]]:
         root = make_run(unprivileged.path / "run")
         files = RunFiles(isolated_policy(root), lambda _: None)
-        place = root / "workspace"
+        path = root / "workspace"
         for name in ("open/a", "closed/b", "open/read-only"):
-            (place / name).parent.mkdir(exist_ok=True)
-            (place / name).write_bytes(b"old")
-        (place / "closed").chmod(0o500)
-        (place / "open" / "read-only").chmod(0o400)
+            (path / name).parent.mkdir(exist_ok=True)
+            (path / name).write_bytes(b"old")
+        (path / "closed").chmod(0o500)
+        (path / "open" / "read-only").chmod(0o400)
         kinds: list[str] = []
         for other in ("closed/b", "open/read-only"):
             with pytest.raises(AccessRefused) as caught:
@@ -286,9 +286,9 @@ def test_without_rights_nothing_is_half_done(unprivileged: Unprivileged) -> None
             kinds.append(caught.value.kind)
         with pytest.raises(AccessRefused):
             files.apply([added("workspace/open/new/file"), added("workspace/closed/new")])
-        found = {name: entry.content for name, entry in tree(place).items() if stat.S_ISREG(entry.mode)}
-        (place / "closed").chmod(0o700)
-        return found, kinds
+        result = {name: entry.content for name, entry in tree(path).items() if stat.S_ISREG(entry.mode)}
+        (path / "closed").chmod(0o700)
+        return result, kinds
 
     found, kinds = unprivileged(attempt)
     assert found == {"open/a": b"old", "closed/b": b"old", "open/read-only": b"old"}

@@ -65,8 +65,8 @@ class World:
         return names == {"x": "outside secret", "secret": "more"}
 
 
-def make_world(place: Path, kind: str) -> World:
-    run, outside = place / "run", place / "outside"
+def make_world(directory: Path, kind: str) -> World:
+    run, outside = directory / "run", directory / "outside"
     for name in SUBDIRECTORIES:
         (run / name).mkdir(parents=True)
     (run / "workspace" / "d").mkdir()
@@ -117,11 +117,11 @@ def _exchange(first: Path, second: Path) -> None:
 @contextmanager
 def at_calls(turns: set[int], action: Callable[[], None]) -> Generator[list[str]]:
     """Make the swap before the calls whose turn it is; gives the names of all calls that were made."""
-    made: list[str] = []
+    calls: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         for name in CALLS:
-            patch.setattr(os, name, _counted(name, getattr(os, name), made, turns, action))
-        yield made
+            patch.setattr(os, name, _counted(name, getattr(os, name), calls, turns, action))
+        yield calls
 
 
 def _counted(
@@ -141,26 +141,26 @@ def outcome(attempt: Attempt, world: World, opener: Opener, turns: set[int]) -> 
     records: list[FileOperation] = []
     policy = replace(isolated_policy(world.run), delete="allow", hard_links=world.hard_links)
     files = RunFiles(policy, records.append, opener=opener)
-    with at_calls(turns, world.swap) as made:
+    with at_calls(turns, world.swap) as calls:
         try:
-            found = attempt(files)
+            result = attempt(files)
         except SkillsRuntimeError as error:
-            found = error.kind
+            result = error.kind
     assert OUTSIDE_DIGEST not in {digest for record in records for digest in (record.sha256, record.before_sha256)}
-    return found, len(made)
+    return result, len(calls)
 
 
-def check(place: Path, kind: str, attempt: str, opener: Opener, turns: set[int]) -> int:
-    world = make_world(place, kind)
+def check(directory: Path, kind: str, attempt: str, opener: Opener, turns: set[int]) -> int:
+    world = make_world(directory, kind)
     try:
-        found, count = outcome(ATTEMPTS[attempt], world, opener, turns)
-        assert found != b"outside secret", turns
-        assert "secret" not in (found if isinstance(found, list) else []), turns
-        assert len("outside secret") not in (found if isinstance(found, list) else [found]), turns
+        result, count = outcome(ATTEMPTS[attempt], world, opener, turns)
+        assert result != b"outside secret", turns
+        assert "secret" not in (result if isinstance(result, list) else []), turns
+        assert len("outside secret") not in (result if isinstance(result, list) else [result]), turns
         assert world.untouched(), turns
         return count
     finally:
-        shutil.rmtree(place)
+        shutil.rmtree(directory)
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)

@@ -173,15 +173,15 @@ def test_directories_are_not_made_even_for_a_moment_where_links_lead_to_a_refusa
     files: RunFiles, run_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (run_root / "workspace" / "to-root").symlink_to("..")
-    made: list[object] = []
+    calls: list[object] = []
 
     def note(*arguments: object, **_: object) -> None:
-        made.append(arguments)
+        calls.append(arguments)
 
     monkeypatch.setattr(os, "mkdir", note)
     with pytest.raises(WriteRefused):
         files.write("workspace/to-root/new/x", b"evil", create_dirs=True)
-    assert made == []
+    assert calls == []
 
 
 def test_directories_are_not_made_through_a_link_to_nowhere(files: RunFiles, run_root: Path) -> None:

@@ -52,8 +52,8 @@ def test_nothing_behind_the_given_end_is_read(
 ) -> None:
     monkeypatch.setattr(chain, "CHUNK", chunk)
     with opened(tmp_path / "file", TEXT) as fd:
-        found = list(read_lines(fd, end=end))
-    assert b"".join(line.data + b"\n" * line.complete for line in found) == TEXT[:end]
+        lines = list(read_lines(fd, end=end))
+    assert b"".join(line.data + b"\n" * line.complete for line in lines) == TEXT[:end]
 
 
 def test_an_end_before_the_start_gives_nothing(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
 def test_the_line_before_an_offset_is_found_only_where_a_line_ends(tmp_path: Path) -> None:
     ends = {6: b"first", 7: b"", 18: b"third line", 20: b"x"}
     with opened(tmp_path / "file", TEXT) as fd:
-        found = {offset: read_line_before(fd, offset) for offset in range(len(TEXT) + 3)}
-    assert {offset: line for offset, line in found.items() if line is not None} == ends
+        result = {offset: read_line_before(fd, offset) for offset in range(len(TEXT) + 3)}
+    assert {offset: line for offset, line in result.items() if line is not None} == ends
 
 
 @pytest.mark.parametrize("size", [1, 4094, 4095, 4096, 4097, 40_000, 300_000])

@@ -18,9 +18,9 @@ from tests.support.runs import copy_of, keys_in, lines_of, new_run, ports_in
 MEBIBYTE = 1 << 20
 
 
-def large_run(place: Path, size: int = 5 * MEBIBYTE, *, line: int = 64 << 10) -> RunPaths:
+def large_run(directory: Path, size: int = 5 * MEBIBYTE, *, line: int = 64 << 10) -> RunPaths:
     """A run with a log of about this size, committed at every line."""
-    run = new_run(place)
+    run = new_run(directory)
     while run.log.position.offset < size:
         run.append(HumanResponse(call_id="call", answer="x" * line))
         run.commit()
@@ -30,8 +30,8 @@ def large_run(place: Path, size: int = 5 * MEBIBYTE, *, line: int = 64 << 10) ->
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunPaths]:
-    place = tmp_path_factory.mktemp("large")
-    return place, large_run(place)
+    path = tmp_path_factory.mktemp("large")
+    return path, large_run(path)
 
 
 @contextmanager
@@ -51,9 +51,9 @@ def counted_reads() -> Generator[Callable[[], int]]:
         yield lambda: total
 
 
-def bytes_to_open(paths: RunPaths, place: Path) -> int:
+def bytes_to_open(paths: RunPaths, directory: Path) -> int:
     with counted_reads() as total:
-        log, lock = open_log(paths, ports_in(place))
+        log, lock = open_log(paths, ports_in(directory))
         read = total()
     log.close()
     lock.release()
@@ -82,7 +82,7 @@ def test_the_end_that_is_read_is_less_than_a_mebibyte_and_a_bit(tmp_path: Path) 
 def test_a_checkpoint_with_a_forged_tag_is_ignored(tag: str, large: tuple[Path, RunPaths], tmp_path: Path) -> None:
     paths = copy_of(large[1], tmp_path / "run")
     forged = [msgspec.json.decode(line) | {"tag": tag} for line in checkpoints_of(paths)]
-    (paths.logs / "checkpoints.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in forged))
+    (paths.logs / "checkpoints.jsonl").write_bytes(b"".join(msgspec.json.encode(payload) + b"\n" for payload in forged))
     assert bytes_to_open(paths, large[0]) > 5 * MEBIBYTE
 
 

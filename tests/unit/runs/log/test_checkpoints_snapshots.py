@@ -46,10 +46,10 @@ def paths(tmp_path: Path) -> RunPaths:
 
 
 def test_a_snapshot_comes_back_as_it_was(paths: RunPaths, tmp_path: Path) -> None:
-    found = loaded(paths, keys_in(tmp_path))
-    assert found is not None
-    assert found[1] == b"the state"
-    assert found[0].position.offset == paths.events.stat().st_size
+    results = loaded(paths, keys_in(tmp_path))
+    assert results is not None
+    assert results[1] == b"the state"
+    assert results[0].position.offset == paths.events.stat().st_size
 
 
 def test_a_snapshot_of_another_kind_is_not_believed(paths: RunPaths, tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_a_changed_byte_never_gives_another_snapshot(paths: RunPaths, tmp_path: 
         changed = bytearray(data)
         changed[index] ^= 1
         (paths.logs / SNAPSHOT).write_bytes(changed)
-        found = loaded(paths, keys_in(tmp_path))
-        assert found in (None, original), index
-        believed += found is not None
+        results = loaded(paths, keys_in(tmp_path))
+        assert results in (None, original), index
+        believed += results is not None
     assert believed <= len("version") + len("ended"), "only a spoilt name of a field with its default value goes unseen"
 
 
@@ -98,8 +98,8 @@ def test_a_snapshot_is_not_believed_when_the_log_has_another_line_there(paths: R
     assert loaded(paths, keys_in(tmp_path)) is None
 
 
-def large_run(place: Path) -> RunPaths:
-    run = new_run(place)
+def large_run(directory: Path) -> RunPaths:
+    run = new_run(directory)
     for number in range(90):
         run.append(HumanRequest(call_id=str(number), question="x" * (64 << 10)))
         if number % 7:

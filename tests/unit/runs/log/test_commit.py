@@ -122,15 +122,15 @@ async def test_an_event_loop_is_woken_once_for_all_who_wait_in_it(
     loop, woken = asyncio.get_running_loop(), list[object]()
     wake = loop.call_soon_threadsafe
 
-    def waking(callback: Any, *given: Any, **more: Any) -> asyncio.Handle:
+    def waking(callback: Any, *arguments: Any, **more: Any) -> asyncio.Handle:
         woken.append(callback)
-        return wake(callback, *given, **more)
+        return wake(callback, *arguments, **more)
 
     monkeypatch.setattr(loop, "call_soon_threadsafe", waking)
     disk.may_go_on.set()
-    heard = await asyncio.wait_for(asyncio.gather(waiting, *others, return_exceptions=True), WAIT)
-    assert [type(one) for one in heard[:2]] == [type(None), asyncio.CancelledError]
-    assert heard[2:] == [None] * (len(runs) - 1)
+    errors = await asyncio.wait_for(asyncio.gather(waiting, *others, return_exceptions=True), WAIT)
+    assert [type(error) for error in errors[:2]] == [type(None), asyncio.CancelledError]
+    assert errors[2:] == [None] * (len(runs) - 1)
     assert len(woken) == 2
     for run in (blocker, *runs):
         run.close()
@@ -176,15 +176,15 @@ async def test_a_crowd_does_not_wait_for_the_end_of_a_long_turn(tmp_path: Path) 
 async def test_who_holds_up_an_event_loop_until_a_commit_takes_those_along_who_wait_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = new_run(tmp_path, run_id="one"), new_run(tmp_path, run_id="other")
+    run, other = new_run(tmp_path, run_id="one"), new_run(tmp_path, run_id="other")
     groups = grouped(monkeypatch)
 
     async def hold_up() -> None:
         other.commit()
 
-    await asyncio.wait_for(asyncio.gather(one.commit_async(), hold_up()), WAIT)
+    await asyncio.wait_for(asyncio.gather(run.commit_async(), hold_up()), WAIT)
     assert groups == [2]
-    one.close()
+    run.close()
     other.close()
 
 

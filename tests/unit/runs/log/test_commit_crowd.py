@@ -62,26 +62,26 @@ def elsewhere(tmp_path: Path) -> Generator[Path]:
         yield Path(directory)
 
 
-def runs_in(place: Path, count: int = MANY) -> list[Run]:
-    return [new_run(place, run_id=f"run_{number}", disk=SystemDisk()) for number in range(count)]
+def runs_in(directory: Path, count: int = MANY) -> list[Run]:
+    return [new_run(directory, run_id=f"run_{number}", disk=SystemDisk()) for number in range(count)]
 
 
-def commit_all(place: Path, runs: Sequence[Run], *, close: Run | None = None) -> list[BaseException | None]:
+def commit_all(directory: Path, runs: Sequence[Run], *, close: Run | None = None) -> list[BaseException | None]:
     """What those hear who commit at the same time: held up until every one has asked."""
     disk = SlowDisk()
-    blocker = new_run(place, disk=disk, run_id="blocker")
-    here = get_committer(place.stat().st_dev)
+    blocker = new_run(directory, disk=disk, run_id="blocker")
+    here = get_committer(directory.stat().st_dev)
     held = here.request(blocker.log)
     assert disk.syncing.wait(WAIT)
-    asked = [here.request(run.log) for run in runs]
+    futures = [here.request(run.log) for run in runs]
     if close is not None:
         close.close()
     disk.may_go_on.set()
     held.result(WAIT)
-    heard = [future.exception(WAIT) for future in asked]
+    errors = [future.exception(WAIT) for future in futures]
     for run in (blocker, *runs):
         run.close()
-    return heard
+    return errors
 
 
 def test_many_logs_share_one_sync_of_the_file_system(tmp_path: Path, syncs: Syncs) -> None:
@@ -127,8 +127,8 @@ def test_of_a_crowd_whose_sync_fails_only_the_log_that_cannot_be_written_has_fai
     syncs.trouble = OSError(errno.EIO, "Input/output error")
     broken = new_run(tmp_path, run_id="broken", disk=BrokenDisk())
     runs = runs_in(tmp_path)
-    heard = commit_all(tmp_path, [broken, *runs])
-    assert [type(one) for one in heard] == [StorageFailed] + [type(None)] * MANY
+    errors = commit_all(tmp_path, [broken, *runs])
+    assert [type(error) for error in errors] == [StorageFailed] + [type(None)] * MANY
     with pytest.raises(StorageFailed):
         broken.append(HumanResponse(call_id="after"))
 
@@ -161,8 +161,8 @@ def test_what_a_log_needs_on_another_file_system_is_synced_there(tmp_path: Path,
 
 def test_a_log_that_was_closed_meanwhile_harms_no_other(tmp_path: Path) -> None:
     closed, *runs = runs_in(tmp_path)
-    heard = commit_all(tmp_path, [closed, *runs], close=closed)
-    assert heard[1:] == [None] * (MANY - 1)
+    errors = commit_all(tmp_path, [closed, *runs], close=closed)
+    assert errors[1:] == [None] * (MANY - 1)
 
 
 def test_a_disk_that_does_not_answer_holds_up_no_other(tmp_path: Path, elsewhere: Path) -> None:

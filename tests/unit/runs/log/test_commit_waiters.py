@@ -65,13 +65,13 @@ class _Unwilling(ThreadPoolExecutor):
 def committer(monkeypatch: pytest.MonkeyPatch) -> Committer:
     """The committer of all logs, whose first thread cannot be begun."""
     monkeypatch.setattr(commit, "ThreadPoolExecutor", _Unwilling)
-    made = Committer()
+    committer = Committer()
 
     def committer_of(device: int) -> Committer:
-        return made
+        return committer
 
     monkeypatch.setattr(writer, "get_committer", committer_of)
-    return made
+    return committer
 
 
 @pytest.mark.usefixtures("committer")

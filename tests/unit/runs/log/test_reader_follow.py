@@ -32,9 +32,9 @@ async def follow(paths: RunPaths, from_seq: int = 0) -> list[bytes]:
     return await asyncio.wait_for(all_lines(follow_lines(paths, from_seq=from_seq)), WAIT)
 
 
-def append_slowly(say: IO[bytes], hear: IO[bytes], place: Path, root: Path, count: int) -> None:
+def append_slowly(say: IO[bytes], hear: IO[bytes], directory: Path, root: Path, count: int) -> None:
     """Append events, some in one go and some one by one as the test says, then end the run."""
-    run = open_run(root, ports_in(place))
+    run = open_run(root, ports_in(directory))
     for number in range(count):
         run.append(HumanResponse(call_id=str(number), answer="x" * (number * 37 % 500)))
         if number % 5 == 0:

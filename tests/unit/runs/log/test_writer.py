@@ -25,13 +25,13 @@ def test_what_append_returns_is_what_the_log_says(tmp_path: Path) -> None:
 
 def test_listeners_hear_each_event_after_it_is_written(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    heard: list[Event] = []
+    events: list[Event] = []
     sizes: list[int] = []
-    run.log.listen(heard.append)
+    run.log.listen(events.append)
     run.log.listen(lambda event: sizes.append(run.paths.events.stat().st_size))
     sent = [run.append(HumanResponse(call_id=str(number))) for number in range(3)]
     run.close()
-    assert heard == sent
+    assert events == sent
     assert sizes == [sum(map(len, lines_of(run.paths)[: number + 3])) for number in range(3)]
 
 

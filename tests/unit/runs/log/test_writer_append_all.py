@@ -27,25 +27,25 @@ def entries(*payloads: Payload) -> list[tuple[Payload, str | None, str | None]]:
 def test_they_are_in_the_log_as_if_each_had_been_written_by_itself(tmp_path: Path) -> None:
     disk = FaultyDisk()
     run = new_run(tmp_path, disk=disk)
-    heard: list[Event] = []
-    run.log.listen(heard.append)
+    events: list[Event] = []
+    run.log.listen(events.append)
     before = disk.counts["write"]
     returned = run.append_all(entries(*sample_events()))
     after = run.append(HumanResponse(call_id="after"))
     run.close()
     assert disk.counts["write"] == before + 2
-    assert list(read_events(run.paths))[2:] == [*returned, after] == heard
+    assert list(read_events(run.paths))[2:] == [*returned, after] == events
     assert [event.step_id for event in returned] == [f"step_{number}" for number in range(len(returned))]
     report = authenticate(run.paths, keys_in(tmp_path))
     assert (report.position.seq, report.tail_fault) == (after.seq + 1, None)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 250, 400])
-def test_a_disk_that_takes_only_a_part_keeps_none_of_them(kept: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [0, 1, 250, 400])
+def test_a_disk_that_takes_only_a_part_keeps_none_of_them(size: int, tmp_path: Path) -> None:
     disk = FaultyDisk()
     run = new_run(tmp_path, disk=disk)
     before = run.paths.events.read_bytes()
-    disk.shorten_write(kept)
+    disk.shorten_write(size)
     with pytest.raises(StorageFailed):
         run.append_all(entries(HumanResponse(call_id="a"), HumanResponse(call_id="b")))
     run.close()
