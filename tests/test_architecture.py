@@ -31,7 +31,7 @@ VALUES = {
     # What reading runs found.
     "ledger.RunRow",
     # Rules, how they are written, and the call they are asked about.
-    "safety.END", "safety.PlannedCall", "safety.Rule", "safety.RuleScope", "safety.rule_text",
+    "safety.END", "safety.PlannedCall", "safety.Rule", "safety.RuleScope", "safety.render_rule",
 }  # fmt: skip
 """Plain data and constants that `cli` and `service` may name: nothing here does any work."""
 

@@ -249,7 +249,7 @@ FOREIGN = [b"x", b"\n", b"{}\n", b"x" * 5000, forged_line(4, b"guessed", b"0" * 
 
 
 @pytest.mark.parametrize("foreign", FOREIGN, ids=["byte", "newline", "object", "block", "line"])
-def test_a_writer_stops_when_somebody_else_writes_to_its_log(foreign: bytes, tmp_path: Path) -> None:
+def test_a_writer_stops_when_another_process_writes_to_its_log(foreign: bytes, tmp_path: Path) -> None:
     run = new_run(tmp_path)
     run.append(HumanRequest(call_id="c"))
     run.append(HumanResponse(call_id="c"))
@@ -258,7 +258,7 @@ def test_a_writer_stops_when_somebody_else_writes_to_its_log(foreign: bytes, tmp
     with run.paths.events.open("ab") as file:
         file.write(foreign)
     for _ in range(2):
-        with pytest.raises(StorageFailed, match="somebody else"):
+        with pytest.raises(StorageFailed, match="another process"):
             run.append(HumanResponse(call_id="never honoured"))
         with pytest.raises(StorageFailed):
             run.commit()

@@ -25,8 +25,8 @@ PLACE = Path(__file__).parents[2] / "fixtures" / "studio"
 _LEFT_OUT = frozenset(
     {
         "config_fingerprint", "fork", "snapshots", "last_mac", "epoch", "children", "worked_sec", "segment_since",
-        "asked", "waiting_since", "waited_sec", "extra_steps", "extra_wall_time_sec", "inbox_position", "inbox_seq",
-        "manifest_sha256",
+        "waiting_calls", "waiting_since", "waited_sec", "extra_steps", "extra_wall_time_sec", "inbox_position",
+        "inbox_seq", "manifest_sha256",
     }
 )  # fmt: skip
 """What a page does not show, or shows in another way."""
