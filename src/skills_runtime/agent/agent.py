@@ -334,7 +334,7 @@ class Agent:
             question = Question(id=name, question=f"The skill `{variable.skill_name}` needs `{name}`. What is it?")
             self._variables[name] = await options.human.ask(question, call_id=f"variable_{name}")
             self._secrets.hide(self._variables[name])
-            options.library.give(name, self._variables[name])
+            options.library.set_variable(name, self._variables[name])
         return missing
 
     def _set_up_run(self) -> _RunSetup:

@@ -35,9 +35,9 @@ from skills_runtime.skills import (
     ForkedSkills,
     ForkSupport,
     apply_template,
-    assemble,
-    exposed_tools,
-    marks_of,
+    build_prompt,
+    compute_marks,
+    select_tools,
     split_forked,
 )
 from skills_runtime.text import well_formed
@@ -82,17 +82,19 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     images = [_read_image(path) for path in request.images]
     shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
     attached = [ImagesAttached(images=shown)] if shown else []
-    split = ForkedSkills(here=parts.injected)  # the skills that the run works on, and those that get a run of their own
+    split = ForkedSkills(
+        inline=parts.injected
+    )  # the skills that the run works on, and those that get a run of their own
     if parts.mentioned:
         possible = _can_fork_skills(resolved, options, request.prompt)
         split = split_forked(parts.injected, parts.mentioned, request.prompt, possible)
-    texts = [secrets.text(skill.text).encode() for skill in split.here]
+    texts = [secrets.text(skill.text).encode() for skill in split.inline]
     injected: list[Payload] = []
-    for one, text in zip(split.here, texts, strict=True):
+    for one, text in zip(split.inline, texts, strict=True):
         event = as_first(SkillPermissions(resolved)(one.skill, one.event), one.skill, options.first_skills)
         injected.append(msgspec.structs.replace(event, text_blob=_digest(text)))
     payloads, marks = _with_marks(parts.events, library, options)
-    events = (*loaded, *payloads, *parts.skipped, *split.skipped, *injected, *attached, *split.called)
+    events = (*loaded, *payloads, *parts.skipped, *split.skipped, *injected, *attached, *split.forked)
     return RunInputs(secrets.text(parts.system), events, (*texts, *(data for _, _, data in images), *marks))
 
 
@@ -104,13 +106,13 @@ def assemble_prompt(
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """Return what a run tells its model before anything else."""
-    from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
+    from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
 
-    return assemble(
+    return build_prompt(
         with_workspace_texts(resolved, apply_template(resolved.settings.prompt, templates or {})),
         task=task,
         cwd=resolved.workspace_root,
-        library=library or library_of(resolved),
+        library=library or load_library(resolved),
         tool_names=tool_names,
         constraints=demand(resolved.settings.run.output_schema),
     )
@@ -122,7 +124,7 @@ def _with_marks(
     """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
     if not any(isinstance(event, SkillCatalogOffered) for event in payloads):
         return list(payloads), []
-    marks = only_first(marks_of(library).data, options.first_skills)
+    marks = only_first(compute_marks(library).data, options.first_skills)
     return [
         msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
         for event in payloads
@@ -140,7 +142,7 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
         return ForkSupport(reason="the sub-agents of this agent are not its own")
     if options.profiles and "" not in options.profiles:
         return ForkSupport(reason="its sub-agents are of certain kinds, and none is for everything")
-    names = exposed_tools(apply_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
+    names = select_tools(apply_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
     is_left_out = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.only))
     if is_left_out or options.tools.find(ACTIVATE) is not None:
         return ForkSupport(reason=f"the tool `{ACTIVATE}` is not offered")

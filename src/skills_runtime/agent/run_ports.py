@@ -18,7 +18,7 @@ from skills_runtime.agent.skills.context import InboxSkills, SkillContext, Skill
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
 from skills_runtime.runs import KeyRing, LogPorts, Run, WorkspaceMode, files_of, runs_root
 from skills_runtime.safety import Fingerprint, Gate
-from skills_runtime.skills import apply_template, catalog_of, exposed_tools
+from skills_runtime.skills import apply_template, build_catalog, select_tools
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
         own = _skill_tools(run, resolved, options, library)
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
     settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
-    names = exposed_tools(settings, task, [tool.spec.name for tool in tools])
+    names = select_tools(settings, task, [tool.spec.name for tool in tools])
     for allowed in (names, options.only):
         if allowed is not None:  # whoever names a tool that is not listed means it
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
@@ -187,18 +187,18 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
         ReadSkillFile(library, active=context.active),
     ]
     budget = library.rules.catalog_tokens
-    if len(skills) > SEARCHABLE_SKILLS or catalog_of(skills, budget_tokens=budget).report.level == "search":
+    if len(skills) > SEARCHABLE_SKILLS or build_catalog(skills, budget_tokens=budget).report.level == "search":
         tools.append(SearchSkills(library))
     return tools
 
 
 def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
     """Return the tools that can tell what a call would do without a run, by name."""
-    from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
+    from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
     from skills_runtime.tools.builtin import SkillExec, SkillRefRead
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
-    library, skills = library_of(resolved), resolved.settings.skills
+    library, skills = load_library(resolved), resolved.settings.skills
     if can_have_skills(library, resolved):
         tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
         tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
@@ -242,7 +242,7 @@ class LazySandbox:
         """Return the command inside the sandbox."""
         if self._sandbox is None:
             from skills_runtime.sandbox import build_sandbox, load_runtime_code
-            from skills_runtime.skills import bundled_skills
+            from skills_runtime.skills import find_bundled_skills
 
             settings, variables = self._resolved.settings.sandbox, self._resolved.environment.process
             self._sandbox = build_sandbox(
@@ -250,7 +250,7 @@ class LazySandbox:
                 workspace=self._root,
                 variables=variables,
                 writable=self._writable,
-                protected=(*configuration_files(self._resolved), bundled_skills()),
+                protected=(*configuration_files(self._resolved), find_bundled_skills()),
                 may_leave=self._may_leave,
                 quarantine=self._quarantine,
             )

@@ -28,7 +28,7 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import Diagnostic, Explained, SkillChange, SkillList
+    from skills_runtime.skills import Diagnostic, RoutingExplanation, SkillChange, SkillList
 
 app = create_app(
     "skills",
@@ -121,15 +121,15 @@ def skills_show(
     assignments: Assignments,
 ) -> int:
     """Show what a skill says of itself, what it brings and what is odd about it."""
-    from skills_runtime.skills import describe, find_at_path, find_by_name  # slow, and help needs none of it
+    from skills_runtime.skills import describe_skill, find_at_path, find_by_name  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)
     text = checked_text(skill, "PATH|NAME")
     found = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
     if as_json:
-        write_json(describe(found))
+        write_json(describe_skill(found))
     else:
-        _show_skill(describe(found))
+        _show_skill(describe_skill(found))
     return 0
 
 
@@ -183,12 +183,12 @@ def skills_route(
 ) -> int:
     """Explain which skills a task calls for, and what the model would be told."""
     # The library is slow to import, and help needs none of it.
-    from skills_runtime.skills import explain_routing, library_at, library_of
+    from skills_runtime.skills import explain_routing, load_library, load_library_at
 
     if not checked_text(task, "TASK").strip():
         raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
-    library = library_at(source) if source else library_of(resolved)
+    library = load_library_at(source) if source else load_library(resolved)
     paths = [checked_text(one, "--path") for one in path]
     explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
     if as_json:
@@ -198,7 +198,7 @@ def skills_route(
     return 0
 
 
-def _show_routing(explained: "Explained") -> None:
+def _show_routing(explained: "RoutingExplanation") -> None:
     """Write the decision for a person."""
     for notice in explained.notices:
         print(f"notice: {readable_line(notice)}")
@@ -277,9 +277,9 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
     # The library is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.skills import changes_in, library_of, list_skills, watch_skills
+    from skills_runtime.skills import list_changes, list_skills, load_library, watch_skills
 
-    since, stop = library_of(resolved), asyncio.Event()
+    since, stop = load_library(resolved), asyncio.Event()
     since.list()
     with interrupts() as interruption:
         interrupted = asyncio.ensure_future(interruption.wait())
@@ -289,9 +289,9 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
             sys.stdout.flush()
         sys.stderr.write("watching for changes; Ctrl-C ends\n")
         sys.stderr.flush()
-        async with aclosing(watch_skills(lambda: library_of(resolved), since=since, stop=stop)) as told:
+        async with aclosing(watch_skills(lambda: load_library(resolved), since=since, stop=stop)) as told:
             async for changes in told:
-                for change in changes_in(changes):
+                for change in list_changes(changes):
                     if as_json:
                         write_json(change, pretty=False)
                     else:
@@ -344,9 +344,9 @@ def skills_trust(
     """Trust the project in a directory, so that its skills are offered."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
-    from skills_runtime.skills import TrustStore, project_root
+    from skills_runtime.skills import TrustStore, find_project_root
 
-    project = project_root(checked_path(directory, option="DIR"))
+    project = find_project_root(checked_path(directory, option="DIR"))
     store = TrustStore(state_home())
     if remove:
         changed = store.forget(project)

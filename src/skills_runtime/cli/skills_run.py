@@ -296,14 +296,14 @@ def skills_exec(
 
     from skills_runtime.config import state_home
     from skills_runtime.engine import ExecutionOptions, Executions, Workspace
-    from skills_runtime.skills import library_at
+    from skills_runtime.skills import load_library_at
 
     value = _read_input(checked_text(text, "--input"))
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     options = ExecutionOptions(
         resolved=resolved,
         directory=optional_path(artifacts_dir, option="--artifacts-dir"),
-        library=library_at(source) if source else None,
+        library=load_library_at(source) if source else None,
     )
     executions = Executions(Workspace(workspace_root=resolved.workspace_root, state=state_home()), options)
     skill = executions.find(checked_text(name, "NAME"))

@@ -151,7 +151,7 @@ def _judge_settings(
     """The settings, where they can be read at all, and all that is wrong with those of skills."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import without_dotenv
-    from skills_runtime.skills import Issue, issue_of, preflight
+    from skills_runtime.skills import Issue, build_issue, preflight
 
     try:
         resolved = _resolve(given, program, without_dotenv() if no_dotenv else None)
@@ -159,7 +159,7 @@ def _judge_settings(
         return None, refusal.issues
     notices = resolved.environment.dotenv.notices
     ignored = (Issue(code="CLI_DOTENV_LINE_IGNORED", severity="warning", message=text) for text in notices)
-    return resolved, (*map(issue_of, preflight(resolved.settings.skills)), *ignored)
+    return resolved, (*map(build_issue, preflight(resolved.settings.skills)), *ignored)
 
 
 class _Refused(Exception):
@@ -223,7 +223,7 @@ def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
 def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
     """What a search finds now; settings that cannot work are errors of the report, and nothing is searched then."""
     # The library is slow to import, and help needs none of it.
-    from skills_runtime.skills import Issue, build_scan_report, issue_of, library_of
+    from skills_runtime.skills import Issue, build_issue, build_scan_report, load_library
 
     scan_id = RandomIds().new("scan")
     resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=program)
@@ -232,12 +232,12 @@ def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
     try:
-        library = library_of(resolved, include_untrusted=True)
+        library = load_library(resolved, include_untrusted=True)
         found, problems = library.list(), library.problems()
     except SkillsRuntimeError as error:
         failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)
         return build_scan_report(scan_id, (), (*issues, failed), spaces=spaces, sources=sources)
-    return build_scan_report(scan_id, found, (*issues, *map(issue_of, problems)), spaces=spaces, sources=sources)
+    return build_scan_report(scan_id, found, (*issues, *map(build_issue, problems)), spaces=spaces, sources=sources)
 
 
 # Harm

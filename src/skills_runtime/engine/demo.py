@@ -9,7 +9,7 @@ from skills_runtime.config import Resolved, deep_merge, nest_value, read_mapping
 from skills_runtime.engine.run_requests import RunRequest
 from skills_runtime.errors import AccessRefused, SandboxError
 from skills_runtime.sandbox import OsSandbox, build_sandbox
-from skills_runtime.skills import BUNDLED_NAMESPACE, bundled_skills
+from skills_runtime.skills import BUNDLED_NAMESPACE, find_bundled_skills
 
 STUDIO_DEMO = Path(__file__).parent / "demo_run"
 """The demonstration of the web app: a scripted model, a real skill and sandbox, an approval and a deliverable."""
@@ -38,7 +38,7 @@ def demo_request() -> RunRequest:
     demo = read_demo(STUDIO_DEMO)
     skills = {
         "spaces": [{"id": "bundled", "namespace": BUNDLED_NAMESPACE, "sources": ["bundled"]}],
-        "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
+        "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(find_bundled_skills())}}],
     }
     return RunRequest(prompt=demo.prompt, settings=deep_merge(demo.settings, {"skills": skills}))
 

@@ -42,9 +42,9 @@ from skills_runtime.skills import (
     ScanOptions,
     Skill,
     SkillError,
-    bundled_skills,
+    find_bundled_skills,
     find_entry_point,
-    library_of,
+    load_library,
 )
 
 DIRECTORY = ".skills_runtime_sdk/executions"
@@ -157,7 +157,7 @@ class Executions:
         process = self._resolved.environment.process
         if self._options.skills_dir is not None:
             return SkillRegistry(self._options.skills_dir, process)
-        return LibrarySkills(self._options.library or library_of(self._resolved), process)
+        return LibrarySkills(self._options.library or load_library(self._resolved), process)
 
     @cached_property
     def _executor(self) -> Executor:
@@ -198,7 +198,7 @@ class LibrarySkills:
     """The skills of a library, and those that come with the runtime."""
 
     def __init__(self, library: Library, environment: Mapping[str, str]) -> None:
-        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())
+        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), find_bundled_skills())
         self._libraries = (library, Library([bundled], environment=environment))
         self._library_by_mention: dict[str, Library] = {}
 

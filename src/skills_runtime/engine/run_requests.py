@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.config import Resolved, Settings, SkillsSettings, tighten
 from skills_runtime.errors import AccessRefused
 from skills_runtime.runs import check_id
-from skills_runtime.skills import BUNDLED_NAMESPACE, Library, Skill, library_of, mentions_in, parse_mention
+from skills_runtime.skills import BUNDLED_NAMESPACE, Library, Skill, load_library, mentions_in, parse_mention
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policy_mode": ("safety.mode", ("allow", "ask", "deny")),
@@ -142,7 +142,7 @@ def build_source_settings(sources: Sequence[str], skills: SkillsSettings) -> dic
 
 def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -> str:
     """The task with the mentions of the chosen skills behind it; one it mentions already is not added again."""
-    library = library_of(resolved)
+    library = load_library(resolved)
     mentions = set(mentions_in(prompt))
     requested = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
     added = [mention.text for mention in dict.fromkeys(requested) if mention not in mentions]

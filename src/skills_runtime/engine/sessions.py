@@ -16,7 +16,7 @@ from skills_runtime.events import RunStatus
 from skills_runtime.ledger import PAGE_LIMIT, RunIndex, RunRow, SessionRow, is_gone
 from skills_runtime.projections import RunState
 from skills_runtime.runs import DIRECTORY_MODE, STATE_DIRECTORY, LogPorts, RunPaths, SessionTask, check_id, read_view
-from skills_runtime.skills import prompt_choices
+from skills_runtime.skills import resolve_prompt_choices
 from skills_runtime.storage import create_directories, write_atomic
 
 FILE = "session.json"
@@ -176,7 +176,7 @@ def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
 
 def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
     """As much of a session as the settings let into a prompt: the newest runs, each whole or not at all."""
-    if prompt_choices(prompt).history == "none":
+    if resolve_prompt_choices(prompt).history == "none":
         return History()
     max_runs, chars = prompt.history.max_messages // _PAIR, prompt.history.max_chars
     states: list[RunState] = []

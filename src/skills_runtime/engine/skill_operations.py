@@ -27,11 +27,11 @@ from skills_runtime.skills import (
     InspectedSkill,
     Library,
     Skill,
-    bundled_skills,
+    find_bundled_skills,
     inspect_directory,
-    jsonable,
-    library_of,
+    load_library,
     parse_skill,
+    to_jsonable,
 )
 from skills_runtime.skills.install import (
     FETCH_SECONDS,
@@ -257,7 +257,7 @@ class SkillOperations:
             name.encode()
         except UnicodeEncodeError:
             raise ValidationFailed("this is not the name of a skill") from None
-        library = library_of(self._workspace.settings(), include_untrusted=True)
+        library = load_library(self._workspace.settings(), include_untrusted=True)
         return library, find_skill(library, name)
 
     def describe(self, library: Library, skill: Skill) -> dict[str, Any]:
@@ -280,7 +280,7 @@ class SkillOperations:
             "editable_reason": reason,
             "content_hash": skill.content_hash,
             "text": _text(skill),
-            "front_matter": jsonable(properties.other) if properties else jsonable(skill.metadata),
+            "front_matter": to_jsonable(properties.other) if properties else to_jsonable(skill.metadata),
             "body": inspected.body if inspected.file else library.body(skill) if directory is None else "",
             "allowed_tools": list(properties.allowed_tools) if properties else [],
             "license": properties.license if properties else None,
@@ -391,7 +391,7 @@ def explain_not_editable(skill: Skill, workspace: Path) -> str:
     real, root = Path(os.path.realpath(path)), Path(os.path.realpath(workspace))
     if not real.is_relative_to(root):
         return "the skill is not in this workspace"
-    if real.is_relative_to(Path(os.path.realpath(bundled_skills()))):
+    if real.is_relative_to(Path(os.path.realpath(find_bundled_skills()))):
         return "the skill comes with the runtime; copy it under another name to change it"
     if not os.access(real, os.W_OK):
         return "the file of the skill may not be written"

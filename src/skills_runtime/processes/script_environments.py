@@ -23,8 +23,8 @@ from skills_runtime.skills import (
     Skill,
     UnusableMetadata,
     failure,
-    inline_metadata,
-    python_allows,
+    is_python_allowed,
+    parse_inline_metadata,
     read_script,
 )
 from skills_runtime.storage import remove_tree, stage_directory, try_lock, write_atomic
@@ -43,7 +43,7 @@ class EnvironmentNeed(msgspec.Struct, frozen=True, kw_only=True):
 def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") -> EnvironmentNeed | None:
     """What a script needs besides an interpreter, or nothing."""
     try:
-        metadata = inline_metadata(script)
+        metadata = parse_inline_metadata(script)
     except UnusableMetadata as error:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
@@ -53,7 +53,7 @@ def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") ->
     if metadata is None:
         return None
     wanted = metadata.requires_python
-    fits = python_allows(wanted, sys.version_info[:3])
+    fits = is_python_allowed(wanted, sys.version_info[:3])
     if fits is None:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",

@@ -15,8 +15,8 @@ from skills_runtime.runs.blobs import Blobs
 from skills_runtime.runs.layout import MAX_TEXT_BYTES, RunPaths
 from skills_runtime.runs.log import KeyRing, LogPorts, authenticate, read_events, read_verified
 from skills_runtime.runs.log.chain import prefix_digest
-from skills_runtime.runs.log.opening import create_verifier, read_log_header, verify_lines
 from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.runs.log.recovery import create_verifier, read_log_header, verify_lines
 from skills_runtime.storage import read_regular
 
 IMPORTED = "imported.json"

@@ -19,8 +19,8 @@ from skills_runtime.runs.fork import ancestors, build_initial_view, fork_of
 from skills_runtime.runs.layout import MAX_TEXT_BYTES, SNAPSHOTS, SUBDIRECTORIES, RunPaths
 from skills_runtime.runs.log import EventLog, LogPorts, RunLock, open_log, read_events, read_verified
 from skills_runtime.runs.log.checkpoints import SnapshotHeader, is_snapshot_due, load_snapshot, save_snapshot
-from skills_runtime.runs.log.opening import build_secret_finder
 from skills_runtime.runs.log.reader import open_for_reading
+from skills_runtime.runs.log.recovery import build_secret_finder
 from skills_runtime.runs.log.writer import Entry
 from skills_runtime.runs.record import build_record, catch_up, read_if_regular, write_record
 from skills_runtime.runs.spec import pretty

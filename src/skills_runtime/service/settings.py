@@ -11,7 +11,7 @@ import msgspec
 
 from skills_runtime.config import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills import bundled_skills
+from skills_runtime.skills import find_bundled_skills
 
 DEFAULT_PORT = 8000
 DEFAULT_TIMEOUT_MS = 10_000
@@ -117,7 +117,7 @@ def settings_from(
     """The settings that options, the variables of the process and the configuration amount to, in this order."""
     asked, section = given or Given(), configured or ServiceSection()
     root = workspace_root.resolve()
-    skills = section.skills_dir or (own if (own := root / "skills").is_dir() else bundled_skills())
+    skills = section.skills_dir or (own if (own := root / "skills").is_dir() else find_bundled_skills())
     hosts = (*asked.allowed_hosts, *_listed(environ.get("DJANGO_ALLOWED_HOSTS", "")), *section.allowed_hosts)
     default_ms = _milliseconds(environ.get("DEFAULT_TIMEOUT_MS", ""), section)
     return ServiceSettings(

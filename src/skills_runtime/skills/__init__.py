@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         EntryPoint,
         InlineMetadata,
         UnusableMetadata,
-        action_of,
-        command_of,
         directory_digest,
+        find_action,
         find_entry_point,
-        inline_metadata,
-        python_allows,
+        is_python_allowed,
+        parse_inline_metadata,
         read_script,
+        resolve_command,
     )
     from skills_runtime.skills.activation import (
         ASSETS,
@@ -44,16 +44,22 @@ if TYPE_CHECKING:
     from skills_runtime.skills.archives import ArchiveLimits, unpack
     from skills_runtime.skills.catalog import (
         MARK_CHARS,
-        catalog_of,
+        build_catalog,
+        build_entries,
+        compute_delta,
+        compute_marks,
         decode_marks,
-        delta_since,
-        entries_of,
+        estimate_tokens,
         is_same_file,
-        marks_of,
-        tokens_of,
     )
-    from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills, library_from, library_of, preflight
-    from skills_runtime.skills.discovery import TrustStore, is_trusted, project_root, resolve_discovery_paths
+    from skills_runtime.skills.configured import (
+        BUNDLED_NAMESPACE,
+        build_library,
+        find_bundled_skills,
+        load_library,
+        preflight,
+    )
+    from skills_runtime.skills.discovery import TrustStore, find_project_root, is_trusted, resolve_discovery_paths
     from skills_runtime.skills.library import Library, Rules
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
@@ -63,26 +69,26 @@ if TYPE_CHECKING:
         PromptChoices,
         PromptParts,
         apply_template,
-        assemble,
-        exposed_tools,
-        prompt_choices,
+        build_prompt,
+        resolve_prompt_choices,
         select_skills,
+        select_tools,
     )
     from skills_runtime.skills.reports import (
-        Explained,
+        RoutingExplanation,
         SkillChange,
         SkillList,
-        changes_in,
         check_skills,
-        describe,
+        describe_skill,
         explain_routing,
         find_at_path,
         find_by_name,
-        library_at,
+        list_changes,
         list_skills,
+        load_library_at,
     )
     from skills_runtime.skills.routing import SkillIndex, index_skills, route_skills, search_index
-    from skills_runtime.skills.scan_report import Issue, ScanReport, build_scan_report, issue_of, jsonable
+    from skills_runtime.skills.scan_report import Issue, ScanReport, build_issue, build_scan_report, to_jsonable
     from skills_runtime.skills.skill import (
         Mention,
         RunDefinition,
@@ -115,30 +121,33 @@ __getattr__ = lazy_names(
     __name__,
     {
         "actions": (
-            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata action_of "
-            "command_of directory_digest find_entry_point inline_metadata python_allows read_script"
+            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata find_action "
+            "resolve_command directory_digest find_entry_point parse_inline_metadata is_python_allowed read_script"
         ),
         "activation": (
             "ASSETS CurrentSkills ForkSupport ForkedSkills Injected MAX_ARGUMENT_CHARS MissingVariable "
             "REFERENCES inject_skill missing_variables read_skill_file split_forked"
         ),
         "archives": "ArchiveLimits unpack",
-        "catalog": "MARK_CHARS catalog_of decode_marks delta_since entries_of is_same_file marks_of tokens_of",
-        "configured": "BUNDLED_NAMESPACE bundled_skills library_from library_of preflight",
-        "discovery": "TrustStore is_trusted project_root resolve_discovery_paths",
+        "catalog": (
+            "MARK_CHARS build_catalog build_entries compute_delta compute_marks decode_marks estimate_tokens "
+            "is_same_file"
+        ),
+        "configured": "BUNDLED_NAMESPACE find_bundled_skills build_library load_library preflight",
+        "discovery": "TrustStore is_trusted find_project_root resolve_discovery_paths",
         "library": "Library Rules",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
         "prompt": (
-            "HistoryRule PromptChoices PromptParts SEARCH_TOOL apply_template assemble exposed_tools "
-            "prompt_choices select_skills"
+            "HistoryRule PromptChoices PromptParts SEARCH_TOOL apply_template build_prompt select_tools "
+            "resolve_prompt_choices select_skills"
         ),
         "reports": (
-            "Explained SkillChange SkillList changes_in check_skills describe explain_routing find_at_path "
-            "find_by_name library_at list_skills"
+            "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing find_at_path "
+            "find_by_name list_changes list_skills load_library_at"
         ),
         "routing": "SkillIndex index_skills route_skills search_index",
-        "scan_report": "Issue ScanReport build_scan_report issue_of jsonable",
+        "scan_report": "Issue ScanReport build_scan_report build_issue to_jsonable",
         "skill": "Mention RunDefinition Skill is_name mentions_in parse_mention people_may_call wants_own_run",
         "sources": "FilesystemSource IndexedSource MemorySource Origin Report Row ScanOptions Source",
         "sources.filesystem": "skill_directories",
@@ -166,7 +175,6 @@ __all__ = [
     "CurrentSkills",
     "Diagnostic",
     "EntryPoint",
-    "Explained",
     "FilesystemSource",
     "ForkSupport",
     "ForkedSkills",
@@ -185,6 +193,7 @@ __all__ = [
     "PromptChoices",
     "PromptParts",
     "Report",
+    "RoutingExplanation",
     "Row",
     "Rules",
     "RunDefinition",
@@ -198,61 +207,61 @@ __all__ = [
     "Source",
     "TrustStore",
     "UnusableMetadata",
-    "action_of",
     "allowed_tools",
     "apply_template",
-    "assemble",
+    "build_catalog",
+    "build_entries",
+    "build_issue",
+    "build_library",
+    "build_prompt",
     "build_scan_report",
-    "bundled_skills",
-    "catalog_of",
-    "changes_in",
     "check_skills",
-    "command_of",
+    "compute_delta",
+    "compute_marks",
     "create_skill",
     "decode_marks",
-    "delta_since",
-    "describe",
+    "describe_skill",
     "directory_digest",
-    "entries_of",
+    "estimate_tokens",
     "explain_routing",
-    "exposed_tools",
     "failure",
+    "find_action",
     "find_at_path",
+    "find_bundled_skills",
     "find_by_name",
     "find_entry_point",
+    "find_project_root",
     "index_skills",
     "inject_skill",
-    "inline_metadata",
     "inspect_directory",
     "is_name",
+    "is_python_allowed",
     "is_same_file",
     "is_trusted",
-    "issue_of",
-    "jsonable",
-    "library_at",
-    "library_from",
-    "library_of",
+    "list_changes",
     "list_skills",
-    "marks_of",
+    "load_library",
+    "load_library_at",
     "mentions_in",
     "missing_variables",
+    "parse_inline_metadata",
     "parse_mention",
     "parse_skill",
     "people_may_call",
     "preflight",
-    "project_root",
-    "prompt_choices",
-    "python_allows",
     "read_script",
     "read_skill_file",
+    "resolve_command",
     "resolve_discovery_paths",
     "resolve_mentions",
+    "resolve_prompt_choices",
     "route_skills",
     "search_index",
     "select_skills",
+    "select_tools",
     "skill_directories",
     "split_forked",
-    "tokens_of",
+    "to_jsonable",
     "unpack",
     "wants_own_run",
     "watch_skills",

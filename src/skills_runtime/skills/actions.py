@@ -84,7 +84,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Where the skill begins, if this is the skill running by itself: JSON goes in, JSON comes out."""
 
 
-def action_of(skill: Skill, action_id: str) -> Action:
+def find_action(skill: Skill, action_id: str) -> Action:
     """The action of this name."""
     definitions = _action_definitions(skill)
     if action_id == RUN_ACTION and skill.run is not None:
@@ -93,7 +93,7 @@ def action_of(skill: Skill, action_id: str) -> Action:
         entry = find_entry_point(skill)
         return Action(id=RUN_ACTION, argv=(entry.program, entry.file), timeout_ms=skill.run.timeout_ms, entry=entry)
     if action_id not in definitions:
-        names = ", ".join(f"`{name}`" for name in action_names(skill))
+        names = ", ".join(f"`{name}`" for name in list_action_names(skill))
         raise failure(
             "SKILL_ACTION_NOT_FOUND",
             f"`{skill.mention.text}` has no action {action_id[:80]!a}",
@@ -103,15 +103,15 @@ def action_of(skill: Skill, action_id: str) -> Action:
     definition = definitions[action_id]
     if not isinstance(definition, dict):
         raise _definition_error(skill, action_id, "it must be a mapping")
-    return _action(skill, action_id, cast("dict[str, Any]", definition))
+    return _parse_action(skill, action_id, cast("dict[str, Any]", definition))
 
 
-def action_names(skill: Skill) -> tuple[str, ...]:
+def list_action_names(skill: Skill) -> tuple[str, ...]:
     """The names of all actions of a skill."""
     return tuple(sorted({*_action_definitions(skill), *((RUN_ACTION,) if skill.run is not None else ())}))
 
 
-def command_of(skill: Skill, action: Action) -> tuple[str, ...]:
+def resolve_command(skill: Skill, action: Action) -> tuple[str, ...]:
     """The command with the skill's own files in place of their relative paths, each of them looked at now.
 
     A word with a slash is a path; it must lead to something below `actions/`, and through no link.
@@ -138,7 +138,7 @@ def _action_definitions(skill: Skill) -> dict[str, Any]:
     return cast("dict[str, Any]", definitions) if isinstance(definitions, dict) else {}
 
 
-def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Action:
+def _parse_action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Action:
     unknown = sorted(definition.keys() - _FIELDS)
     if unknown:
         raise _definition_error(skill, action_id, f"it has no field {unknown[0][:80]!a}")
@@ -152,12 +152,12 @@ def _action(skill: Skill, action_id: str, definition: Mapping[str, Any]) -> Acti
     return Action(
         id=action_id,
         argv=argv,
-        timeout_ms=_timeout(skill, action_id, definition.get("timeout_ms", "")),
-        env=_environment(skill, action_id, definition.get("env", "")),
+        timeout_ms=_parse_timeout(skill, action_id, definition.get("timeout_ms", "")),
+        env=_parse_environment(skill, action_id, definition.get("env", "")),
     )
 
 
-def _timeout(skill: Skill, action_id: str, value: Any) -> int | None:
+def _parse_timeout(skill: Skill, action_id: str, value: Any) -> int | None:
     if value in _NULL_VALUES:
         return None
     text = str(value)
@@ -167,7 +167,7 @@ def _timeout(skill: Skill, action_id: str, value: Any) -> int | None:
     return number
 
 
-def _environment(skill: Skill, action_id: str, value: Any) -> dict[str, str]:
+def _parse_environment(skill: Skill, action_id: str, value: Any) -> dict[str, str]:
     if value in _NULL_VALUES:
         return {}
     pairs = cast("dict[Any, Any]", value) if isinstance(value, dict) else {"": ""}
@@ -261,7 +261,7 @@ _CLAUSE = r"(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+"
 _CLAUSES = rf"(?:\(\s*{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*\)|{_CLAUSE}(?:\s*,\s*{_CLAUSE})*)?"
 _MARKER = r"(?:;[A-Za-z0-9 ._()<>=!~'\"-]+)?"
 _DEPENDENCY = re.compile(rf"{_PACKAGE}\s*{_EXTRAS}\s*{_CLAUSES}\s*{_MARKER}")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.]+(?:Z|[+-]\d{2}:\d{2})?)?")
+_DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.]+(?:Z|[+-]\d{2}:\d{2})?)?")
 
 
 class UnusableMetadata(ValueError):
@@ -277,7 +277,7 @@ class InlineMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Packages published later do not count."""
 
 
-def inline_metadata(data: bytes) -> InlineMetadata | None:
+def parse_inline_metadata(data: bytes) -> InlineMetadata | None:
     """What the script's block says, or nothing where it has none; raises `UnusableMetadata`."""
     if b"# /// script" not in data[:MAX_SCRIPT_BYTES]:
         return None
@@ -299,8 +299,8 @@ def inline_metadata(data: bytes) -> InlineMetadata | None:
         raise UnusableMetadata("its `requires-python` is not a text")
     return InlineMetadata(
         requires_python=requires.strip(),
-        dependencies=_dependencies(fields.get("dependencies", [])),
-        exclude_newer=_exclude_newer(fields.get("tool")),
+        dependencies=_parse_dependencies(fields.get("dependencies", [])),
+        exclude_newer=_parse_exclude_newer(fields.get("tool")),
     )
 
 
@@ -324,7 +324,7 @@ def _find_script_blocks(lines: list[str]) -> list[str]:
     return blocks
 
 
-def _dependencies(value: Any) -> tuple[str, ...]:
+def _parse_dependencies(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(cast("list[Any]", value)) > MAX_DEPENDENCIES:
         raise UnusableMetadata(f"its `dependencies` are not a list of {MAX_DEPENDENCIES} texts at most")
     dependencies: list[str] = []
@@ -335,11 +335,11 @@ def _dependencies(value: Any) -> tuple[str, ...]:
     return tuple(dependencies)
 
 
-def _exclude_newer(tool: Any) -> str:
+def _parse_exclude_newer(tool: Any) -> str:
     uv = cast("dict[str, Any]", tool).get("uv") if isinstance(tool, dict) else None
-    moment = cast("dict[str, Any]", uv).get("exclude-newer", "") if isinstance(uv, dict) else ""
-    text = moment if isinstance(moment, str) else str(getattr(moment, "isoformat", lambda: "?")())
-    if text and not _MOMENT.fullmatch(text):
+    value = cast("dict[str, Any]", uv).get("exclude-newer", "") if isinstance(uv, dict) else ""
+    text = value if isinstance(value, str) else str(getattr(value, "isoformat", lambda: "?")())
+    if text and not _DATE_TIME.fullmatch(text):
         raise UnusableMetadata("its `exclude-newer` is not a date")
     return text
 
@@ -361,7 +361,7 @@ _VERSION_CLAUSE = re.compile(r"(~=|===|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?
 Version = tuple[int, ...]
 
 
-def python_allows(requires: str, version: Version) -> bool | None:
+def is_python_allowed(requires: str, version: Version) -> bool | None:
     """Whether the version fits every clause; nothing where a clause cannot be understood."""
     answers = [_fits(clause.strip(), version) for clause in requires.split(",") if clause.strip()]
     return None if None in answers else all(answers)

@@ -29,7 +29,7 @@ Render = Literal["body", "method_only", "summary", "none"]
 DIGEST_CHARS = 32
 
 _HEADING = re.compile(r" {0,3}(?P<level>#{1,6})(?:[ \t]+(?P<title>.*?))?[ \t]*#*[ \t]*\r?")
-_FENCE = re.compile(r" {0,3}(?P<ticks>`{3,}|~{3,})")
+_CODE_FENCE = re.compile(r" {0,3}(?P<ticks>`{3,}|~{3,})")
 _METHOD = re.compile(r"\b(?:methods?|workflows?|usage|how[ -]to|steps?)\b", re.IGNORECASE)
 MAX_ARGUMENT_CHARS = 10_000
 """The longest arguments that a skill is called with by a tool."""
@@ -47,26 +47,26 @@ def fill_arguments(body: str, arguments: str, names: Sequence[str] = ()) -> str:
     looks like a placeholder stays what it is. A text that asks for nothing gets what was written at its end.
     """
     try:
-        words = shlex.split(arguments)
+        arguments_list = shlex.split(arguments)
     except ValueError:
-        words = arguments.split()  # an open quote is an ordinary character
-    named_values = dict(zip(names, words, strict=False))
+        arguments_list = arguments.split()  # an open quote is an ordinary character
+    named_values = dict(zip(names, arguments_list, strict=False))
     has_placeholder = False
 
-    def value(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         nonlocal has_placeholder
         if match["name"] is not None:
             if match["name"] not in names:
                 return match[0]
             has_placeholder = True
             return named_values.get(match["name"], "")
-        has_placeholder = has_placeholder or not match["number"] or int(match["number"]) <= len(words)
+        has_placeholder = has_placeholder or not match["number"] or int(match["number"]) <= len(arguments_list)
         if match["all"]:
             return arguments
         index = int(match["number"]) - 1 if match["number"] else int(match["place"])
-        return words[index] if index < len(words) else match[0] if match["number"] else ""
+        return arguments_list[index] if index < len(arguments_list) else match[0] if match["number"] else ""
 
-    text = _PLACEHOLDER.sub(value, body) if "$" in body else body
+    text = _PLACEHOLDER.sub(replace, body) if "$" in body else body
     return text if has_placeholder or not arguments else f"{text.rstrip()}\n\nArguments: {arguments}\n"
 
 
@@ -82,9 +82,9 @@ def argument_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str) and name)
 
 
-MAX_SHOWN = 20
-MAX_SEEN = 2000
-_OF_THE_SKILL = frozenset({"SKILL.md", "skill.md", "skill.yaml", "skill.yml"})
+MAX_LISTED_FILES = 20
+MAX_VISITED = 2000
+_DEFINITION_FILES = frozenset({"SKILL.md", "skill.md", "skill.yaml", "skill.yml"})
 
 
 class FileListing(msgspec.Struct, frozen=True):
@@ -107,14 +107,14 @@ def list_skill_files(skill: Skill) -> FileListing:
                 if entry.is_link or entry.name.startswith("."):
                     continue
                 visited += 1
-                if visited > MAX_SEEN:
+                if visited > MAX_VISITED:
                     break
-                if not entry.is_directory and entry.path not in _OF_THE_SKILL:
+                if not entry.is_directory and entry.path not in _DEFINITION_FILES:
                     paths.append(entry.path)
     except OSError:
         return FileListing()
     paths.sort()
-    return FileListing(tuple(paths[:MAX_SHOWN]), max(0, len(paths) - MAX_SHOWN))
+    return FileListing(tuple(paths[:MAX_LISTED_FILES]), max(0, len(paths) - MAX_LISTED_FILES))
 
 
 def skill_digest(skill: Skill, body: str) -> str:
@@ -122,7 +122,7 @@ def skill_digest(skill: Skill, body: str) -> str:
     return hashlib.sha256(f"{skill.mention.text}\n{skill.description}\n{body}".encode(errors="replace")).hexdigest()
 
 
-MAX_LISTED = 200
+MAX_LISTED_NAMES = 200
 """More names than this are not listed in the tool; they are checked when it is called."""
 
 
@@ -134,7 +134,7 @@ class ActivatableSkills(msgspec.Struct, frozen=True):
     @property
     def listed_names(self) -> list[str]:
         """The names to offer, if they are few enough."""
-        return sorted(self.skills) if len(self.skills) <= MAX_LISTED else []
+        return sorted(self.skills) if len(self.skills) <= MAX_LISTED_NAMES else []
 
     def find(self, name: str) -> Skill | None:
         """The skill that is called this, by its name or its mention."""
@@ -227,14 +227,14 @@ def extract_method_section(body: str) -> str | None:
 def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
     """Line, level and title of every heading that is not inside a block of code."""
     headings: list[tuple[int, int, str]] = []
-    fence = ""
+    code_fence = ""
     for number, line in enumerate(lines):
-        opening = _FENCE.match(line)
-        if fence:
-            closes = opening is not None and opening["ticks"].startswith(fence) and not line.strip(" \t\r`~")
-            fence = "" if closes else fence
+        opening = _CODE_FENCE.match(line)
+        if code_fence:
+            closes = opening is not None and opening["ticks"].startswith(code_fence) and not line.strip(" \t\r`~")
+            code_fence = "" if closes else code_fence
         elif opening is not None:
-            fence = opening["ticks"]
+            code_fence = opening["ticks"]
         elif heading := _HEADING.fullmatch(line):
             headings.append((number, len(heading["level"]), heading["title"] or ""))
     return headings
@@ -272,17 +272,17 @@ def inject_skill(
 ) -> InjectionOutcome:
     """What becomes of a skill that is called for."""
     if render == "none":
-        return SkillInjectionSkipped(skill_name=skill.name, skill_path=_path(skill), reason="render_none")
+        return SkillInjectionSkipped(skill_name=skill.name, skill_path=_skill_path(skill), reason="render_none")
     missing = library.missing(skill)
     if missing:
         policy = library.rules.env_var_missing_policy
         if policy == "fail_fast":
             raise missing_variables(skill, missing)
         if policy == "ask_human":
-            return tuple(MissingVariable(name, skill.name, _path(skill)) for name in missing)
+            return tuple(MissingVariable(name, skill.name, _skill_path(skill)) for name in missing)
         return SkillInjectionSkipped(
             skill_name=skill.name,
-            skill_path=_path(skill),
+            skill_path=_skill_path(skill),
             reason="missing_env_var",
             missing_env_vars=list(missing),
             policy=policy,
@@ -294,7 +294,7 @@ def inject_skill(
         text,
         SkillInjected(
             skill_name=skill.name,
-            skill_path=_path(skill),
+            skill_path=_skill_path(skill),
             namespace=skill.namespace,
             skill_locator=skill.locator,
             source=source,
@@ -322,11 +322,11 @@ def missing_variables(skill: Skill, missing: tuple[str, ...]) -> SkillError:
     )
 
 
-def _path(skill: Skill) -> str:
+def _skill_path(skill: Skill) -> str:
     return skill.locator if skill.path is not None else ""
 
 
-TOO_LONG = f"what it shall be about has more than {MAX_ARGUMENT_CHARS:,} characters"
+ARGUMENTS_TOO_LONG = f"what it shall be about has more than {MAX_ARGUMENT_CHARS:,} characters"
 
 
 class ForkSupport(msgspec.Struct, frozen=True, kw_only=True):
@@ -340,9 +340,9 @@ class ForkSupport(msgspec.Struct, frozen=True, kw_only=True):
 class ForkedSkills(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of the skills of a task."""
 
-    here: tuple[Injected, ...]
+    inline: tuple[Injected, ...]
     """Those that are worked on in the run itself."""
-    called: tuple[SkillInjected, ...] = ()
+    forked: tuple[SkillInjected, ...] = ()
     """Those that runs of their own work on, each with what it shall be about."""
     skipped: tuple[SkillInjectionSkipped, ...] = ()
     """Why some that want a run of their own do not have one."""
@@ -362,26 +362,28 @@ def split_forked(
         if wants_own_run(injection.skill) and injection.event.mention_text in mention_texts
     ]
     names = {mention_texts[injection.event.mention_text]: injection.skill.name for injection in fork_requests}
-    here, called, skipped = list(injected), list[SkillInjected](), list[SkillInjectionSkipped]()
+    inline, forked, skipped = list(injected), list[SkillInjected](), list[SkillInjectionSkipped]()
     for injection in fork_requests:
-        about = injection.event.arguments or (
+        instructions = injection.event.arguments or (
             task.strip() if task.strip() != mention_texts[injection.event.mention_text] else ""
         )
         for mention, name in names.items():
-            about = re.sub(f"{re.escape(mention)}(?![\\w-])", name, about)
-        reason = support.reason or (TOO_LONG if support.possible and len(about) > MAX_ARGUMENT_CHARS else "")
+            instructions = re.sub(f"{re.escape(mention)}(?![\\w-])", name, instructions)
+        reason = support.reason or (
+            ARGUMENTS_TOO_LONG if support.possible and len(instructions) > MAX_ARGUMENT_CHARS else ""
+        )
         if reason:
             message = f"`{injection.skill.mention.text}` is worked on in this run and not by one of its own: {reason}"
             skipped.append(SkillInjectionSkipped(skill_name=injection.skill.name, reason=message))
         elif support.possible:
-            here.remove(injection)
-            called.append(msgspec.structs.replace(injection.event, render="fork", size=0, arguments=about))
-    return ForkedSkills(here=tuple(here), called=tuple(called), skipped=tuple(skipped))
+            inline.remove(injection)
+            forked.append(msgspec.structs.replace(injection.event, render="fork", size=0, arguments=instructions))
+    return ForkedSkills(inline=tuple(inline), forked=tuple(forked), skipped=tuple(skipped))
 
 
 REFERENCES = "references"
 ASSETS = "assets"
-SECRETS = ".env"
+SECRET_PREFIX = ".env"
 """How files begin whose values no model is shown."""
 
 
@@ -400,7 +402,7 @@ def read_skill_file(skill: Skill, path: str, *, limit: int, folders: Collection[
     if parts is None or (folders and (len(parts) == 1 or parts[0] not in folders)):
         allowed = " or ".join(f"`{name}/`" for name in folders) or "its directory"
         raise _file_error("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below {allowed}")
-    if any(part.startswith(SECRETS) for part in parts):
+    if any(part.startswith(SECRET_PREFIX) for part in parts):
         raise _file_error("SKILL_REF_PATH_ESCAPE", skill, path, "holds values that are not shown")
     try:
         with open_directory(directory) as top:

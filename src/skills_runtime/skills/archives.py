@@ -28,12 +28,12 @@ MAX_NAME_BYTES = 200
 MAX_PATH_BYTES = 800
 MAX_PATH_DEPTH = 24
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\.|$)")
-_UNUSABLE = frozenset('<>:"|?*\\')
-_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNPORTABLE_CHARS = frozenset('<>:"|?*\\')
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHOWN_CHARS = 120
 
 
-def safe_parts(path: str) -> tuple[str, ...]:
+def split_safe_path(path: str) -> tuple[str, ...]:
     """The names a relative path consists of; refuses a path that is not the same everywhere."""
     text = path.removesuffix("/")
     while text.startswith("./"):
@@ -41,15 +41,15 @@ def safe_parts(path: str) -> tuple[str, ...]:
     if text == ".":
         return ()
     if not text or text.startswith("/"):
-        raise unsafe_path(path, "it does not begin below the skill")
+        raise unsafe_path_error(path, "it does not begin below the skill")
     parts = tuple(text.split("/"))
     if len(parts) > MAX_PATH_DEPTH:
-        raise unsafe_path(path, f"it is nested more than {MAX_PATH_DEPTH} deep")
+        raise unsafe_path_error(path, f"it is nested more than {MAX_PATH_DEPTH} deep")
     for part in parts:
         if problem := _find_name_problem(part):
-            raise unsafe_path(path, problem)
+            raise unsafe_path_error(path, problem)
     if len(text.encode(errors="surrogatepass")) > MAX_PATH_BYTES:
-        raise unsafe_path(path, f"it is longer than {MAX_PATH_BYTES} bytes")
+        raise unsafe_path_error(path, f"it is longer than {MAX_PATH_BYTES} bytes")
     return parts
 
 
@@ -62,19 +62,19 @@ def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple
             final = is_file and length == len(path)
             previous = first_paths.setdefault(tuple(map(_fold, prefix)), (prefix, final))
             if previous[0] != prefix:
-                raise unsafe_path(
+                raise unsafe_path_error(
                     "/".join(prefix), f"it is the same as `{'/'.join(previous[0])}` where case does not count"
                 )
             if (final or previous[1]) and previous != (prefix, final):
-                raise unsafe_path("/".join(prefix), "it is both a file and a directory")
+                raise unsafe_path_error("/".join(prefix), "it is both a file and a directory")
     seen_files: set[tuple[str, ...]] = set()
     for path in files:
         if path in seen_files:
-            raise unsafe_path("/".join(path), "it is there twice")
+            raise unsafe_path_error("/".join(path), "it is there twice")
         seen_files.add(path)
 
 
-def unsafe_path(path: str, reason: str) -> ValidationFailed:
+def unsafe_path_error(path: str, reason: str) -> ValidationFailed:
     """The error for a path that cannot be in a skill."""
     return ValidationFailed(
         f"`{one_line(path, limit=_SHOWN_CHARS)}` cannot be part of a skill: {reason}",
@@ -86,8 +86,11 @@ def unsafe_path(path: str, reason: str) -> ValidationFailed:
 def _find_name_problem(part: str) -> str | None:
     checks = (
         (part in ("", ".", ".."), "it leads out of the skill, or nowhere"),
-        (any(unicodedata.category(char) in _HIDDEN_KINDS for char in part), "it holds characters nobody can see"),
-        (bool(_UNUSABLE.intersection(part)), "it holds a character that some systems read otherwise"),
+        (
+            any(unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in part),
+            "it holds characters nobody can see",
+        ),
+        (bool(_UNPORTABLE_CHARS.intersection(part)), "it holds a character that some systems read otherwise"),
         (part.endswith((".", " ")) or part.startswith(" "), "some systems drop its last or first character"),
         (_RESERVED.match(part) is not None, "some systems take it for a device"),
         (len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES, f"a name has more than {MAX_NAME_BYTES} bytes"),
@@ -102,8 +105,8 @@ def _fold(part: str) -> str:
 
 ArchiveKind = Literal["zip", "tar"]
 
-_PIECE = 1 << 16
-_LITTER = ("__MACOSX", ".DS_Store")
+_CHUNK_BYTES = 1 << 16
+_IGNORED_NAMES = ("__MACOSX", ".DS_Store")
 
 
 class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,9 +166,9 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
     except OSError as error:
         raise NotFound(f"the archive `{archive}` cannot be read: {error.strerror}", hint="check the path") from error
     if size > allowed.archive_bytes:
-        raise bad_archive(f"it has {size} bytes, and {allowed.archive_bytes} are the most that is read")
-    reading = open_zip if archive_kind(archive) == "zip" else open_tar
-    with reading(archive, allowed) as contents:
+        raise bad_archive_error(f"it has {size} bytes, and {allowed.archive_bytes} are the most that is read")
+    open_archive = open_zip if detect_archive_kind(archive) == "zip" else open_tar
+    with open_archive(archive, allowed) as contents:
         members = contents.members()
         targets = check_members(members, allowed)
         try:
@@ -175,7 +178,7 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
             raise
 
 
-def archive_kind(archive: Path) -> ArchiveKind:
+def detect_archive_kind(archive: Path) -> ArchiveKind:
     """What sort of archive a file is, by its first bytes; its name says nothing."""
     with archive.open("rb") as file:
         start = file.read(265)
@@ -183,20 +186,20 @@ def archive_kind(archive: Path) -> ArchiveKind:
         return "zip"
     if start[:2] == b"\x1f\x8b" or start[257:262] == b"ustar":
         return "tar"
-    raise bad_archive("it is neither a zip nor a tar")
+    raise bad_archive_error("it is neither a zip nor a tar")
 
 
 def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> list[tuple[str, ...] | None]:
     """Where each member goes, or nothing for litter; refuses an archive with anything that is not plain."""
     if len(members) > limits.members:
-        raise bad_archive(f"it has {len(members)} entries, and {limits.members} are the most")
+        raise bad_archive_error(f"it has {len(members)} entries, and {limits.members} are the most")
     targets: list[tuple[str, ...] | None] = []
     for member in members:
-        parts = safe_parts(member.name)
+        parts = split_safe_path(member.name)
         _refuse_unsupported(member, limits)
-        targets.append(None if parts and (parts[0] in _LITTER or parts[-1] in _LITTER) else parts)
+        targets.append(None if parts and (parts[0] in _IGNORED_NAMES or parts[-1] in _IGNORED_NAMES) else parts)
     if sum(member.size for member in members) > limits.total_bytes:
-        raise bad_archive(f"it would unpack to more than {limits.total_bytes >> 20} MiB")
+        raise bad_archive_error(f"it would unpack to more than {limits.total_bytes >> 20} MiB")
     pairs = list(zip(members, targets, strict=True))
     refuse_clashes(
         [parts for member, parts in pairs if parts is not None and member.kind == "file"],
@@ -205,7 +208,7 @@ def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> li
     return targets
 
 
-def bad_archive(reason: str) -> ValidationFailed:
+def bad_archive_error(reason: str) -> ValidationFailed:
     """The error for an archive that is not unpacked."""
     return ValidationFailed(
         f"the archive was refused: {reason}",
@@ -216,17 +219,17 @@ def bad_archive(reason: str) -> ValidationFailed:
 
 def _refuse_unsupported(member: ArchiveMember, limits: ArchiveLimits) -> None:
     if member.kind == "link":
-        raise unsafe_path(member.name, "it is a link")
+        raise unsafe_path_error(member.name, "it is a link")
     if member.kind == "special":
-        raise unsafe_path(member.name, "it is a device, a pipe or something else that is no file")
+        raise unsafe_path_error(member.name, "it is a device, a pipe or something else that is no file")
     if member.encrypted:
-        raise unsafe_path(member.name, "it is encrypted, so nobody can look at it first")
-    if member.kind == "file" and not safe_parts(member.name):
-        raise unsafe_path(member.name, "it has no name")
+        raise unsafe_path_error(member.name, "it is encrypted, so nobody can look at it first")
+    if member.kind == "file" and not split_safe_path(member.name):
+        raise unsafe_path_error(member.name, "it has no name")
     if member.size < 0 or member.size > limits.file_bytes:
-        raise bad_archive(f"`{member.name[:100]}` would have more than {limits.file_bytes >> 20} MiB")
+        raise bad_archive_error(f"`{member.name[:100]}` would have more than {limits.file_bytes >> 20} MiB")
     if member.packed is not None and is_archive_bomb(member.size, member.packed, limits):
-        raise bad_archive(f"`{member.name[:100]}` would grow more than {limits.ratio} times")
+        raise bad_archive_error(f"`{member.name[:100]}` would grow more than {limits.ratio} times")
 
 
 def is_archive_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
@@ -258,22 +261,22 @@ def _write(
                 file.write(piece)
                 remaining -= len(piece)
                 if remaining < 0:
-                    raise bad_archive("it holds more than it says")
+                    raise bad_archive_error("it holds more than it says")
 
 
 def _read_exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
     remaining = member.size
-    while piece := content.read(min(_PIECE, remaining + 1)):
+    while piece := content.read(min(_CHUNK_BYTES, remaining + 1)):
         remaining -= len(piece)
         if remaining < 0:
-            raise bad_archive(f"`{member.name[:100]}` is longer than the archive says")
+            raise bad_archive_error(f"`{member.name[:100]}` is longer than the archive says")
         yield piece
     if remaining:
-        raise bad_archive(f"`{member.name[:100]}` is shorter than the archive says")
+        raise bad_archive_error(f"`{member.name[:100]}` is shorter than the archive says")
 
 
 _GZIP = b"\x1f\x8b"
-_HEADERS = 2 << 20
+_TAR_OVERHEAD_BYTES = 2 << 20
 """Room for what a tar has besides files: headers, and blocks filled up."""
 
 
@@ -286,7 +289,7 @@ class TarContents:
         for info in archive:
             self._infos.append(info)
             if len(self._infos) > limits.members:
-                raise bad_archive(f"it lists more than {limits.members} entries")
+                raise bad_archive_error(f"it lists more than {limits.members} entries")
 
     def members(self) -> Sequence[ArchiveMember]:
         """Everything in it."""
@@ -296,7 +299,7 @@ class TarContents:
         """The content of a file."""
         content = self._archive.extractfile(self._infos[index])
         if content is None:
-            raise bad_archive("an entry of it has no content")
+            raise bad_archive_error("an entry of it has no content")
         return content
 
 
@@ -312,20 +315,20 @@ def open_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
             with tarfile.open(fileobj=plain if is_packed else packed, mode="r:", errorlevel=2) as archive:
                 yield TarContents(archive, limits)
         except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
-            raise bad_archive(f"it is no tar that can be read: {error}") from error
+            raise bad_archive_error(f"it is no tar that can be read: {error}") from error
 
 
 def _inflate(packed: IO[bytes], plain: IO[bytes], limits: ArchiveLimits, packed_size: int) -> None:
-    size, most = 0, limits.total_bytes + _HEADERS
+    size, max_size = 0, limits.total_bytes + _TAR_OVERHEAD_BYTES
     try:
         with gzip.GzipFile(fileobj=packed) as content:
-            while piece := content.read(_PIECE):
+            while piece := content.read(_CHUNK_BYTES):
                 size += len(piece)
-                if size > most or is_archive_bomb(size, packed_size, limits):
-                    raise bad_archive("it would unpack to far more than any skill")
+                if size > max_size or is_archive_bomb(size, packed_size, limits):
+                    raise bad_archive_error("it would unpack to far more than any skill")
                 plain.write(piece)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise bad_archive("its gzip is damaged") from error
+        raise bad_archive_error("its gzip is damaged") from error
     plain.seek(0)
 
 
@@ -363,7 +366,7 @@ class ZipContents:
         end = 0
         for info in sorted(self._infos, key=lambda item: item.header_offset):
             if info.header_offset < end:
-                raise bad_archive("its entries share bytes, as those of a bomb do")
+                raise bad_archive_error("its entries share bytes, as those of a bomb do")
             end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
         return [_zip_member(info) for info in self._infos]
 
@@ -383,7 +386,7 @@ class _Entry:
         try:
             return self._inner.read(size)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-            raise bad_archive("an entry of it is damaged") from error
+            raise bad_archive_error("an entry of it is damaged") from error
 
     def close(self) -> None:
         """Let the entry go."""
@@ -398,12 +401,12 @@ def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
-            raise bad_archive(f"it is no zip that can be read: {error}") from error
+            raise bad_archive_error(f"it is no zip that can be read: {error}") from error
         with archive:
             try:
                 yield ZipContents(archive)
             except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-                raise bad_archive(f"it contradicts itself: {error}") from error
+                raise bad_archive_error(f"it contradicts itself: {error}") from error
 
 
 def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
@@ -414,25 +417,27 @@ def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
     tail = file.read()
     end_offset = tail.rfind(_END_MARK)
     if end_offset < 0 or len(tail) - end_offset < _END.size:
-        raise bad_archive("it is a zip without an end")
+        raise bad_archive_error("it is a zip without an end")
     _, disk, first_disk, disk_entries, total_entries, directory_bytes, _, _ = _END.unpack_from(tail, end_offset)
     if disk or first_disk or disk_entries != total_entries:
-        raise bad_archive("it is a part of a divided zip")
+        raise bad_archive_error("it is a part of a divided zip")
     if _LARGE_MARK in tail[max(0, end_offset - 20) : end_offset] or 0xFFFF in (disk_entries, total_entries):
-        raise bad_archive("it is a zip64, which no skill is large enough to need")
+        raise bad_archive_error("it is a zip64, which no skill is large enough to need")
     if directory_bytes > limits.directory_bytes or total_entries > limits.members:
-        raise bad_archive(f"it lists more than {limits.members} entries")
+        raise bad_archive_error(f"it lists more than {limits.members} entries")
     file.seek(0)
 
 
 def _zip_member(info: zipfile.ZipInfo) -> ArchiveMember:
     if info.compress_type not in _METHODS:
-        raise bad_archive("it is packed in a way that other programs cannot read")
+        raise bad_archive_error("it is packed in a way that other programs cannot read")
     mode = info.external_attr >> 16 if info.create_system == _UNIX else 0
     is_directory = info.orig_filename.endswith("/")
     kind = _KINDS.get(stat.S_IFMT(mode), "special")
     if is_directory != (kind == "directory") and kind in ("file", "directory") and stat.S_IFMT(mode):
-        raise bad_archive(f"`{info.orig_filename[:100]}` is a file by its name and a directory by its mode, or so")
+        raise bad_archive_error(
+            f"`{info.orig_filename[:100]}` is a file by its name and a directory by its mode, or so"
+        )
     return ArchiveMember(
         name=info.orig_filename,
         kind="directory" if is_directory and kind == "file" else kind,  # pyright: ignore[reportArgumentType]

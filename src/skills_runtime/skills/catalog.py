@@ -33,25 +33,25 @@ _HEADING = "Available skills, each by the mention that calls it in a task or as 
 _NOTE_TOKENS = 40
 """More than the last line ever has."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
-_SENTENCE_SHARE = 0.6
+_MIN_SENTENCE_SHARE = 0.6
 """How much of the room a whole sentence has to fill to be preferred to a few more words."""
-_WORD_SHARE = 0.5
+_MIN_WORD_SHARE = 0.5
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\w\s]|_+|[^\W\d_A-Za-z]+|\n")
-_LETTERS = 7
+_LETTERS_PER_TOKEN = 7
 """How many letters of an English word make one token."""
-_DIGITS = 3
-_FOREIGN_BYTES = 3
+_DIGITS_PER_TOKEN = 3
+_OTHER_SCRIPT_BYTES_PER_TOKEN = 3
 """How many bytes of other scripts make one token: about one character of Chinese, less than two of Cyrillic."""
 
 
-def tokens_of(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens the text has; of two texts together it is the sum."""
     count = 0
     for piece in _PIECE.findall(text):
         if not piece.isascii():
-            count += -(-len(piece.encode(errors="replace")) // _FOREIGN_BYTES)
+            count += -(-len(piece.encode(errors="replace")) // _OTHER_SCRIPT_BYTES_PER_TOKEN)
         else:
-            count += -(-len(piece) // (_LETTERS if piece.isalpha() else _DIGITS))
+            count += -(-len(piece) // (_LETTERS_PER_TOKEN if piece.isalpha() else _DIGITS_PER_TOKEN))
     return count
 
 
@@ -68,15 +68,15 @@ class CatalogEntry(msgspec.Struct, frozen=True):
         """The line with at most so many characters of description; without any it is the name alone."""
         if limit <= 0 or not self.text:
             return f"- {self.mention}"
-        shown = self.text if len(self.text) <= limit else cut(self.short or self.text, limit)
-        return f"- {self.mention}: {escape_attribute(shown)}"
+        description = self.text if len(self.text) <= limit else shorten(self.short or self.text, limit)
+        return f"- {self.mention}: {escape_attribute(description)}"
 
     def is_shortened(self, limit: int) -> bool:
         """Whether the line says less than the skill does."""
         return len(self.text) > limit
 
 
-def entries_of(skills: Sequence[Skill]) -> list[CatalogEntry]:
+def build_entries(skills: Sequence[Skill]) -> list[CatalogEntry]:
     """The skills that a model may be told of, in the order of their mentions, whatever order they come in."""
     entries: list[CatalogEntry] = []
     for skill in sorted(filter(model_may_call, skills), key=lambda skill: (skill.namespace, skill.name)):
@@ -89,16 +89,16 @@ def entries_of(skills: Sequence[Skill]) -> list[CatalogEntry]:
     return entries
 
 
-def cut(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """The beginning of a text: whole sentences if they nearly fill the room, else whole words and a mark."""
     if len(text) <= limit:
         return text
     head = text[: limit - 1]
     ends = [match.end() for match in _SENTENCE_END.finditer(text[:limit])]
-    if ends and ends[-1] >= limit * _SENTENCE_SHARE:
+    if ends and ends[-1] >= limit * _MIN_SENTENCE_SHARE:
         return text[: ends[-1]]
     space = head.rfind(" ")
-    broken = text[limit - 1] != " " and space >= limit * _WORD_SHARE
+    broken = text[limit - 1] != " " and space >= limit * _MIN_WORD_SHARE
     return (head[:space] if broken else head).rstrip(" ,;:-") + "…"
 
 
@@ -133,17 +133,17 @@ class Catalog(msgspec.Struct, frozen=True):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def budget_for(
+def compute_budget(
     window_tokens: int = DEFAULT_WINDOW_TOKENS, *, share: float = DEFAULT_SHARE, max_tokens: int | None = None
 ) -> int:
     """How many tokens the list may have in a window: a fixed number if there is one, else a share of the window."""
     return max_tokens if max_tokens is not None else max(FLOOR_TOKENS, int(window_tokens * share))
 
 
-def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, search_tool: str = "") -> Catalog:
+def build_catalog(skills: Sequence[Skill], *, budget_tokens: int | None = None, search_tool: str = "") -> Catalog:
     """The list of these skills; the name of a tool that finds the others is told where they do not fit."""
-    entries = entries_of(skills)
-    budget = budget_for() if budget_tokens is None else budget_tokens
+    entries = build_entries(skills)
+    budget = compute_budget() if budget_tokens is None else budget_tokens
     hidden = len(skills) - len(entries)
     if not entries:
         report = CatalogReport(level="full", offered=0, hidden=hidden, budget_tokens=budget)
@@ -151,9 +151,9 @@ def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, sea
     limit = _description_limit(entries, budget)
     lines = [entry.line(limit) for entry in entries]
     if not limit:
-        remaining = budget - tokens_of(_HEADING) - _NOTE_TOKENS
+        remaining = budget - estimate_tokens(_HEADING) - _NOTE_TOKENS
         for number, line in enumerate(lines):
-            remaining -= tokens_of(line) + 1
+            remaining -= estimate_tokens(line) + 1
             if remaining < 0:
                 lines = lines[:number]
                 break
@@ -179,14 +179,14 @@ def catalog_of(skills: Sequence[Skill], *, budget_tokens: int | None = None, sea
         shortened=shortened,
         omitted=omitted,
         hidden=hidden,
-        tokens=tokens_of(text),
+        tokens=estimate_tokens(text),
         budget_tokens=budget,
         reason=f"{reason}, because the list of skills has a limit of tokens: see `skills.catalog`" if reason else "",
     )
     return Catalog(text, report, tuple(entries))
 
 
-def catalog_event(catalog: Catalog) -> SkillCatalogOffered:
+def build_catalog_event(catalog: Catalog) -> SkillCatalogOffered:
     """The event that tells what a model was told."""
     return SkillCatalogOffered(digest=catalog.digest, **msgspec.structs.asdict(catalog.report))
 
@@ -195,10 +195,10 @@ def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
     """The longest descriptions that fit, the same for all; 0 when only names may."""
 
     def fits(limit: int) -> bool:
-        remaining = budget - tokens_of(_HEADING)
+        remaining = budget - estimate_tokens(_HEADING)
         complete = True
         for entry in entries:
-            remaining -= tokens_of(entry.line(limit)) + 1
+            remaining -= estimate_tokens(entry.line(limit)) + 1
             complete = complete and not entry.is_shortened(limit)
             if remaining < (0 if complete else _NOTE_TOKENS):
                 return False
@@ -216,7 +216,7 @@ def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
     return low
 
 
-class ListsSkills(Protocol):
+class SkillLister(Protocol):
     """What has a list of skills; the same list stays the same value."""
 
     def list(self) -> tuple[Skill, ...]:
@@ -239,10 +239,10 @@ MARK_CHARS = 16
 """How long a mark is, and how much of a digest is kept."""
 MAX_DELTA_TOKENS = 1000
 
-_SHOWN_CHARS = 400
+_DELTA_DESCRIPTION_CHARS = 400
 _CHANGED_HEADING = "The available skills have changed:"
 _MARKS = msgspec.json.Decoder(dict[str, str])
-_dictionary: WeakKeyDictionary[ListsSkills, SkillMarks] = WeakKeyDictionary()
+_marks_cache: WeakKeyDictionary[SkillLister, SkillMarks] = WeakKeyDictionary()
 """The marks of each library, asked for in every turn; those of ten thousand skills take a while."""
 
 
@@ -252,18 +252,18 @@ def compute_mark(entry: CatalogEntry) -> str:
     return hashlib.blake2b(text, digest_size=MARK_CHARS // 2).hexdigest()
 
 
-def marks_of(library: ListsSkills, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
+def compute_marks(library: SkillLister, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
     """The marks of a library as it is now; a caller that has the entries of its list spares us to make them."""
     skills = library.list()
-    cached = _dictionary.get(library)
+    cached = _marks_cache.get(library)
     if cached is not None and cached.skills is skills:
         return cached
     # A library lists its skills in the order of their entries.
-    pairs = zip(filter(model_may_call, skills), entries_of(skills) if entries is None else entries, strict=True)
+    pairs = zip(filter(model_may_call, skills), build_entries(skills) if entries is None else entries, strict=True)
     data = msgspec.json.encode(
         {entry.mention: compute_mark(entry) + skill.content_hash[:MARK_CHARS] for skill, entry in pairs}
     )
-    _dictionary[library] = marks = SkillMarks(skills, data, hashlib.sha256(data).hexdigest())
+    _marks_cache[library] = marks = SkillMarks(skills, data, hashlib.sha256(data).hexdigest())
     return marks
 
 
@@ -289,21 +289,21 @@ class CatalogDelta(msgspec.Struct, frozen=True):
 
     def text(self, *, max_tokens: int = MAX_DELTA_TOKENS) -> str:
         """A line for each of them, shorter where there are many, and at last only their numbers."""
-        for limit in (_SHOWN_CHARS, 80, 0):
+        for limit in (_DELTA_DESCRIPTION_CHARS, 80, 0):
             lines = [
                 *(f"{entry.line(limit)} (new)" for entry in self.added),
                 *(f"{entry.line(limit)} (changed)" for entry in self.changed),
                 *(f"- {mention} (no longer available)" for mention in self.removed),
             ]
-            if sum(tokens_of(line) + 1 for line in lines) + tokens_of(_CHANGED_HEADING) <= max_tokens:
+            if sum(estimate_tokens(line) + 1 for line in lines) + estimate_tokens(_CHANGED_HEADING) <= max_tokens:
                 return "\n".join([_CHANGED_HEADING, *lines])
         counts = f"{len(self.added)} are new, {len(self.changed)} say something else, {len(self.removed)} are gone"
         return f"{_CHANGED_HEADING} {counts}. A mention of one that is gone is an error."
 
 
-def delta_since(previous: Mapping[str, str], entries: Sequence[CatalogEntry]) -> CatalogDelta:
+def compute_delta(previous: Mapping[str, str], entries: Sequence[CatalogEntry]) -> CatalogDelta:
     """What is new to whoever knows the marks of an earlier list; a description that is cut elsewhere is the same."""
-    now = {entry.mention for entry in entries}
+    current = {entry.mention for entry in entries}
     return CatalogDelta(
         added=tuple(entry for entry in entries if entry.mention not in previous),
         changed=tuple(
@@ -311,5 +311,5 @@ def delta_since(previous: Mapping[str, str], entries: Sequence[CatalogEntry]) ->
             for entry in entries
             if entry.mention in previous and previous[entry.mention][:MARK_CHARS] != compute_mark(entry)
         ),
-        removed=tuple(mention for mention in previous if mention not in now),
+        removed=tuple(mention for mention in previous if mention not in current),
     )

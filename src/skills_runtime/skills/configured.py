@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from skills_runtime.skills.catalog import budget_for
+from skills_runtime.skills.catalog import compute_budget
 from skills_runtime.skills.discovery import (
     build_sources,
+    build_untrusted_spaces_problem,
     discover,
     is_trusted,
     resolve_discovery_paths,
-    untrusted_spaces_problem,
 )
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.problems import Problem, config_error, failure
@@ -67,10 +67,10 @@ def preflight(settings: "SkillsSettings", *, injected: Collection[str] = ()) -> 
         severity="warning",
     )
     return (
-        *_duplicate_ids((space.id for space in settings.spaces), "space", "SKILL_CONFIG_DUPLICATE_SPACE_ID"),
-        *_duplicate_ids((source.id for source in settings.sources), "source", "SKILL_CONFIG_DUPLICATE_SOURCE_ID"),
-        *(problem for source in settings.sources for problem in _source(source, source.id in injected)),
-        *(problem for space in settings.spaces for problem in _space(space, source_ids)),
+        *_find_duplicate_ids((space.id for space in settings.spaces), "space", "SKILL_CONFIG_DUPLICATE_SPACE_ID"),
+        *_find_duplicate_ids((source.id for source in settings.sources), "source", "SKILL_CONFIG_DUPLICATE_SOURCE_ID"),
+        *(problem for source in settings.sources for problem in _check_source(source, source.id in injected)),
+        *(problem for space in settings.spaces for problem in _check_space(space, source_ids)),
         *((unused,) if settings.versioning.enabled or settings.versioning.strategy else ()),
     )
 
@@ -79,7 +79,7 @@ def _problem(code: str, message: str, hint: str, *, path: str, severity: Any = "
     return Problem(code=f"SKILL_CONFIG_{code}", message=message, hint=hint, severity=severity, details={"path": path})
 
 
-def _duplicate_ids(ids: Iterable[str], kind: str, code: str) -> Iterator[Problem]:
+def _find_duplicate_ids(ids: Iterable[str], kind: str, code: str) -> Iterator[Problem]:
     for name, number in Counter(ids).items():
         if number > 1:
             message = f"{number} {kind}s have the id `{one_line(name)}`"
@@ -87,7 +87,7 @@ def _duplicate_ids(ids: Iterable[str], kind: str, code: str) -> Iterator[Problem
             yield Problem(code=code, message=message, hint="give each an id of its own", details=details)
 
 
-def _space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]:
+def _check_space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]:
     path = f"skills.spaces[{space.id}]"
     if not is_namespace(space.namespace):
         yield _problem(
@@ -106,7 +106,7 @@ def _space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]:
             )
 
 
-def _source(source: "SkillSource", injected: bool) -> Iterator[Problem]:  # noqa: FBT001 - one source, one answer
+def _check_source(source: "SkillSource", injected: bool) -> Iterator[Problem]:  # noqa: FBT001 - one source, one answer
     path = f"skills.sources[{source.id}]"
     options = OPTIONS.get(source.type)
     if options is None:
@@ -140,42 +140,42 @@ def _source(source: "SkillSource", injected: bool) -> Iterator[Problem]:  # noqa
             yield _problem(code, message, "correct it", path=f"{path}.options.{name}")
 
 
-def _path(value: Any) -> str:
+def _validate_path(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         return "must be a path"
     return "is not a usable path: it holds a null byte" if "\0" in value else ""
 
 
-def _text(value: Any) -> str:
+def _validate_text(value: Any) -> str:
     usable = isinstance(value, str) and value.strip() and "\0" not in value
     return "" if usable else "must be text that says something"
 
 
-def _variable(value: Any) -> str:
+def _validate_variable(value: Any) -> str:
     # Not repeated: somebody may have put the address itself here.
     return "" if isinstance(value, str) and is_variable(value) else "must be the name of an environment variable"
 
 
-def _identifier(value: Any) -> str:
-    if wrong := _text(value):
+def _validate_identifier(value: Any) -> str:
+    if wrong := _validate_text(value):
         return wrong
     return "" if len(value.encode()) <= _IDENTIFIER_BYTES else f"is longer than {_IDENTIFIER_BYTES} bytes"
 
 
-def _names(value: Any) -> str:
+def _validate_packages(value: Any) -> str:
     names = cast("list[Any]", value) if isinstance(value, list | tuple) else [None]
     usable = all(isinstance(name, str) and _PACKAGE.fullmatch(name) for name in names)
     return "" if usable else "must be a list of packages, by the names they are imported under"
 
 
 _VALIDATORS: Mapping[str, Callable[[Any], str]] = {
-    "root": _path,
-    "namespace": _text,
-    "packages": _names,
-    "dsn_env": _variable,
-    "key_prefix": _text,
-    "schema": _identifier,
-    "table": _identifier,
+    "root": _validate_path,
+    "namespace": _validate_text,
+    "packages": _validate_packages,
+    "dsn_env": _validate_variable,
+    "key_prefix": _validate_text,
+    "schema": _validate_identifier,
+    "table": _validate_identifier,
 }
 """What is wrong with the value of an option, or nothing."""
 
@@ -192,7 +192,7 @@ class SourceDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of `in-memory` sources by their ids."""
     clients: Mapping[str, Any] = {}
     """Clients, pools or factories by the ids of the `redis` and `pgsql` sources that use them."""
-    variable: Lookup = lambda name: None
+    get_variable: Lookup = lambda name: None
     """The value of an environment variable."""
     scans: Scans | None = None
     """Where searches are kept; nothing means those of this process."""
@@ -218,56 +218,64 @@ class UnavailableSource:
 
 
 def build_source(
-    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
 ) -> Source:
     """The source that settings describe, searched as often as they say."""
     if source.type == "in-memory":
-        return MemorySource(origin, supplies.rows.get(source.id, ()))
-    built = _BUILDERS[source.type](source, origin, settings, supplies)
+        return MemorySource(origin, dependencies.rows.get(source.id, ()))
+    built = _BUILDERS[source.type](source, origin, settings, dependencies)
     if isinstance(built, UnavailableSource):
         return built
-    key = (source.type, repr(sorted(source.options.items())), origin, str(supplies.workspace_root), supplies.scan)
-    client = supplies.clients.get(source.id)
-    address = hash(supplies.variable(str(source.options.get("dsn_env", "")))) if client is None else id(client)
+    key = (
+        source.type,
+        repr(sorted(source.options.items())),
+        origin,
+        str(dependencies.workspace_root),
+        dependencies.scan,
+    )
+    client = dependencies.clients.get(source.id)
+    address = hash(dependencies.get_variable(str(source.options.get("dsn_env", "")))) if client is None else id(client)
     return apply_refresh_policy(
-        built, (key, address), settings.scan.refresh_policy, settings.scan.ttl_sec, supplies.scans
+        built, (key, address), settings.scan.refresh_policy, settings.scan.ttl_sec, dependencies.scans
     )
 
 
-def _filesystem(
-    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+def _build_filesystem(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
 ) -> Source:
     del settings
     root = Path(str(source.options["root"]))
     try:
-        files = FilesystemSource(origin, supplies.workspace_root / root.expanduser(), supplies.scan)
+        files = FilesystemSource(origin, dependencies.workspace_root / root.expanduser(), dependencies.scan)
     except (RuntimeError, ValueError) as error:
         raise config_error(
             "SKILL_CONFIG_INVALID_OPTION",
             f"the root of the source `{source.id}` is not a usable path: {error}",
             hint="name a directory",
         ) from error
-    if supplies.index is None:
+    if dependencies.index is None:
         return files
     from skills_runtime.skills.sources import IndexedSource
 
-    return IndexedSource(files, supplies.index)
+    return IndexedSource(files, dependencies.index)
 
 
-def _packages(
-    source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies
+def _build_packages(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
 ) -> Source:
     from skills_runtime.skills.sources.packages import PackagesSource
 
     del settings
     packages = [str(name) for name in source.options.get("packages") or ()]
-    return PackagesSource(origin, packages, supplies.scan, workspace_root=supplies.workspace_root)
+    return PackagesSource(origin, packages, dependencies.scan, workspace_root=dependencies.workspace_root)
 
 
-def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies) -> Source:
+def _build_redis(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
+) -> Source:
     from skills_runtime.skills.sources.redis import RedisSource, connection_to
 
-    connection = _connection(source, supplies, connection_to, "pipeline")
+    connection = _resolve_connection(source, dependencies, connection_to, "pipeline")
     if isinstance(connection, Problem):
         return UnavailableSource(origin, connection)
     connect, dsn = connection
@@ -275,32 +283,37 @@ def _redis(source: "SkillSource", origin: Origin, settings: "SkillsSettings", su
         origin,
         connect,
         key_prefix=str(source.options["key_prefix"]),
-        bundles=_bundles(settings, supplies.workspace_root),
+        bundles=_build_bundles(settings, dependencies.workspace_root),
         dsn=dsn,
-        max_field_bytes=supplies.scan.max_frontmatter_bytes,
+        max_field_bytes=dependencies.scan.max_frontmatter_bytes,
     )
 
 
-def _pgsql(source: "SkillSource", origin: Origin, settings: "SkillsSettings", supplies: SourceDependencies) -> Source:
+def _build_pgsql(
+    source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
+) -> Source:
     from skills_runtime.skills.sources.pgsql import PgsqlSource, connection_to
 
     del settings
-    connection = _connection(source, supplies, connection_to, "cursor")
+    connection = _resolve_connection(source, dependencies, connection_to, "cursor")
     if isinstance(connection, Problem):
         return UnavailableSource(origin, connection)
     connect, dsn = connection
     table = (str(source.options["schema"]), str(source.options["table"]))
-    return PgsqlSource(origin, connect, table=table, dsn=dsn, max_field_bytes=supplies.scan.max_frontmatter_bytes)
+    return PgsqlSource(origin, connect, table=table, dsn=dsn, max_field_bytes=dependencies.scan.max_frontmatter_bytes)
 
 
-def _connection(
-    source: "SkillSource", supplies: SourceDependencies, connection_to: Callable[[Dsn], Connect], marks: str
+def _resolve_connection(
+    source: "SkillSource",
+    dependencies: SourceDependencies,
+    connection_to: Callable[[Dsn], Connect],
+    required_method: str,
 ) -> tuple[Connect, Dsn | None] | Problem:
     """What a program injected for this source, or a connection to the address in its variable."""
-    client = supplies.clients.get(source.id)
+    client = dependencies.clients.get(source.id)
     if client is not None:
         try:
-            return adapt_client(client, marks), None
+            return adapt_client(client, required_method), None
         except TypeError as error:
             raise config_error(
                 "SKILL_CONFIG_INVALID_OPTION",
@@ -308,7 +321,7 @@ def _connection(
                 hint="inject one of these",
             ) from error
     variable = str(source.options["dsn_env"])
-    text = supplies.variable(variable)
+    text = dependencies.get_variable(variable)
     if not text:
         return Problem(
             code="SKILL_SCAN_SOURCE_UNAVAILABLE",
@@ -320,7 +333,7 @@ def _connection(
     return connection_to(dsn), dsn
 
 
-def _bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles":
+def _build_bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles":
     from skills_runtime.skills.sources.bundles import Budget, Bundles
 
     limits = settings.bundles
@@ -339,10 +352,10 @@ def _bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles":
 
 
 _BUILDERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", SourceDependencies], Source]] = {
-    "filesystem": _filesystem,
-    "packages": _packages,
-    "redis": _redis,
-    "pgsql": _pgsql,
+    "filesystem": _build_filesystem,
+    "packages": _build_packages,
+    "redis": _build_redis,
+    "pgsql": _build_pgsql,
 }
 
 
@@ -351,7 +364,7 @@ class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
 
     clients: Mapping[str, Any] = {}
     """For the ids of `redis` and `pgsql` sources: a client, a pool with `.connection()`, or a factory."""
-    variable: Callable[[str], str | None] | None = None
+    get_variable: Callable[[str], str | None] | None = None
     """Looks up the variable that `dsn_env` names; nothing means in the environment of the library."""
     scans: Scans | None = None
     """Where searches are kept under the refresh policies `ttl` and `manual`; nothing means in this process."""
@@ -359,7 +372,7 @@ class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told with the skills."""
 
 
-def library_of(
+def load_library(
     resolved: "Resolved", variables: Mapping[str, str] | None = None, *, include_untrusted: bool = False
 ) -> Library:
     """The skills that the settings name or allow to be found; `variables` are what somebody told us besides.
@@ -371,22 +384,22 @@ def library_of(
     skills, notes = settings.skills, ()
     project_keys = {"skills.spaces", "skills.sources"} & resolved.by_project
     if project_keys and not include_untrusted and not is_trusted(paths):
-        skills, notes = skills.model_copy(update={"spaces": ()}), (untrusted_spaces_problem(paths),)
-    library = library_from(
+        skills, notes = skills.model_copy(update={"spaces": ()}), (build_untrusted_spaces_problem(paths),)
+    library = build_library(
         skills,
         resolved.workspace_root,
         environment={**process, **(variables or {})},
-        sources_with=InjectedClients(variable=resolved.environment.get, notes=notes),
+        sources_with=InjectedClients(get_variable=resolved.environment.get, notes=notes),
         paths=paths,
     )
     catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
-    tokens = budget_for(window, share=catalog.share, max_tokens=catalog.max_tokens)
+    tokens = compute_budget(window, share=catalog.share, max_tokens=catalog.max_tokens)
     render = settings.prompt.skill_injection.render or PROFILES[settings.prompt.profile].render
     library.rules = msgspec.structs.replace(library.rules, catalog_tokens=tokens, whole_texts=render == "body")
     return library
 
 
-def library_from(
+def build_library(
     settings: "SkillsSettings",
     workspace_root: Path,
     *,
@@ -399,8 +412,8 @@ def library_from(
 
     With `places`, skills are also discovered there, and what is found in files is remembered in an index.
     """
-    supplied = sources_with or InjectedClients()
-    for problem in preflight(settings, injected=supplied.clients.keys()):
+    injected = sources_with or InjectedClients()
+    for problem in preflight(settings, injected=injected.clients.keys()):
         if problem.severity == "error":
             raise config_error(problem.code, problem.message, hint=problem.hint)
     scan = ScanOptions(
@@ -410,41 +423,41 @@ def library_from(
         max_frontmatter_bytes=settings.scan.max_frontmatter_bytes,
     )
     sources = {source.id: source for source in settings.sources}
-    supplies = SourceDependencies(
+    dependencies = SourceDependencies(
         workspace_root=workspace_root,
         scan=scan,
         rows=registered or {},
-        clients=supplied.clients,
-        variable=supplied.variable or (environment or {}).get,
-        scans=supplied.scans,
+        clients=injected.clients,
+        get_variable=injected.get_variable or (environment or {}).get,
+        scans=injected.scans,
         index=paths.index if paths else None,
     )
     discovery = discover(paths, settings) if paths and settings.discovery.enabled else None
     return Library(
         [
             *(
-                build_source(sources[name], Origin(space.id, space.namespace, name), settings, supplies)
+                build_source(sources[name], Origin(space.id, space.namespace, name), settings, dependencies)
                 for space in settings.spaces
                 if space.enabled
                 for name in dict.fromkeys(space.sources)
             ),
-            *(build_sources(discovery.roots, settings, supplies.index) if discovery else ()),
+            *(build_sources(discovery.roots, settings, dependencies.index) if discovery else ()),
         ],
         rules=Rules(
             env_var_missing_policy=settings.env_var_missing_policy, max_body_bytes=settings.injection.max_bytes
         ),
         environment=environment,
-        notes=(*supplied.notes, *(discovery.problems if discovery else ())),
+        notes=(*injected.notes, *(discovery.problems if discovery else ())),
     )
 
 
-_ROOT = Path(__file__).resolve().parent.parent
+_PACKAGE_ROOT = Path(__file__).resolve().parent.parent
 
 BUNDLED_NAMESPACE = "web:mvp"
 """The namespace they are mentioned under unless somebody configures another one."""
 
 
-def bundled_skills() -> Path:
+def find_bundled_skills() -> Path:
     """The directory of the bundled skills: inside the installed package, or in the checkout it is run from."""
-    installed = _ROOT / "bundled_skills"
-    return installed if installed.is_dir() else _ROOT.parent.parent / "skills"
+    installed = _PACKAGE_ROOT / "bundled_skills"
+    return installed if installed.is_dir() else _PACKAGE_ROOT.parent.parent / "skills"

@@ -52,11 +52,11 @@ def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
     return Namesakes(nearest, hidden)
 
 
-def namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
+def find_namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
     """What somebody should know about shared names."""
     for name, group in sorted(namesakes.items()):
         if len(group.nearest) > 1 and any(skill.space_id == DISCOVERED for skill in group.nearest):
-            yield ambiguous_name(name, group.nearest)
+            yield build_ambiguous_name(name, group.nearest)
         for skill in group.hidden:
             first = group.nearest[0]
             same = skill.content_hash != "" and skill.content_hash == first.content_hash
@@ -73,7 +73,7 @@ def namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
             )
 
 
-def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
+def build_ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
     """The problem with a name that several skills have and that are equally near."""
     mentions = list(dict.fromkeys(skill.mention.text for skill in skills))
     return Problem(
@@ -86,7 +86,7 @@ def ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
     )
 
 
-def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -> SkillError:
+def unknown_name_error(name: str, names: Iterable[str], problems: Iterable[Problem]) -> SkillError:
     """The error for a name that no usable skill has."""
     known_problems = list(problems)
     broken = next((problem for problem in known_problems if problem.severity == "error" and problem.name == name), None)
@@ -98,15 +98,15 @@ def unknown_name(name: str, names: Iterable[str], problems: Iterable[Problem]) -
     return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
 
 
-def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
+def unknown_mention_error(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
     """The error for a name in a known namespace that no usable skill has."""
     errors = [problem for problem in problems if problem.severity == "error" and problem.namespace == mention.namespace]
     broken = next((error for error in errors if error.name == mention.name), None)
     if broken is not None:
         message = f"`{mention.text}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
-    unseen = next((problem for problem in errors if problem.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
-    detail = f"; {unseen.message} ({unseen.locator})" if unseen is not None else ""
+    unavailable = next((problem for problem in errors if problem.code == "SKILL_SCAN_SOURCE_UNAVAILABLE"), None)
+    detail = f"; {unavailable.message} ({unavailable.locator})" if unavailable is not None else ""
     return failure(
         "SKILL_UNKNOWN",
         f"there is no skill `{mention.text}`{detail}",
@@ -115,7 +115,7 @@ def unknown_mention(mention: Mention, names: Collection[Mention], problems: Iter
     )
 
 
-def unknown_namespace(mention: Mention, namespaces: Iterable[str]) -> SkillError:
+def unknown_namespace_error(mention: Mention, namespaces: Iterable[str]) -> SkillError:
     """The error for a namespace that no space has."""
     return failure(
         "SKILL_SPACE_NOT_CONFIGURED",
@@ -125,7 +125,7 @@ def unknown_namespace(mention: Mention, namespaces: Iterable[str]) -> SkillError
     )
 
 
-def duplicate_name(skills: Collection[Skill]) -> Problem:
+def build_duplicate_name(skills: Collection[Skill]) -> Problem:
     """The problem with skills of the same name."""
     first, *_ = skills
     locators = [skill.locator for skill in skills]
@@ -150,7 +150,7 @@ def suggest(wrong: str, names: list[str]) -> str:
 
 def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
     """The report without the skills whose text is too long; only files that may be are read."""
-    fit: list[Skill] = []
+    usable: list[Skill] = []
     problems: list[Problem] = []
     for skill in report.skills:
         size = 0
@@ -160,7 +160,7 @@ def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int)
         except (OSError, SkillError):
             pass  # what cannot be read is told of when somebody calls it
         if size <= max_bytes:
-            fit.append(skill)
+            usable.append(skill)
             continue
         problem = Problem(
             code="SKILL_BODY_TOO_LARGE",
@@ -171,7 +171,7 @@ def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int)
             name=skill.name,
         )
         problems.append(problem)
-    return Report(tuple(fit), (*report.problems, *problems)) if problems else report
+    return Report(tuple(usable), (*report.problems, *problems)) if problems else report
 
 
 EnvPolicy = Literal["fail_fast", "ask_human", "skip_skill"]
@@ -189,16 +189,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How long the list of skills may be that a model is told of; nothing means the usual share of a window."""
 
 
-class NamedSkills(msgspec.Struct, frozen=True):
+class NameIndex(msgspec.Struct, frozen=True):
     """The skills of one search, by their names."""
 
-    names: Mapping[str, Mapping[str, Skill]]
+    by_namespace: Mapping[str, Mapping[str, Skill]]
     """By namespace and name; of skills that share both, the first."""
-    twice: Mapping[Mention, tuple[Skill, ...]]
+    duplicates: Mapping[Mention, tuple[Skill, ...]]
     """Those that share both."""
     shared: Mapping[str, Namesakes]
     """What becomes of skills that share their name with one of another namespace."""
-    bare: Mapping[str, Skill]
+    by_name: Mapping[str, Skill]
     """A skill of every name there is."""
 
 
@@ -220,7 +220,7 @@ class Library:
         self._sources = tuple(sources)
         self._notes = tuple(notes)
         self._environment = dict(environment or {})
-        self._left_out: tuple[Path, ...] = ()
+        self._excluded: tuple[Path, ...] = ()
         self._only: frozenset[str] | None = None
 
     @property
@@ -235,26 +235,26 @@ class Library:
 
     def without(self, paths: Iterable[Path]) -> "Library":
         """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
-        less = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
-        less._left_out = (*self._left_out, *(Path(os.path.realpath(path)) for path in paths))
-        less._only = self._only
-        return less
+        narrowed = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
+        narrowed._excluded = (*self._excluded, *(Path(os.path.realpath(path)) for path in paths))
+        narrowed._only = self._only
+        return narrowed
 
     def only(self, names: Iterable[str]) -> "Library":
         """Those of the skills that these names or mentions name; the search is made anew."""
-        less = self.without(())
-        less._only = frozenset(names) if self._only is None else self._only & frozenset(names)
-        return less
+        narrowed = self.without(())
+        narrowed._only = frozenset(names) if self._only is None else self._only & frozenset(names)
+        return narrowed
 
     def list(self) -> tuple[Skill, ...]:
         """Every skill that is offered, by namespace and name; one that a nearer one hides is not."""
-        return self._offered
+        return self._available
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with skills that were found, and with places that were searched."""
-        twice = (duplicate_name(skills) for _, skills in sorted(self._by_name.twice.items()))
+        duplicates = (build_duplicate_name(skills) for _, skills in sorted(self._by_name.duplicates.items()))
         of_reports = (problem for report in self._reports for problem in report.problems)
-        return (*self._notes, *of_reports, *twice, *namesake_problems(self._by_name.shared))
+        return (*self._notes, *of_reports, *duplicates, *find_namesake_problems(self._by_name.shared))
 
     def all(self) -> tuple[Skill, ...]:
         """Every skill that was found: those that are hidden, and those that share their names, too."""
@@ -262,16 +262,16 @@ class Library:
 
     def find(self, mention: Mention) -> Skill:
         """The skill that is mentioned; a mention that names nothing, or two things, is an error."""
-        twice = self._by_name.twice
-        if twice and mention in twice:
-            raise SkillError(duplicate_name(twice[mention]))
-        skill = self._by_name.names.get(mention.namespace, {}).get(mention.name)
+        duplicates = self._by_name.duplicates
+        if duplicates and mention in duplicates:
+            raise SkillError(build_duplicate_name(duplicates[mention]))
+        skill = self._by_name.by_namespace.get(mention.namespace, {}).get(mention.name)
         if skill is not None:
             return skill
         namespaces = {source.origin.namespace for source in self._sources}
         if mention.namespace not in namespaces:
-            raise unknown_namespace(mention, namespaces)
-        raise unknown_mention(mention, [other.mention for other in self.all()], self.problems())
+            raise unknown_namespace_error(mention, namespaces)
+        raise unknown_mention_error(mention, [other.mention for other in self.all()], self.problems())
 
     def find_by_name(self, name: str) -> Skill:
         """The skill that a bare name means: the nearest of that name; `plugin:name` and `namespace:name` say which.
@@ -280,17 +280,17 @@ class Library:
         """
         namespace, _, own = name.rpartition(":")
         for candidate in (namespace, f"plugin:{namespace}"):
-            if namespace and candidate in self._by_name.names:
+            if namespace and candidate in self._by_name.by_namespace:
                 return self.find(Mention(candidate, own))
         shared = self._by_name.shared.get(name)
         if shared is not None and len(shared.nearest) > 1:
-            raise SkillError(ambiguous_name(name, shared.nearest))
-        skill = self._by_name.bare.get(name) if shared is None else shared.nearest[0]
+            raise SkillError(build_ambiguous_name(name, shared.nearest))
+        skill = self._by_name.by_name.get(name) if shared is None else shared.nearest[0]
         if skill is None:
-            raise unknown_name(name, self._by_name.bare, self.problems())
+            raise unknown_name_error(name, self._by_name.by_name, self.problems())
         return self.find(skill.mention)
 
-    def look_again(self) -> bool:
+    def refresh(self) -> bool:
         """Search those sources anew that say that they have changed, and return whether anything has.
 
         Every other source keeps what it found, so one that is out of reach just now loses nothing.
@@ -307,7 +307,7 @@ class Library:
         fresh = self.without(())
         fresh.__dict__["_reports"] = reports
         # All at once: whoever looks something up meanwhile sees one search or the other.
-        self.__dict__.update(_reports=reports, _by_name=fresh._by_name, _offered=fresh._offered)
+        self.__dict__.update(_reports=reports, _by_name=fresh._by_name, _available=fresh._available)
         return True
 
     def watched_directories(self) -> tuple[Path, ...]:
@@ -330,7 +330,7 @@ class Library:
                 return source.body(skill)
         raise failure("SKILL_BODY_READ_FAILED", f"`{skill.mention.text}` is not a skill of this library")
 
-    def give(self, variable: str, value: str) -> None:
+    def set_variable(self, variable: str, value: str) -> None:
         """Set an environment variable for the skills that declare it; it is kept in memory only."""
         self._environment[variable] = value
 
@@ -348,34 +348,34 @@ class Library:
 
     def _search(self, source: Source) -> Report:
         report, limit = source.skills(), self.rules.max_body_bytes
-        if self._left_out or self._only is not None:
+        if self._excluded or self._only is not None:
             report = Report(
-                tuple(skill for skill in report.skills if self._keeps(skill)),
-                tuple(problem for problem in report.problems if not self._leaves_out(Path(problem.locator))),
+                tuple(skill for skill in report.skills if self._includes(skill)),
+                tuple(problem for problem in report.problems if not self._is_excluded(Path(problem.locator))),
             )
         return report if limit is None or not self.rules.whole_texts else drop_oversized(report, self.body, limit)
 
-    def _keeps(self, skill: Skill) -> bool:
+    def _includes(self, skill: Skill) -> bool:
         if self._only is not None and skill.name not in self._only and skill.mention.text not in self._only:
             return False
-        return skill.path is None or not self._leaves_out(skill.path)
+        return skill.path is None or not self._is_excluded(skill.path)
 
-    def _leaves_out(self, path: Path) -> bool:
-        return any(path.is_relative_to(excluded) for excluded in self._left_out)
+    def _is_excluded(self, path: Path) -> bool:
+        return any(path.is_relative_to(excluded) for excluded in self._excluded)
 
     @cached_property
-    def _by_name(self) -> NamedSkills:
+    def _by_name(self) -> NameIndex:
         names: dict[str, dict[str, Skill]] = {}
-        twice: dict[Mention, tuple[Skill, ...]] = {}
+        duplicates: dict[Mention, tuple[Skill, ...]] = {}
         for report in self._reports:
             for skill in report.skills:
                 first = names.setdefault(skill.namespace, {}).setdefault(skill.name, skill)
                 if first is not skill:
-                    twice[skill.mention] = (*twice.get(skill.mention, (first,)), skill)
+                    duplicates[skill.mention] = (*duplicates.get(skill.mention, (first,)), skill)
         bare: dict[str, Skill] = {}
         for namespace in reversed(names.values()):
             bare |= namespace
-        return NamedSkills(names, twice, self._rank_shared_names(names), bare)
+        return NameIndex(names, duplicates, self._rank_shared_names(names), bare)
 
     def _rank_shared_names(self, names: Mapping[str, Mapping[str, Skill]]) -> dict[str, Namesakes]:
         if len(names) < 2:
@@ -393,10 +393,12 @@ class Library:
         }
 
     @cached_property
-    def _offered(self) -> tuple[Skill, ...]:
-        left_out = {mention.text for mention in self._by_name.twice}
-        left_out |= {skill.mention.text for namesakes in self._by_name.shared.values() for skill in namesakes.hidden}
-        skills = (namespace[name] for _, namespace in sorted(self._by_name.names.items()) for name in sorted(namespace))
-        if not left_out:
+    def _available(self) -> tuple[Skill, ...]:
+        unavailable = {mention.text for mention in self._by_name.duplicates}
+        unavailable |= {skill.mention.text for namesakes in self._by_name.shared.values() for skill in namesakes.hidden}
+        skills = (
+            namespace[name] for _, namespace in sorted(self._by_name.by_namespace.items()) for name in sorted(namespace)
+        )
+        if not unavailable:
             return tuple(skills)
-        return tuple(skill for skill in skills if skill.mention.text not in left_out)
+        return tuple(skill for skill in skills if skill.mention.text not in unavailable)

@@ -26,10 +26,10 @@ from skills_runtime.skills.library import (
     DISCOVERED,
     PLUGIN_LEVEL,
     Library,
-    ambiguous_name,
+    build_ambiguous_name,
     rank_namesakes,
-    unknown_mention,
-    unknown_name,
+    unknown_mention_error,
+    unknown_name_error,
 )
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import EXACT_MENTION, NAME, Mention, Skill, is_name, people_may_call
@@ -40,16 +40,16 @@ Form = Literal["exact", "dollar", "slash", "link"]
 _ANY_NAME = r"[^\W_](?:[\w\u0300-\u036f-]{0,62}[^\W_][\u0300-\u036f]?|[\u0300-\u036f])?"
 _QUALIFIED = f"{NAME}(?::{NAME}){{0,7}}"
 _ANY_QUALIFIED = f"(?>{_ANY_NAME}(?::{_ANY_NAME}){{0,7}})"
-_BEFORE = r"(?<![A-Za-z0-9_$\\/{\[=.@#&%+^|~-])\$"
-_AFTER = r"(?![A-Za-z0-9_\[({=+\\]|-[A-Za-z0-9>-]|[/.:][A-Za-z0-9_/$*~])"
+_DOLLAR_PREFIX = r"(?<![A-Za-z0-9_$\\/{\[=.@#&%+^|~-])\$"
+_NAME_END = r"(?![A-Za-z0-9_\[({=+\\]|-[A-Za-z0-9>-]|[/.:][A-Za-z0-9_/$*~])"
 _TARGET = r"\]\((?:<(?P<inner>[^<>\n]{1,1024})>|(?P<path>[^()\s<>]{1,1024}))\)"
-_DOLLAR = re.compile(rf"{_BEFORE}(?P<name>(?=[0-9_:-]*[a-z]){_QUALIFIED}){_AFTER}")
+_DOLLAR = re.compile(rf"{_DOLLAR_PREFIX}(?P<name>(?=[0-9_:-]*[a-z]){_QUALIFIED}){_NAME_END}")
 _LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_QUALIFIED}){_TARGET}")
 _SLASH = re.compile(rf"\s*/(?P<name>{_QUALIFIED})(?=\s|\Z)")
-_ANY_DOLLAR = re.compile(rf"{_BEFORE}(?P<name>{_ANY_QUALIFIED}){_AFTER}")
+_ANY_DOLLAR = re.compile(rf"{_DOLLAR_PREFIX}(?P<name>{_ANY_QUALIFIED}){_NAME_END}")
 _ANY_LINK = re.compile(rf"(?<![\\!])\[\$(?P<name>{_ANY_QUALIFIED}){_TARGET}")
 _ANY_SLASH = re.compile(rf"\s*/(?P<name>{_ANY_QUALIFIED})(?=\s|\Z)")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile("`+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -81,22 +81,24 @@ def scan_mentions(text: str, also: Collection[str] = ()) -> list[WrittenMention]
         )
         for match in EXACT_MENTION.finditer(text)
     ]
-    mentions += _slash(text, _SLASH, str)
-    outside = mask_code(text) if "$" in text else ""
-    mentions += [*_links(outside, _LINK, str), *_dollars(outside, _DOLLAR, str)]
+    mentions += _find_slash(text, _SLASH, str)
+    prose = mask_code(text) if "$" in text else ""
+    mentions += [*_find_links(prose, _LINK, str), *_find_dollars(prose, _DOLLAR, str)]
     if also:
-        extra = _scan_other_names(text, outside, also)
-        instead = {mention.start for mention in extra}
-        mentions = [*extra, *(mention for mention in mentions if mention.start not in instead)]
+        extra = _scan_other_names(text, prose, also)
+        replaced_starts = {mention.start for mention in extra}
+        mentions = [*extra, *(mention for mention in mentions if mention.start not in replaced_starts)]
     return sorted(mentions, key=lambda mention: mention.start)
 
 
-def _scan_other_names(text: str, outside: str, also: Collection[str]) -> list[WrittenMention]:
+def _scan_other_names(text: str, prose: str, also: Collection[str]) -> list[WrittenMention]:
     """The mentions by names that the exact form cannot say; behind a slash and in a link a slip counts as well."""
 
     def match_whole(name: str) -> str:
-        own = _own(name)
-        is_other = own in also or (len(own) > 1 and own == own.lower() and not is_name(own))
+        bare_name = _bare_name(name)
+        is_other = bare_name in also or (
+            len(bare_name) > 1 and bare_name == bare_name.lower() and not is_name(bare_name)
+        )
         return unicodedata.normalize("NFKC", name) if is_other else ""
 
     def match_prefix(name: str) -> str:
@@ -104,18 +106,18 @@ def _scan_other_names(text: str, outside: str, also: Collection[str]) -> list[Wr
         run = unicodedata.normalize("NFKC", name)
         for end in range(len(run), 0, -1):
             ends = end == len(run) or unicodedata.east_asian_width(run[end]) in ("W", "F")
-            if ends and _own(run[:end]) in also:
+            if ends and _bare_name(run[:end]) in also:
                 return run[:end]
         return ""
 
     return [
-        *_slash(text, _ANY_SLASH, match_whole),
-        *_links(outside, _ANY_LINK, match_whole),
-        *_dollars(outside, _ANY_DOLLAR, match_prefix),
+        *_find_slash(text, _ANY_SLASH, match_whole),
+        *_find_links(prose, _ANY_LINK, match_whole),
+        *_find_dollars(prose, _ANY_DOLLAR, match_prefix),
     ]
 
 
-def _own(name: str) -> str:
+def _bare_name(name: str) -> str:
     return unicodedata.normalize("NFKC", name.rpartition(":")[2])
 
 
@@ -124,15 +126,15 @@ def mask_code(text: str) -> str:
     if "`" not in text and "~~~" not in text:
         return text
     lines: list[str] = []
-    fence = ""
+    code_fence = ""
     for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            closes = mark is not None and mark[1].startswith(fence) and not line.strip(" \t\r`~")
-            fence = "" if closes else fence
+        mark = _CODE_FENCE.match(line)
+        if code_fence:
+            closes = mark is not None and mark[1].startswith(code_fence) and not line.strip(" \t\r`~")
+            code_fence = "" if closes else code_fence
             lines.append(" " * len(line))
         elif mark is not None and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
-            fence = mark[1]
+            code_fence = mark[1]
             lines.append(" " * len(line))
         else:
             lines.append(line)
@@ -144,21 +146,21 @@ def mask_code(text: str) -> str:
     return "".join([*pieces, _mask_code_spans(masked[start:])])
 
 
-def _slash(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
+def _find_slash(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     match = pattern.match(text)
     if match is not None and (name := resolve_name(match["name"])):
         arguments = text[match.end() :].strip()
         yield WrittenMention(form="slash", name=name, text=f"/{match['name']}", start=0, arguments=arguments)
 
 
-def _links(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
+def _find_links(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     for match in pattern.finditer(text):
         path = match["path"] or match["inner"]
         if name := resolve_name(match["name"]):
             yield WrittenMention(form="link", name=name, text=match[0], start=match.start(), path=path)
 
 
-def _dollars(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
+def _find_dollars(text: str, pattern: re.Pattern[str], resolve_name: Callable[[str], str]) -> Iterator[WrittenMention]:
     for match in pattern.finditer(text):
         if name := resolve_name(match["name"]):
             yield WrittenMention(form="dollar", name=name, text=f"${name}", start=match.start())
@@ -186,7 +188,7 @@ def _mask_code_spans(text: str) -> str:
 
 def is_typo_of(wrong: str, names: Collection[str]) -> bool:
     """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
-    if len(wrong) < _SHORTEST:
+    if len(wrong) < _MIN_TYPO_CHARS:
         return False
     for index in range(len(wrong) + 1):
         head, tail = wrong[:index], wrong[index:]
@@ -220,7 +222,7 @@ class SkillListing:
             skill for skill in self._skills if skill.name == mention.name and skill.namespace == mention.namespace
         ]
         if len(skills) != 1:
-            raise unknown_mention(mention, (), ())
+            raise unknown_mention_error(mention, (), ())
         return skills[0]
 
     def find_by_name(self, name: str) -> Skill:
@@ -232,12 +234,12 @@ class SkillListing:
                     return self.find(Mention(candidate, own))
         skills = [skill for skill in self._skills if skill.name == name]
         if not skills:
-            raise unknown_name(name, (), ())
+            raise unknown_name_error(name, (), ())
         is_plugin = [skill.space_id == DISCOVERED and skill.namespace.startswith(_PLUGIN) for skill in skills]
-        levels = (PLUGIN_LEVEL if each else 0 for each in is_plugin)
+        levels = (PLUGIN_LEVEL if from_plugin else 0 for from_plugin in is_plugin)
         nearest = rank_namesakes(zip(levels, skills, strict=True)).nearest
         if len(nearest) > 1:
-            raise SkillError(ambiguous_name(name, nearest))
+            raise SkillError(build_ambiguous_name(name, nearest))
         return nearest[0]
 
 
@@ -249,7 +251,7 @@ _DIRECTORIES = frozenset(
 )
 _SHOWN_CHARS = 120
 _LETTERS = string.ascii_lowercase + string.digits + "-_"
-_SHORTEST = 4
+_MIN_TYPO_CHARS = 4
 """Shorter words are all one slip from each other."""
 
 
@@ -260,7 +262,7 @@ class ResolvedMentions(msgspec.Struct, frozen=True, kw_only=True):
     """Each once, in the order of their first mention."""
     arguments: Mapping[Mention, str] = {}
     """What somebody wrote behind a `/name`, for the skill of that name."""
-    written: Mapping[Mention, str] = {}
+    mention_texts: Mapping[Mention, str] = {}
     """How each of the skills was mentioned first."""
     notices: tuple[Problem, ...] = ()
     """Mentions that lead nowhere, for the user; the text is as it was."""
@@ -270,28 +272,28 @@ def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMent
     """The skills that free text mentions in any form; only an exact mention that names nothing raises."""
     arguments: dict[Mention, str] = {}
     skills: dict[Mention, Skill] = {}
-    written: dict[Mention, str] = {}
+    mention_texts: dict[Mention, str] = {}
     notices: dict[str, Problem] = {}
-    for written_mention, outcome in _read(text, library):
+    for written_mention, outcome in _resolve_each(text, library):
         if isinstance(outcome, SkillError):
             if written_mention.form == "exact":
                 raise outcome
-            shown = one_line(written_mention.text)[:_SHOWN_CHARS]
+            text_excerpt = one_line(written_mention.text)[:_SHOWN_CHARS]
             hint = (
                 outcome.hint
                 if written_mention.form != "dollar"
-                else f"{outcome.hint}; write `\\{shown}` where no skill is meant"
+                else f"{outcome.hint}; write `\\{text_excerpt}` where no skill is meant"
             )
             notice = msgspec.structs.replace(
                 outcome.problem,
-                message=f"`{shown}` was left as it is: {outcome.message}",
+                message=f"`{text_excerpt}` was left as it is: {outcome.message}",
                 hint=hint.removeprefix("; "),
                 severity="notice",
             )
             notices.setdefault(written_mention.text, notice)
             continue
         skills.setdefault(outcome.mention, outcome)
-        written.setdefault(outcome.mention, written_mention.text)
+        mention_texts.setdefault(outcome.mention, written_mention.text)
         if written_mention.arguments:
             arguments[outcome.mention] = written_mention.arguments
     problems = list(notices.values())
@@ -304,23 +306,23 @@ def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMent
         )
         problems = [*problems[:MAX_NOTICES], more]
     return ResolvedMentions(
-        skills=tuple(skills.values()), arguments=arguments, written=written, notices=tuple(problems)
+        skills=tuple(skills.values()), arguments=arguments, mention_texts=mention_texts, notices=tuple(problems)
     )
 
 
 def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
     """The same for whoever has no library but its list: what leads nowhere is passed over."""
     matches: dict[Mention, tuple[Skill, str]] = {}
-    for written_mention, outcome in _read(text, SkillListing(tuple(skills))):
+    for written_mention, outcome in _resolve_each(text, SkillListing(tuple(skills))):
         if not isinstance(outcome, SkillError):
             matches.setdefault(outcome.mention, (outcome, written_mention.text))
     return ResolvedMentions(
         skills=tuple(skill for skill, _ in matches.values()),
-        written={mention: text for mention, (_, text) in matches.items()},
+        mention_texts={mention: text for mention, (_, text) in matches.items()},
     )
 
 
-def _read(text: str, library: Library | SkillListing) -> Iterator[tuple[WrittenMention, Skill | SkillError]]:
+def _resolve_each(text: str, library: Library | SkillListing) -> Iterator[tuple[WrittenMention, Skill | SkillError]]:
     """Each mention with what it means, or why it means nothing."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return
@@ -347,7 +349,7 @@ def _is_mention(mention: WrittenMention, names: frozenset[str]) -> bool:
 def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     if mention.form == "exact":
         return library.find(Mention(mention.namespace, mention.name))
-    skill = _linked(mention, library) if mention.form == "link" else library.find_by_name(mention.name)
+    skill = _resolve_link(mention, library) if mention.form == "link" else library.find_by_name(mention.name)
     if not people_may_call(skill):
         raise failure(
             "SKILL_NOT_FOR_PEOPLE",
@@ -358,7 +360,7 @@ def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     return skill
 
 
-def _linked(mention: WrittenMention, library: Library | SkillListing) -> Skill:
+def _resolve_link(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     """The skill that a link names and leads to; the path decides between skills of one name."""
     name = mention.name.rpartition(":")[2]
     skills = [skill for skill in library.list() if skill.name == name]
@@ -367,11 +369,11 @@ def _linked(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     path = posixpath.normpath(unquote(mention.path).removeprefix("file://").removeprefix("skill://"))
     while path.startswith("../"):
         path = path[3:]
-    there = [skill for skill in skills if mention.path == skill.locator or _is_at(skill, path)]
-    if len(there) == 1:
-        return there[0]
-    places = ", ".join(f"`{skill.locator}`" for skill in skills[:3])
-    raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {mention.path!a}", hint=f"it is at {places}")
+    at_path = [skill for skill in skills if mention.path == skill.locator or _is_at(skill, path)]
+    if len(at_path) == 1:
+        return at_path[0]
+    locators = ", ".join(f"`{skill.locator}`" for skill in skills[:3])
+    raise failure("SKILL_UNKNOWN", f"there is no skill `{name}` at {mention.path!a}", hint=f"it is at {locators}")
 
 
 def _is_at(skill: Skill, location: str) -> bool:

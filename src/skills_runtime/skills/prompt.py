@@ -18,7 +18,7 @@ import msgspec
 from skills_runtime.errors import ConfigError
 from skills_runtime.events import Payload, SkillInjectionSkipped
 from skills_runtime.skills.activation import Injected, MissingVariable, Render, inject_skills
-from skills_runtime.skills.catalog import catalog_event, catalog_of, entries_of, marks_of
+from skills_runtime.skills.catalog import build_catalog, build_catalog_event, build_entries, compute_marks
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.mentions import ResolvedMentions, resolve_mentions
 from skills_runtime.skills.skill import Mention, Skill
@@ -92,7 +92,7 @@ def apply_template(settings: "PromptSettings", templates: Mapping[str, str]) -> 
     return settings.model_copy(update=updates)
 
 
-def prompt_choices(settings: "PromptSettings") -> PromptChoices:
+def resolve_prompt_choices(settings: "PromptSettings") -> PromptChoices:
     """What the settings choose, with the profile where they leave it open."""
     if settings.template != DEFAULT_TEMPLATE:
         raise ConfigError(
@@ -144,13 +144,13 @@ def render_tree(root: Path) -> str:
         partial = partial or len(entry.parts) >= MAX_DEPTH
         return len(entry.parts) < MAX_DEPTH
 
-    def leave_out(_parts: tuple[str, ...], _error: OSError) -> None:
+    def mark_partial(_parts: tuple[str, ...], _error: OSError) -> None:
         nonlocal partial
         partial = True
 
     try:
         with open_directory(Path(os.path.realpath(root))) as top:
-            for number, entry in enumerate(walk(top, limit=MAX_VISITED + 1, enter=enter, on_error=leave_out)):
+            for number, entry in enumerate(walk(top, limit=MAX_VISITED + 1, enter=enter, on_error=mark_partial)):
                 visible = not entry.name.startswith(".")
                 if number >= MAX_VISITED or (visible and len(entries) >= MAX_ENTRIES):
                     partial = True
@@ -165,7 +165,7 @@ def render_tree(root: Path) -> str:
 
 DEVELOPER = "[Developer Policy]"
 CONSTRAINTS = "[Constraints]"
-_WORD = "[A-Za-z0-9_-]"
+_NAME_CHAR = "[A-Za-z0-9_-]"
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,13 +232,15 @@ class SkillSelection(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Payload, ...] = ()
 
 
-def select_skills(task: str, texts: Sequence[str], library: Library, *, routes: bool, lists: bool) -> SkillSelection:
+def select_skills(
+    task: str, texts: Sequence[str], library: Library, *, route: bool, list_available: bool
+) -> SkillSelection:
     """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
     by_text = {text: resolve_mentions(text, library) for text in texts}
     of_task, resolved = by_text.get(task, ResolvedMentions()), by_text.values()
     chosen = {skill.mention: skill for mentions in resolved for skill in mentions.skills}
     arguments = {mention: text for result in resolved for mention, text in result.arguments.items()}
-    unmet = tuple(
+    unresolved = tuple(
         SkillInjectionSkipped(
             skill_name=notice.name or notice.details.get("mention", ""),
             reason=f"{notice.message}; {notice.hint}" if notice.hint else notice.message,
@@ -246,34 +248,34 @@ def select_skills(task: str, texts: Sequence[str], library: Library, *, routes: 
         for result in resolved
         for notice in result.notices
     )
-    skills = library.list() if routes or lists else ()
+    skills = library.list() if route or list_available else ()
     if not skills:
         return SkillSelection(
-            skills=tuple(chosen.values()), arguments=arguments, mentioned=of_task.written, unresolved=unmet
+            skills=tuple(chosen.values()), arguments=arguments, mentioned=of_task.mention_texts, unresolved=unresolved
         )
-    from skills_runtime.skills.routing import index_skills, route_skills, routing_event
+    from skills_runtime.skills.routing import build_routing_event, index_skills, route_skills
 
-    ranks = None if len(skills) <= MAX_RANKED else index_skills(())
-    routing = route_skills(task, skills, index=ranks, mentions=of_task)
-    events: list[Payload] = [routing_event(routing)] if routing.choices else []
-    certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if routes else []
+    index = None if len(skills) <= MAX_RANKED else index_skills(())
+    routing = route_skills(task, skills, index=index, mentions=of_task)
+    events: list[Payload] = [build_routing_event(routing)] if routing.choices else []
+    certain = [choice.skill for choice in routing.certain if choice.rule != "mention"] if route else []
     listing = ""
-    if lists:
-        catalog = catalog_of(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
-        events.append(catalog_event(catalog))
-        marks_of(library, catalog.entries)  # whoever keeps what was told will ask for them
+    if list_available:
+        catalog = build_catalog(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
+        events.append(build_catalog_event(catalog))
+        compute_marks(library, catalog.entries)  # whoever keeps what was told will ask for them
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
-        likely = [entry.line(SUGGESTED_CHARS) for entry in entries_of(suggested)]
+        likely = [entry.line(SUGGESTED_CHARS) for entry in build_entries(suggested)]
         heading = ["Those that share words with the task:"] if likely else []
         listing = "\n".join((catalog.text, *heading, *likely)) if catalog.text else ""
     chosen |= {skill.mention: skill for skill in certain}
     return SkillSelection(
         skills=tuple(chosen.values()),
         arguments=arguments,
-        mentioned=of_task.written,
+        mentioned=of_task.mention_texts,
         listing=listing,
-        unresolved=unmet,
+        unresolved=unresolved,
         events=tuple(events),
     )
 
@@ -337,7 +339,7 @@ class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
 
 
-def assemble(
+def build_prompt(
     prompt_settings: "PromptSettings",
     *,
     task: str,
@@ -350,16 +352,16 @@ def assemble(
 
     Skills are looked for in the task, and under the injection mode `all` also in what the user wrote for the system.
     """
-    choices = prompt_choices(prompt_settings)
+    choices = resolve_prompt_choices(prompt_settings)
     custom_system = _load_text(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
     developer = _load_text(prompt_settings.developer_text, prompt_settings.developer_path, "prompt.developer_path")
     system = choices.system if custom_system is None else custom_system
     mention_texts = {"all": (f"{system}\n{developer or ''}", task), "explicit_only": (task,), "none": ()}[
         choices.injection
     ]
-    tools = exposed_tools(prompt_settings, task, tool_names)
+    tools = select_tools(prompt_settings, task, tool_names)
     wants_list = choices.skills_list or uses_variable(system, "skills") or uses_variable(developer or "", "skills")
-    chosen = select_skills(task, mention_texts, library, routes=choices.injection == "all", lists=wants_list)
+    chosen = select_skills(task, mention_texts, library, route=choices.injection == "all", list_available=wants_list)
     outcomes = inject_skills(chosen.skills, library, choices.render, chosen.arguments)
     texts = Texts(
         system=system,
@@ -383,11 +385,13 @@ def assemble(
     )
 
 
-def exposed_tools(prompt_settings: "PromptSettings", task: str, tool_names: Sequence[str]) -> frozenset[str] | None:
+def select_tools(prompt_settings: "PromptSettings", task: str, tool_names: Sequence[str]) -> frozenset[str] | None:
     """The tools that a task is offered; nothing means all of them."""
-    exposure = prompt_choices(prompt_settings).tools
+    exposure = resolve_prompt_choices(prompt_settings).tools
     if exposure == "all":
         return None
     if exposure == "none":
         return frozenset()
-    return frozenset(name for name in tool_names if re.search(f"(?<!{_WORD}){re.escape(name)}(?!{_WORD})", task))
+    return frozenset(
+        name for name in tool_names if re.search(f"(?<!{_NAME_CHAR}){re.escape(name)}(?!{_NAME_CHAR})", task)
+    )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.catalog import CatalogReport, budget_for, catalog_of
-from skills_runtime.skills.configured import library_of
+from skills_runtime.skills.catalog import CatalogReport, build_catalog, compute_budget
+from skills_runtime.skills.configured import load_library
 from skills_runtime.skills.discovery import build_sources, discover, resolve_discovery_paths
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
@@ -71,20 +71,20 @@ def list_skills(resolved: "Resolved") -> SkillList:
     settings, process = resolved.settings.skills, resolved.environment.process
     paths = resolve_discovery_paths(resolved.workspace_root, process)
     discovery = discover(paths, settings)
-    library = library_of(resolved)
+    library = load_library(resolved)
     untrusted = Library(build_sources(discovery.untrusted, settings, paths.index))
     problems = library.problems()
-    changed, unknown = changed_skills(user_places(process))
+    changes, lock_problems = changed_skills(user_places(process))
     try:
-        ours, unknown_too = changed_skills(project_places(resolved.workspace_root, process))
+        project_changes, project_problems = changed_skills(project_places(resolved.workspace_root, process))
     except ValidationFailed:
         pass  # its skills are elsewhere, and the search has said so
     else:
-        changed, unknown = changed | ours, (*unknown, *unknown_too)
+        changes, lock_problems = changes | project_changes, (*lock_problems, *project_problems)
     skills = [
-        *(_mark_changed(skill, changed) for skill in _of_library(library, problems)),
+        *(_mark_changed(skill, changes) for skill in _list_library(library, problems)),
         *(_build_unreadable(problem, "broken") for problem in _find_breaking(problems)),
-        *(_mark_changed(_build_listed(skill, "untrusted", _UNTRUSTED), changed) for skill in untrusted.all()),
+        *(_mark_changed(_build_listed(skill, "untrusted", _UNTRUSTED), changes) for skill in untrusted.all()),
         *(_build_unreadable(problem, "untrusted") for problem in _find_breaking(untrusted.problems())),
     ]
     has_skills = discovery.untrusted or any(root.scope == "project" for root in discovery.roots)
@@ -98,25 +98,25 @@ def list_skills(resolved: "Resolved") -> SkillList:
                 for problem in problems
                 if not (_is_breaking(problem) or problem.code in ("SKILL_SHADOWED", "SKILL_DUPLICATE_NAME"))
             ),
-            *unknown,
+            *lock_problems,
         ),
     )
 
 
-def _mark_changed(skill: ListedSkill, changed: dict[Path, str]) -> ListedSkill:
-    change = changed.get(Path(skill.path).parent) if changed else None
+def _mark_changed(skill: ListedSkill, changes: dict[Path, str]) -> ListedSkill:
+    change = changes.get(Path(skill.path).parent) if changes else None
     if change is None:
         return skill
     reason = "; ".join(filter(None, (skill.reason, change)))
     return msgspec.structs.replace(skill, state="changed" if skill.state == "offered" else skill.state, reason=reason)
 
 
-def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
+def _list_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
     mentions = {skill.mention for skill in library.list()}
     hidden = {
         (problem.namespace, problem.name): problem.message for problem in problems if problem.code == "SKILL_SHADOWED"
     }
-    twice = {
+    duplicates = {
         (problem.namespace, problem.name): problem.message
         for problem in problems
         if problem.code == "SKILL_DUPLICATE_NAME"
@@ -125,18 +125,18 @@ def _of_library(library: Library, problems: Iterable[Problem]) -> Iterator[Liste
         key = (skill.namespace, skill.name)
         if skill.mention in mentions:
             yield _build_listed(skill, "offered")
-        elif key in twice:
-            yield _build_listed(skill, "broken", twice[key])
+        elif key in duplicates:
+            yield _build_listed(skill, "broken", duplicates[key])
         else:
             yield _build_listed(skill, "shadowed", hidden.get(key, ""))
 
 
 def _find_breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
     """What keeps one skill from being used."""
-    seen: set[str] = set()
+    locators: set[str] = set()
     for problem in problems:
-        if _is_breaking(problem) and problem.locator not in seen:
-            seen.add(problem.locator)
+        if _is_breaking(problem) and problem.locator not in locators:
+            locators.add(problem.locator)
             yield problem
 
 
@@ -145,17 +145,17 @@ def _is_breaking(problem: Problem) -> bool:
 
 
 def _build_listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
-    sayable = is_name(skill.name)
+    mentionable = is_name(skill.name)
     return ListedSkill(
         name=skill.name,
         state=state,
-        mention=skill.mention.text if sayable else "",
+        mention=skill.mention.text if mentionable else "",
         description=skill.description,
         namespace=skill.namespace,
         source=skill.source_id,
         path=skill.locator,
         content_hash=skill.content_hash,
-        reason=reason or ("" if sayable else describe_unmentionable(skill.name)),
+        reason=reason or ("" if mentionable else describe_unmentionable(skill.name)),
     )
 
 
@@ -185,7 +185,7 @@ class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with it."""
 
 
-def changes_in(changes: Changes) -> Iterator[SkillChange]:
+def list_changes(changes: Changes) -> Iterator[SkillChange]:
     """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
     broken = {problem.locator: problem for problem in reversed(changes.problems) if problem.severity == "error"}
     yield from (_skill_change("added", skill) for skill in changes.added)
@@ -222,7 +222,7 @@ class CheckedSkill(msgspec.Struct, frozen=True):
     diagnostics: Sequence[Diagnostic]
 
 
-class FoundSkill(msgspec.Struct, frozen=True):
+class SkillLocation(msgspec.Struct, frozen=True):
     """A skill somebody asked for; one of a library has a mention."""
 
     directory: Path
@@ -237,11 +237,11 @@ def check_skills(paths: Iterable[Path], mode: Mode) -> list[CheckedSkill]:
         inspected = inspect_directory(directory, mode=mode)
         valid = all(diagnostic.severity != "error" for diagnostic in inspected.diagnostics)
         name = inspected.skill.name if inspected.skill else None
-        checked.append(CheckedSkill(_text(str(directory)), name, valid, inspected.diagnostics))
+        checked.append(CheckedSkill(_printable_path(str(directory)), name, valid, inspected.diagnostics))
     return checked
 
 
-def find_at_path(text: str) -> FoundSkill | None:
+def find_at_path(text: str) -> SkillLocation | None:
     """The skill at a path, or nothing where the text is not one."""
     path = Path(text)
     if path.name.lower() == "skill.md" and path.is_file():
@@ -253,51 +253,54 @@ def find_at_path(text: str) -> FoundSkill | None:
     inspected = inspect_directory(path, mode="lenient")
     if inspected.file is None and inspected.run is None:
         raise NotFound(f"`{path}` is not the directory of a skill", hint="a skill has a `SKILL.md`")
-    return FoundSkill(Path(os.path.realpath(path)), inspected)
+    return SkillLocation(Path(os.path.realpath(path)), inspected)
 
 
-def find_by_name(text: str, resolved: "Resolved") -> FoundSkill:
+def find_by_name(text: str, resolved: "Resolved") -> SkillLocation:
     """The skill of the library that a mention or a name means."""
-    library = library_of(resolved, include_untrusted=True)
+    library = load_library(resolved, include_untrusted=True)
     skill = library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)
     if skill.directory is None:
         raise NotFound(f"`{skill.mention.text}` has no files to show", hint="only skills from files are shown")
     inspected = inspect_directory(skill.directory, mode="lenient")
     if is_name(skill.name):
-        return FoundSkill(skill.directory, inspected, skill.mention.text)
+        return SkillLocation(skill.directory, inspected, skill.mention.text)
     note = Diagnostic(code="name_without_mention", severity="info", message=describe_unmentionable(skill.name))
     noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
-    return FoundSkill(skill.directory, noted)
+    return SkillLocation(skill.directory, noted)
 
 
-def describe(target: FoundSkill) -> dict[str, Any]:
+def describe_skill(target: SkillLocation) -> dict[str, Any]:
     """Everything that is known of a skill."""
     inspected, skill = target.inspected, target.inspected.skill
     return {
         "name": skill.name if skill else inspected.run.name if inspected.run else None,
         "description": skill.description if skill else inspected.run.description if inspected.run else None,
         "mention": target.mention,
-        "directory": _text(str(target.directory)),
+        "directory": _printable_path(str(target.directory)),
         "license": skill.license if skill else None,
         "compatibility": skill.compatibility if skill else None,
         "allowed_tools": list(skill.allowed_tools) if skill else [],
         "fields": dict(skill.other) if skill else {},
         "run": inspected.run,
         "body": {"lines": inspected.body.count("\n"), "characters": len(inspected.body)},
-        "files": _files(target.directory),
+        "files": _list_files(target.directory),
         "diagnostics": list(inspected.diagnostics),
     }
 
 
-def _files(directory: Path) -> list[str]:
+def _list_files(directory: Path) -> list[str]:
     """Its first files by name, links not followed."""
     skipped = (".git", "node_modules", "__pycache__")
     with open_directory(directory.resolve()) as top:
         entries = walk(top, enter=lambda entry: entry.name not in skipped, on_error=lambda _, __: None)
-        return [_text(entry.path) for entry in islice((item for item in entries if not item.is_directory), MAX_FILES)]
+        return [
+            _printable_path(entry.path)
+            for entry in islice((item for item in entries if not item.is_directory), MAX_FILES)
+        ]
 
 
-def _text(path: str) -> str:
+def _printable_path(path: str) -> str:
     """A path as text that can be written, whatever its bytes are."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
@@ -319,7 +322,7 @@ class ExplainedChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What the model would be told of it before it calls it; nothing for one that is not listed."""
 
 
-class Explained(msgspec.Struct, frozen=True, kw_only=True):
+class RoutingExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """A decision and everything that led to it."""
 
     task: str
@@ -330,7 +333,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
 
 
-def library_at(directories: Sequence[str]) -> Library:
+def load_library_at(directories: Sequence[str]) -> Library:
     """The skills below some directories, and no others."""
     for directory in directories:
         if not Path(directory).is_dir():
@@ -346,18 +349,18 @@ def library_at(directories: Sequence[str]) -> Library:
 
 def explain_routing(
     task: str, library: Library, resolved: "Resolved", *, paths: Sequence[str], limit: int
-) -> Explained:
+) -> RoutingExplanation:
     """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
     # Slow to import, and lists of skills need none of it.
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.routing import index_library, route_skills
 
     settings, window = resolved.settings.skills.catalog, resolved.settings.run.context_recovery.window_tokens
-    budget_tokens = budget_for(window, share=settings.share, max_tokens=settings.max_tokens)
+    budget_tokens = compute_budget(window, share=settings.share, max_tokens=settings.max_tokens)
     mentions = resolve_mentions(task, library)
     skills = library.list()
     routing = route_skills(task, skills, paths=paths, limit=limit, index=index_library(library), mentions=mentions)
-    catalog = catalog_of(skills, budget_tokens=budget_tokens)
+    catalog = build_catalog(skills, budget_tokens=budget_tokens)
     # The lines of the list, by the mention each begins with.
     entry_lines = catalog.text.splitlines()[1 : 1 + catalog.report.offered]
     lines = {line[2:].partition(": ")[0]: line for line in entry_lines}
@@ -377,16 +380,16 @@ def explain_routing(
         for choice in routing.choices
     ]
     too_large = [problem for problem in library.problems() if problem.code == _TOO_LARGE]
-    return Explained(
+    return RoutingExplanation(
         task=task,
         decided_by=routing.decided_by,
         considered=routing.considered,
         choices=tuple(choices),
         catalog=catalog.report,
-        notices=tuple(map(_notice, (*mentions.notices, *too_large))),
+        notices=tuple(map(_format_notice, (*mentions.notices, *too_large))),
     )
 
 
-def _notice(problem: Problem) -> str:
+def _format_notice(problem: Problem) -> str:
     message = f"`{problem.name}`: {problem.message}" if problem.code == _TOO_LARGE else problem.message
     return f"{message} ({problem.hint})" if problem.hint else message

@@ -78,7 +78,7 @@ def build_scan_report(
     )
 
 
-def issue_of(problem: Problem) -> Issue:
+def build_issue(problem: Problem) -> Issue:
     """A problem with where it is among its details."""
     location = {"locator": problem.locator, "namespace": problem.namespace, "skill_name": problem.name}
     details = {**{name: value for name, value in location.items() if value}, **problem.details}
@@ -87,18 +87,18 @@ def issue_of(problem: Problem) -> Issue:
         severity=problem.severity,
         message=problem.message,
         hint=problem.hint,
-        details=jsonable(details),
+        details=to_jsonable(details),
     )
 
 
-def jsonable(value: Any, depth: int = _MAX_DEPTH) -> Any:
+def to_jsonable(value: Any, depth: int = _MAX_DEPTH) -> Any:
     """The value as JSON can hold it: no cycles, no numbers that are none, nothing but text as a key."""
     if depth < 0:
         return "…"
     if isinstance(value, Mapping):
-        return {str(key): jsonable(inner, depth - 1) for key, inner in cast("Mapping[Any, Any]", value).items()}
+        return {str(key): to_jsonable(inner, depth - 1) for key, inner in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(inner, depth - 1) for inner in cast("Iterable[Any]", value)]
+        return [to_jsonable(inner, depth - 1) for inner in cast("Iterable[Any]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, bool | int | float):
@@ -119,6 +119,6 @@ def _build_scanned(skill: Skill) -> ScannedSkill:
         path=well_formed(str(skill.path)) if skill.path is not None else None,
         body_size=stored.body_size if stored is not None else None,
         required_env_vars=skill.required_env_vars,
-        metadata=jsonable(skill.metadata),
+        metadata=to_jsonable(skill.metadata),
         scope=(stored.scope or None) if stored is not None else None,
     )

@@ -65,10 +65,10 @@ def parse_mention(text: str) -> Mention:
     """The one mention that the whole text is; anything around it is an error."""
     match = _MENTION.fullmatch(text)
     if match is None:
-        shown = text[:_SHOWN_CHARS] + ("…" if len(text) > _SHOWN_CHARS else "")
+        excerpt = text[:_SHOWN_CHARS] + ("…" if len(text) > _SHOWN_CHARS else "")
         raise failure(
             "SKILL_MENTION_FORMAT_INVALID",
-            f"{shown!a} is not the mention of a skill",
+            f"{excerpt!a} is not the mention of a skill",
             hint="write exactly one, such as `$[web:mvp].article-writer`",
         )
     return Mention(match["namespace"], match["name"])

@@ -33,37 +33,38 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.added or self.changed or self.removed or self.problems)
 
 
-def changes_between(before: Library, after: Library) -> Changes:
+def compare_libraries(previous: Library, current: Library) -> Changes:
     """What somebody who knows the one library has to learn about the other.
 
     A skill is the same as long as its name and its place are.
     """
     old, new = (
-        {(skill.namespace, skill.name, skill.locator): skill for skill in library.list()} for library in (before, after)
+        {(skill.namespace, skill.name, skill.locator): skill for skill in library.list()}
+        for library in (previous, current)
     )
-    old_problems = {repr(problem) for problem in before.problems()}
+    old_problems = {repr(problem) for problem in previous.problems()}
     return Changes(
-        library=after,
+        library=current,
         added=tuple(skill for key, skill in new.items() if key not in old),
         changed=tuple(skill for key, skill in new.items() if key in old and old[key] != skill),
         removed=tuple(skill for key, skill in old.items() if key not in new),
-        problems=tuple(problem for problem in after.problems() if repr(problem) not in old_problems),
+        problems=tuple(problem for problem in current.problems() if repr(problem) not in old_problems),
     )
 
 
-QUIET_MS = 20
+SETTLE_MS = 20
 """How long nothing more may change before a change is told."""
 WAIT_MS = 60
 """How long changes that go on are collected."""
 HEARTBEAT_SECONDS = 1.0
 """How often everything is searched without any sign of a change: a directory may have come where none was."""
 POLL_SECONDS = 0.1
-_SHARE = 20
+_MIN_IDLE_RATIO = 20
 """Searching without a sign takes at most this part of the time."""
 
 
 async def watch_skills(
-    make: Callable[[], Library],
+    open_library: Callable[[], Library],
     *,
     since: Library | None = None,
     stop: asyncio.Event | None = None,
@@ -74,23 +75,23 @@ async def watch_skills(
     `make` gives a new library that has not been searched yet; it is called in another thread.
     """
     event = stop or asyncio.Event()
-    before, seconds = await asyncio.to_thread(_search, make if since is None else lambda: since)
+    previous, seconds = await asyncio.to_thread(_search, open_library if since is None else lambda: since)
     while not event.is_set():
-        paths = before.watched_directories()
-        async with aclosing(_change_signals(paths, seconds, event, polling=polling)) as signs:
-            async for _ in signs:
-                after, seconds = await asyncio.to_thread(_search, make)
-                changes = changes_between(before, after)
-                before = after
+        paths = previous.watched_directories()
+        async with aclosing(_change_signals(paths, seconds, event, polling=polling)) as signals:
+            async for _ in signals:
+                current, seconds = await asyncio.to_thread(_search, open_library)
+                changes = compare_libraries(previous, current)
+                previous = current
                 if changes:
                     yield changes
-                if after.watched_directories() != paths:
+                if current.watched_directories() != paths:
                     break  # other directories are to be watched now
 
 
-def _search(make: Callable[[], Library]) -> tuple[Library, float]:
+def _search(open_library: Callable[[], Library]) -> tuple[Library, float]:
     start = time.monotonic()
-    library = make()
+    library = open_library()
     library.list()
     return library, time.monotonic() - start
 
@@ -99,12 +100,12 @@ async def _change_signals(
     paths: Sequence[Path], seconds: float, event: asyncio.Event, *, polling: bool
 ) -> AsyncGenerator[None]:
     """One sign as soon as the directories are watched, for what changed until then, and one for each change."""
-    watching = None if polling else _watching(paths, seconds)
+    watching = None if polling else _watch_directories(paths, seconds)
     stopped: asyncio.Future[Any] = asyncio.ensure_future(event.wait())
     change: asyncio.Future[Any] = stopped
     try:
         while not event.is_set():
-            pause = asyncio.sleep(max(POLL_SECONDS, seconds * _SHARE)) if watching is None else anext(watching)
+            pause = asyncio.sleep(max(POLL_SECONDS, seconds * _MIN_IDLE_RATIO)) if watching is None else anext(watching)
             change = asyncio.ensure_future(pause)
             await asyncio.sleep(0)  # it watches from its first step on
             yield
@@ -119,21 +120,21 @@ async def _change_signals(
             await watching.aclose()
 
 
-def _watching(paths: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
+def _watch_directories(paths: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
     """A watch over directories that are there, one by one: a link must not lead it out of them."""
     try:
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
     except ImportError:
         return None
-    there = [path for path in dict.fromkeys(paths) if path.is_dir()]
-    if not there:
+    existing = [path for path in dict.fromkeys(paths) if path.is_dir()]
+    if not existing:
         return None
     return awatch(
-        *there,
+        *existing,
         watch_filter=None,
         debounce=WAIT_MS,
-        step=QUIET_MS,
-        rust_timeout=int(1000 * max(HEARTBEAT_SECONDS, seconds * _SHARE)),
+        step=SETTLE_MS,
+        rust_timeout=int(1000 * max(HEARTBEAT_SECONDS, seconds * _MIN_IDLE_RATIO)),
         yield_on_timeout=True,
         recursive=False,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.config.models import SandboxSettings, SkillsSettings
 from skills_runtime.sandbox import build_sandbox
-from skills_runtime.skills import Library, SkillError, library_from
+from skills_runtime.skills import Library, SkillError, build_library
 from skills_runtime.skills.activation import read_skill_file
 from skills_runtime.skills.configured import InjectedClients
 from skills_runtime.tools.builtin.skill_exec import SkillExec
@@ -45,7 +45,7 @@ def publish(shelf: RedisShelf, data: bytes, **fields: str) -> None:
 def library_for(shelf: RedisShelf, root: Path) -> Library:
     bundles = SETTINGS.bundles.model_copy(update={"cache_dir": root.parent / "bundles"})
     settings = SETTINGS.model_copy(update={"bundles": bundles})
-    return library_from(settings, root, sources_with=InjectedClients(clients={"shared": shelf.client}))
+    return build_library(settings, root, sources_with=InjectedClients(clients={"shared": shelf.client}))
 
 
 async def test_an_action_of_a_bundle_runs_behind_the_fence(redis_shelf: RedisShelf, workshop: Workshop) -> None:

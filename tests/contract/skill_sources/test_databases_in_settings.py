@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills import library_from
+from skills_runtime.skills import build_library
 from skills_runtime.skills.configured import InjectedClients
 from skills_runtime.skills.sources.refresh import Scans
 from tests.contract.skill_sources.shelves import PREFIX, PgsqlShelf, Published, RedisShelf
@@ -37,7 +37,7 @@ def shelves(redis_shelf: RedisShelf, pgsql_shelf: PgsqlShelf) -> tuple[RedisShel
 @pytest.mark.usefixtures("shelves")
 def test_addresses_come_from_the_environment(a_redis: Server, a_postgres: Server, tmp_path: Path) -> None:
     environment = {"KV_URL": a_redis.dsn(), "SQL_URL": a_postgres.dsn()}
-    library = library_from(SkillsSettings.model_validate(SETTINGS), tmp_path, environment=environment)
+    library = build_library(SkillsSettings.model_validate(SETTINGS), tmp_path, environment=environment)
     found = {skill.mention.text: library.body(skill) for skill in library.list() if skill.space_id in ("one", "two")}
     assert found == {"$[web].writer": "From redis.\n", "$[shop].seller": "From a table.\n"}
 
@@ -47,10 +47,10 @@ def test_addresses_come_from_the_environment(a_redis: Server, a_postgres: Server
 def test_a_server_that_is_down_hides_no_other(broken: str, a_redis: Server, a_postgres: Server, tmp_path: Path) -> None:
     addresses = {"KV_URL": a_redis.dsn(), "SQL_URL": a_postgres.dsn()}
     down = {"KV_URL": a_redis.dsn(port=free_port()), "SQL_URL": a_postgres.dsn(port=free_port())}
-    library = library_from(
+    library = build_library(
         SkillsSettings.model_validate(SETTINGS),
         tmp_path,
-        sources_with=InjectedClients(variable={**addresses, broken: down[broken]}.get),
+        sources_with=InjectedClients(get_variable={**addresses, broken: down[broken]}.get),
     )
     assert len([skill for skill in library.list() if skill.space_id in ("one", "two")]) == 1
     (problem,) = [one for one in library.problems() if one.severity == "error"]
@@ -66,7 +66,7 @@ def test_a_server_that_goes_down_leaves_the_skills_of_the_last_search(
     given = {"kv": shelves[0].client, "sql": shelves[1].connection}
 
     def library() -> Any:
-        return library_from(settings, tmp_path, sources_with=InjectedClients(clients=given, scans=scans))
+        return build_library(settings, tmp_path, sources_with=InjectedClients(clients=given, scans=scans))
 
     before = [skill.name for skill in library().list()]
     shelves[1].connection.close()
@@ -78,7 +78,9 @@ def test_a_server_that_goes_down_leaves_the_skills_of_the_last_search(
 
 def test_what_cannot_be_a_client_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        library_from(SkillsSettings.model_validate(SETTINGS), tmp_path, sources_with=InjectedClients(clients={"kv": 7}))
+        build_library(
+            SkillsSettings.model_validate(SETTINGS), tmp_path, sources_with=InjectedClients(clients={"kv": 7})
+        )
     assert "kv" in caught.value.message
 
 

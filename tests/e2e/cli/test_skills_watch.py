@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from skills_runtime.cli.skills import show_change
-from skills_runtime.skills.reports import SkillChange, changes_in
-from skills_runtime.skills.watch import changes_between
+from skills_runtime.skills.reports import SkillChange, list_changes
+from skills_runtime.skills.watch import compare_libraries
 from tests.e2e.cli.models import read_until
 from tests.e2e.cli.programs import TIMEOUT_SECONDS, start
 from tests.unit.skills.samples import library_at, make_skill, skill_text
@@ -82,7 +82,7 @@ def test_a_skill_that_broke_is_not_told_as_removed_as_well(tmp_path: Path) -> No
     before = library_at(tmp_path)
     before.list()
     (tmp_path / "writer/SKILL.md").write_text("---\nname: writer\n---\n")
-    assert [one.change for one in changes_in(changes_between(before, library_at(tmp_path)))] == ["broken"]
+    assert [one.change for one in list_changes(compare_libraries(before, library_at(tmp_path)))] == ["broken"]
 
 
 def test_what_a_skill_says_cannot_begin_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 from skills_runtime.config.models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.settings import Given, Limits, Listener, notices, parse_listen, settings_from
-from skills_runtime.skills.configured import bundled_skills
+from skills_runtime.skills.configured import find_bundled_skills
 
 
 def test_without_anything_it_listens_on_this_machine_and_has_the_bundled_skills(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, tmp_path / "state", {})
     assert settings.listen == (Listener("127.0.0.1", 8000),)
-    assert settings.skills_dir == bundled_skills()
+    assert settings.skills_dir == find_bundled_skills()
     assert settings.artifacts_dir == tmp_path / "artifacts"
     assert settings.skill_service == "user"
 

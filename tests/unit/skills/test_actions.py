@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from skills_runtime.skills import Skill, SkillError
-from skills_runtime.skills.actions import Action, action_of, command_of
+from skills_runtime.skills.actions import Action, find_action, resolve_command
 from tests.unit.skills.samples import a_skill, make_skill, skill_text, source_at
 
 DEFINED = """\
@@ -33,29 +33,29 @@ def in_files(root: Path, *argv: str) -> tuple[str, ...]:
     (directory / "actions" / "inner").symlink_to("run.sh")
     (directory / "actions" / "up").symlink_to("..")
     (skill,) = source_at(root / "skills").skills().skills
-    return command_of(skill, Action(id="x", argv=argv))
+    return resolve_command(skill, Action(id="x", argv=argv))
 
 
 def test_an_action_is_read_from_the_front_matter(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer", text=skill_text(extra=DEFINED))
     (skill,) = source_at(tmp_path).skills().skills
-    assert action_of(skill, "build") == Action(
+    assert find_action(skill, "build") == Action(
         id="build", argv=("python3", "actions/build.py", "--fast"), timeout_ms=5000, env={"MODE": "1"}
     )
-    assert action_of(skill, "bare") == Action(id="bare", argv=("true",))
+    assert find_action(skill, "bare") == Action(id="bare", argv=("true",))
 
 
 def test_actions_may_stand_under_metadata_as_the_standard_wants_it() -> None:
     skill = msgspec.structs.replace(
         a_skill(), metadata={"metadata": {"actions": {"go": {"kind": "shell", "argv": ["true"]}}}}
     )
-    assert action_of(skill, "go").argv == ("true",)
+    assert find_action(skill, "go").argv == ("true",)
 
 
 @pytest.mark.parametrize("actions", [{}, [], "", {"other": {"kind": "shell", "argv": ["true"]}}])
 def test_an_action_nobody_defined_is_not_found(actions: Any) -> None:
     with pytest.raises(SkillError) as caught:
-        action_of(skill_with(actions), "go")
+        find_action(skill_with(actions), "go")
     assert (caught.value.code, caught.value.kind) == ("SKILL_ACTION_NOT_FOUND", "not_found")
     assert ("`other`" in caught.value.hint) == bool(actions)
 
@@ -92,14 +92,14 @@ def test_an_action_nobody_defined_is_not_found(actions: Any) -> None:
 )
 def test_a_definition_that_is_not_whole_is_refused(definition: Any) -> None:
     with pytest.raises(SkillError) as caught:
-        action_of(skill_with({"go": definition}), "go")
+        find_action(skill_with({"go": definition}), "go")
     assert caught.value.code == "SKILL_ACTION_DEFINITION_INVALID"
     assert caught.value.details["mention"] == "$[web:mvp].writer"
 
 
 def test_a_number_of_milliseconds_may_be_a_number_where_no_yaml_was_read() -> None:
     skill = skill_with({"go": {"kind": "shell", "argv": ["true"], "timeout_ms": 70}})
-    assert action_of(skill, "go").timeout_ms == 70
+    assert find_action(skill, "go").timeout_ms == 70
 
 
 def test_files_of_the_skill_become_absolute_and_other_words_stay(tmp_path: Path) -> None:
@@ -151,5 +151,5 @@ def test_a_path_to_nothing_usable_is_refused(argv: tuple[str, ...], tmp_path: Pa
 
 def test_a_skill_without_files_has_nothing_to_run() -> None:
     with pytest.raises(SkillError) as caught:
-        command_of(a_skill(), Action(id="x", argv=("true",)))
+        resolve_command(a_skill(), Action(id="x", argv=("true",)))
     assert caught.value.code == "SKILL_ACTION_SOURCE_UNSUPPORTED"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.actions import InlineMetadata, UnusableMetadata, inline_metadata, python_allows
+from skills_runtime.skills.actions import InlineMetadata, UnusableMetadata, is_python_allowed, parse_inline_metadata
 
 BLOCK = """\
 #!/usr/bin/env python3
@@ -29,7 +29,7 @@ def block(line: str) -> bytes:
 
 
 def test_the_block_says_what_a_script_needs() -> None:
-    assert inline_metadata(BLOCK.encode()) == InlineMetadata(
+    assert parse_inline_metadata(BLOCK.encode()) == InlineMetadata(
         requires_python=">=3.11",
         dependencies=("requests<3", "rich[jupyter]>=13, !=13.1 ; python_version < '4'"),
         exclude_newer="2026-01-01T00:00:00Z",
@@ -41,18 +41,18 @@ def test_the_block_says_what_a_script_needs() -> None:
     ["print(1)\n", "# /// script\n# dependencies = []\n", "# /// other\n# x = 1\n# ///\n", "#/// script\n# ///\n"],
 )
 def test_a_script_without_a_whole_block_says_nothing(text: str) -> None:
-    assert inline_metadata(text.encode()) is None
+    assert parse_inline_metadata(text.encode()) is None
 
 
 def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     data = b"\xef\xbb\xbf" + BLOCK.replace("\n", "\r\n").encode()
 
-    assert inline_metadata(data) == inline_metadata(BLOCK.encode())
+    assert parse_inline_metadata(data) == parse_inline_metadata(BLOCK.encode())
 
 
 def test_two_blocks_are_refused() -> None:
     with pytest.raises(UnusableMetadata, match="more than one"):
-        inline_metadata(block("dependencies = []") + b"x = 1\n" + block("dependencies = []"))
+        parse_inline_metadata(block("dependencies = []") + b"x = 1\n" + block("dependencies = []"))
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_two_blocks_are_refused() -> None:
 )
 def test_only_packages_with_versions_are_dependencies(dependency: str) -> None:
     with pytest.raises(UnusableMetadata, match="is not a package"):
-        inline_metadata(block(f'dependencies = ["{dependency}"]'))
+        parse_inline_metadata(block(f'dependencies = ["{dependency}"]'))
 
 
 @pytest.mark.parametrize("line", ["dependencies = 3", "dependencies = [3]", "requires-python = 3", "x = = 1"])
 def test_what_is_no_such_block_is_refused(line: str) -> None:
     with pytest.raises(UnusableMetadata):
-        inline_metadata(block(line))
+        parse_inline_metadata(block(line))
 
 
 @settings(max_examples=200)
@@ -84,7 +84,7 @@ def test_what_is_no_such_block_is_refused(line: str) -> None:
 def test_no_bytes_crash_it(data: bytes, inside: bool) -> None:
     whole = b"# /// script\n# " + data + b"\n# ///\n" if inside else data
     with suppress(UnusableMetadata):
-        inline_metadata(whole)
+        parse_inline_metadata(whole)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_no_bytes_crash_it(data: bytes, inside: bool) -> None:
     ],
 )
 def test_a_version_of_python_fits_or_not(requires: str, fits: bool | None) -> None:
-    assert python_allows(requires, (3, 11, 4)) is fits
+    assert is_python_allowed(requires, (3, 11, 4)) is fits

@@ -13,7 +13,7 @@ from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.configured import BUNDLED_NAMESPACE, bundled_skills
+from skills_runtime.skills.configured import BUNDLED_NAMESPACE, find_bundled_skills
 from skills_runtime.skills.evals import load_suite
 from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.tools.builtin.skill_exec import SkillExec
@@ -24,7 +24,7 @@ NAMES = ["article-writer", "get-available-resources", "list-installed-tools", "n
 
 
 def library() -> Library:
-    return Library([FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), bundled_skills())])
+    return Library([FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), find_bundled_skills())])
 
 
 async def output_of(name: str, tmp_path: Path, **value: Any) -> Any:
@@ -39,7 +39,7 @@ async def output_of(name: str, tmp_path: Path, **value: Any) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_bundled_skill_is_valid_to_the_letter(name: str) -> None:
-    assert inspect_directory(bundled_skills() / name, mode="strict").diagnostics == ()
+    assert inspect_directory(find_bundled_skills() / name, mode="strict").diagnostics == ()
 
 
 def test_every_bundled_skill_can_be_mentioned() -> None:
@@ -49,7 +49,7 @@ def test_every_bundled_skill_can_be_mentioned() -> None:
 
 @pytest.mark.parametrize("name", ["article-writer", "novel-writer"])
 def test_the_writers_bring_evals_along(name: str) -> None:
-    assert len(load_suite(bundled_skills() / name).cases) == 2
+    assert len(load_suite(find_bundled_skills() / name).cases) == 2
 
 
 async def test_get_available_resources_tells_what_the_machine_has(tmp_path: Path) -> None:

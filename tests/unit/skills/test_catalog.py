@@ -13,13 +13,13 @@ from skills_runtime.skills import Skill
 from skills_runtime.skills.catalog import (
     Catalog,
     CatalogDelta,
-    budget_for,
-    catalog_event,
-    catalog_of,
+    build_catalog,
+    build_catalog_event,
+    compute_budget,
+    compute_delta,
     compute_mark,
-    cut,
-    delta_since,
-    tokens_of,
+    estimate_tokens,
+    shorten,
 )
 from skills_runtime.skills.skill import people_may_call
 from tests.unit.skills.samples import a_skill
@@ -35,7 +35,7 @@ def told(name: str = "writer", *, description: str = "Writes things.", **fields:
 
 
 def listed(skills: Sequence[Skill]) -> str:
-    return catalog_of(skills).text
+    return build_catalog(skills).text
 
 
 def many(count: int, *, description: str = LONG) -> list[Skill]:
@@ -43,7 +43,7 @@ def many(count: int, *, description: str = LONG) -> list[Skill]:
 
 
 def test_a_few_skills_are_listed_with_all_they_say() -> None:
-    catalog = catalog_of([a_skill(), a_skill("editor", description="Edits.")])
+    catalog = build_catalog([a_skill(), a_skill("editor", description="Edits.")])
     assert catalog.text.splitlines()[1:] == ["- $[web:mvp].editor: Edits.", "- $[web:mvp].writer: Writes things."]
     assert (catalog.report.level, catalog.report.offered, catalog.report.reason) == ("full", 2, "")
 
@@ -53,7 +53,7 @@ def test_no_skills_are_no_list() -> None:
 
 
 def test_many_skills_lose_words_before_any_is_left_out() -> None:
-    catalog = catalog_of(many(100))
+    catalog = build_catalog(many(100))
     lines = catalog.text.splitlines()
     assert catalog.report.level == "shortened"
     assert (catalog.report.offered, catalog.report.shortened, catalog.report.omitted) == (100, 100, 0)
@@ -62,19 +62,19 @@ def test_many_skills_lose_words_before_any_is_left_out() -> None:
 
 
 def test_a_short_description_stays_whole_when_the_long_ones_are_cut() -> None:
-    text = catalog_of([*many(100), a_skill("tiny", description="Small.")]).text
+    text = build_catalog([*many(100), a_skill("tiny", description="Small.")]).text
     assert "\n- $[web:mvp].tiny: Small.\n" in text
 
 
 def test_more_skills_are_listed_by_name_only() -> None:
-    catalog = catalog_of(many(150))
+    catalog = build_catalog(many(150))
     assert catalog.text.splitlines()[1] == "- $[web:mvp].skill-00000"
     assert catalog.text.endswith("(Descriptions are left out for space.)")
     assert (catalog.report.level, catalog.report.shortened, catalog.report.omitted) == ("names", 150, 0)
 
 
 def test_skills_that_do_not_fit_are_counted_and_the_tool_that_finds_them_is_named() -> None:
-    catalog = catalog_of(many(10_000), search_tool="skill_search")
+    catalog = build_catalog(many(10_000), search_tool="skill_search")
     report = catalog.report
     assert report.level == "search"
     assert report.offered + report.omitted == 10_000
@@ -84,18 +84,18 @@ def test_skills_that_do_not_fit_are_counted_and_the_tool_that_finds_them_is_name
 
 
 def test_without_a_tool_the_list_names_none() -> None:
-    assert catalog_of(many(10_000)).text.endswith("more skills do not fit into this list.)")
+    assert build_catalog(many(10_000)).text.endswith("more skills do not fit into this list.)")
 
 
 def test_the_order_in_which_skills_are_found_does_not_change_a_byte() -> None:
     skills = many(60)
     shuffled = skills.copy()
     random.Random(7).shuffle(shuffled)
-    assert catalog_of(shuffled) == catalog_of(skills)
+    assert build_catalog(shuffled) == build_catalog(skills)
 
 
 def test_a_skill_that_only_people_may_call_is_not_offered() -> None:
-    catalog = catalog_of([a_skill(), told("secret", disable_model_invocation="true")])
+    catalog = build_catalog([a_skill(), told("secret", disable_model_invocation="true")])
     assert "secret" not in catalog.text
     assert (catalog.report.offered, catalog.report.hidden) == (1, 1)
 
@@ -112,12 +112,12 @@ def test_when_to_use_it_is_part_of_what_a_skill_says() -> None:
 
 def test_its_own_short_form_is_used_where_the_whole_does_not_fit() -> None:
     skill = told("brief", description=LONG, short_description="Reads tables.")
-    assert "- $[web:mvp].brief: Reads tables.\n" in catalog_of([*many(100), skill]).text
+    assert "- $[web:mvp].brief: Reads tables.\n" in build_catalog([*many(100), skill]).text
     assert LONG in listed([skill])
 
 
 def test_one_very_long_description_is_cut_and_that_is_said() -> None:
-    catalog = catalog_of([a_skill(description="word " * 12_000)])
+    catalog = build_catalog([a_skill(description="word " * 12_000)])
     assert catalog.report.level == "shortened"
     assert len(catalog.text) < 2000
 
@@ -133,19 +133,19 @@ def test_one_very_long_description_is_cut_and_that_is_said() -> None:
     ],
 )
 def test_a_cut_is_made_between_sentences_or_words(text: str, limit: int, expected: str) -> None:
-    assert cut(text, limit) == expected
+    assert shorten(text, limit) == expected
 
 
 @given(st.text(max_size=300), st.integers(min_value=2, max_value=200))
 def test_a_cut_never_exceeds_its_limit(text: str, limit: int) -> None:
-    assert len(cut(text, limit)) <= limit
+    assert len(shorten(text, limit)) <= limit
 
 
 @given(st.lists(st.text(max_size=200), max_size=40), st.integers(min_value=150, max_value=1500))
 def test_the_list_keeps_its_budget_and_accounts_for_every_skill(descriptions: list[str], budget: int) -> None:
     skills = [a_skill(f"skill-{number:03}", description=text or "x") for number, text in enumerate(descriptions)]
-    catalog = catalog_of(skills, budget_tokens=budget)
-    assert tokens_of(catalog.text) == catalog.report.tokens <= budget
+    catalog = build_catalog(skills, budget_tokens=budget)
+    assert estimate_tokens(catalog.text) == catalog.report.tokens <= budget
     shown = [line for line in catalog.text.splitlines() if line.startswith("- ")]
     assert (len(shown), len(skills) - len(shown)) == (catalog.report.offered, catalog.report.omitted)
 
@@ -159,32 +159,32 @@ def test_a_description_is_one_line_that_opens_nothing(description: str) -> None:
 
 
 def test_the_budget_is_a_share_of_the_window_with_a_floor_unless_it_is_fixed() -> None:
-    assert budget_for(200_000) == 4000
-    assert budget_for(8_000) == 1000
-    assert budget_for(200_000, share=0.01) == 2000
-    assert budget_for(200_000, max_tokens=300) == 300
+    assert compute_budget(200_000) == 4000
+    assert compute_budget(8_000) == 1000
+    assert compute_budget(200_000, share=0.01) == 2000
+    assert compute_budget(200_000, max_tokens=300) == 300
 
 
 def test_chinese_counts_more_tokens_than_as_many_english_letters() -> None:
-    assert tokens_of("翻译这个表格") == 6
-    assert tokens_of("table") == 1
+    assert estimate_tokens("翻译这个表格") == 6
+    assert estimate_tokens("table") == 1
 
 
 def test_the_event_tells_what_the_report_does() -> None:
-    catalog = catalog_of(many(150))
-    event = catalog_event(catalog)
+    catalog = build_catalog(many(150))
+    event = build_catalog_event(catalog)
     assert (event.level, event.offered, event.shortened, event.reason) == ("names", 150, 150, catalog.report.reason)
     assert event.digest == catalog.digest
 
 
 def delta(before: Catalog, after: Catalog) -> CatalogDelta:
     """What changed between two lists."""
-    return delta_since({entry.mention: compute_mark(entry) for entry in before.entries}, after.entries)
+    return compute_delta({entry.mention: compute_mark(entry) for entry in before.entries}, after.entries)
 
 
 def test_what_came_changed_and_went_is_told_without_the_rest() -> None:
-    before = catalog_of([a_skill("a1"), a_skill("b1"), a_skill("c1")])
-    after = catalog_of([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
+    before = build_catalog([a_skill("a1"), a_skill("b1"), a_skill("c1")])
+    after = build_catalog([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
     assert delta(before, after).text().splitlines()[1:] == [
         "- $[web:mvp].d1: Writes things. (new)",
         "- $[web:mvp].b1: Other. (changed)",
@@ -194,10 +194,10 @@ def test_what_came_changed_and_went_is_told_without_the_rest() -> None:
 
 def test_the_same_skills_have_no_difference_even_when_they_are_cut_elsewhere() -> None:
     skills = many(60)
-    assert not delta(catalog_of(skills), catalog_of(skills, budget_tokens=1200))
+    assert not delta(build_catalog(skills), build_catalog(skills, budget_tokens=1200))
 
 
 def test_a_difference_too_large_to_tell_is_counted() -> None:
-    text = delta(catalog_of([]), catalog_of(many(5000))).text()
+    text = delta(build_catalog([]), build_catalog(many(5000))).text()
     assert "5000 are new" in text
-    assert tokens_of(text) < 60
+    assert estimate_tokens(text) < 60

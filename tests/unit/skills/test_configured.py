@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.config.models import SkillsSettings
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills import Library, library_from
+from skills_runtime.skills import Library, build_library
 from tests.unit.skills.samples import make_skill, row, skill_text
 
 FILES = {"id": "files", "type": "filesystem", "options": {"root": "skills"}}
@@ -17,7 +17,7 @@ SPACE: dict[str, Any] = {"id": "main", "namespace": "web:mvp", "sources": ["file
 
 def library(root: Path, **settings: Any) -> Library:
     whole = {"spaces": [SPACE], "sources": [FILES], **settings}
-    return library_from(SkillsSettings.model_validate(whole), root, registered={"rows": [row("editor")]})
+    return build_library(SkillsSettings.model_validate(whole), root, registered={"rows": [row("editor")]})
 
 
 def names(found: Library) -> list[str]:
@@ -58,7 +58,7 @@ def test_a_space_that_is_off_has_no_skills(tmp_path: Path) -> None:
 
 
 def test_no_settings_are_an_empty_library(tmp_path: Path) -> None:
-    assert library_from(SkillsSettings(), tmp_path).list() == ()
+    assert build_library(SkillsSettings(), tmp_path).list() == ()
 
 
 def test_the_limits_of_a_search_come_from_the_settings(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_link_to_a_skill_leaves_out_what_it_leads_to(root: Path, tmp_path: Pat
 
 def test_leaving_out_adds_up_and_changes_nothing_else(root: Path) -> None:
     library = whole(root)
-    library.give("TOKEN", "x")
+    library.set_variable("TOKEN", "x")
     less = library.without([root / "far"]).without([root / "near" / "reader"])
     assert names(less) == ["writer"]
     assert names(library) == ["reader"]

@@ -119,7 +119,7 @@ def test_variables_are_those_a_skill_declares_and_somebody_set() -> None:
     (skill,) = library.list()
     assert library.variables(skill) == {"KEY": "k"}
     assert library.missing(skill) == ("EMPTY", "NONE")
-    library.give("EMPTY", "now")
+    library.set_variable("EMPTY", "now")
     assert library.variables(skill) == {"KEY": "k", "EMPTY": "now"}
     assert library.missing(skill) == ("NONE",)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skills_runtime.config.models import PromptSettings
 from skills_runtime.errors import ConfigError
 from skills_runtime.events.payloads import SkillInjected, SkillInjectionSkipped
-from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts, Rules, SkillError, assemble
+from skills_runtime.skills import HistoryRule, Library, MissingVariable, PromptParts, Rules, SkillError, build_prompt
 from tests.unit.skills.samples import library_at, library_of, make_skill, row
 
 TOOLS = ("file_read", "wait", "shell_exec")
@@ -23,7 +23,7 @@ HERE = Path("/workspace")
 def assembled(
     task: str = TASK, library: Library | None = None, *, cwd: Path = HERE, constraints: str = "", **settings: Any
 ) -> PromptParts:
-    return assemble(
+    return build_prompt(
         PromptSettings.model_validate(settings),
         task=task,
         cwd=cwd,
@@ -166,7 +166,7 @@ def test_missing_variables_are_named_for_whoever_asks_and_the_answer_completes_t
     parts = assembled(library=library)
     assert parts.injected == ()
     assert parts.missing_env == (MissingVariable("KEY", "writer", ""),)
-    library.give("KEY", "k3y-value")
+    library.set_variable("KEY", "k3y-value")
     again = assembled(library=library)
     assert len(again.injected) == 1
     assert again.missing_env == ()

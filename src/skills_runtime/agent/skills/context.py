@@ -26,14 +26,14 @@ from skills_runtime.skills import (
     PromptChoices,
     Skill,
     apply_template,
+    build_entries,
+    compute_delta,
+    compute_marks,
     decode_marks,
-    delta_since,
-    entries_of,
+    estimate_tokens,
     inject_skill,
-    marks_of,
-    prompt_choices,
+    resolve_prompt_choices,
     select_skills,
-    tokens_of,
 )
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ _SIGNS = ("$", "/")
 def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> Library:
     """Return the skills as a run sees them, with the variables that people were asked for."""
     if options.library is None:
-        from skills_runtime.skills import library_of  # loads all of settings, which importing an agent must not
+        from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
 
-        library = library_of(resolved, variables)
+        library = load_library(resolved, variables)
         return library.without(options.disabled_skills) if options.disabled_skills else library
     for name, value in variables.items():
-        options.library.give(name, value)
+        options.library.set_variable(name, value)
     return options.library
 
 
@@ -130,7 +130,7 @@ class SkillContext:
         except ConfigError:  # nobody is at the terminal
             return False
         secrets.hide(value)
-        self._library.give(variable, value)
+        self._library.set_variable(variable, value)
         return bool(value)
 
 
@@ -149,13 +149,13 @@ class InboxSkills:
         text = str(message.body.get("text", "")) if message.kind == "steer" else ""
         if not any(sign in text for sign in _SIGNS):
             return ()
-        choices = prompt_choices(apply_template(self._resolved.settings.prompt, self._options.templates))
+        choices = resolve_prompt_choices(apply_template(self._resolved.settings.prompt, self._options.templates))
         return self._events(text, choices) if choices.injection != "none" else ()
 
     def _events(self, text: str, choices: PromptChoices) -> list[Payload]:
         library = self._library
         try:
-            chosen = select_skills(text, (text,), library, routes=False, lists=False)
+            chosen = select_skills(text, (text,), library, route=False, list_available=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
             return [_left_out(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
         events: list[Payload] = list(chosen.unresolved)
@@ -218,7 +218,7 @@ class SkillReloader(SkillChanges):
         began = self._clock.monotonic()
         if began >= self._next:
             if told:
-                await asyncio.to_thread(self._library.look_again)
+                await asyncio.to_thread(self._library.refresh)
             start = self._clock.monotonic()
             self._next = start + max(PAUSE_SECONDS, SHARE * (start - began))
         if self._library.list() is self._compared:
@@ -229,21 +229,21 @@ class SkillReloader(SkillChanges):
             run.append(event)
 
     def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
-        marks = marks_of(self._library)
+        marks = compute_marks(self._library)
         if marks.digest == told:
             return None
         try:
             known = decode_marks(run.blobs.get(told))
         except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
             return None
-        delta = delta_since(known, entries_of(marks.skills))
+        delta = compute_delta(known, build_entries(marks.skills))
         if not delta:
             return None
         text = "\n".join((delta.text(), *((HOW,) if delta.added else ())))
         return SkillCatalogOffered(
             level="full",
             offered=len(marks.skills),
-            tokens=tokens_of(text),
+            tokens=estimate_tokens(text),
             reason="skills changed while the run was at work",
             added=[entry.mention for entry in delta.added[:MAX_NAMED]],
             changed=[entry.mention for entry in delta.changed[:MAX_NAMED]],

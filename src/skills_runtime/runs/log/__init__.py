@@ -3,7 +3,6 @@
 from skills_runtime.runs.log.chain import Position, read_lines
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing, LogKey
-from skills_runtime.runs.log.opening import CHECKPOINTS, LogPorts, RunLock, create_log, open_log, read_log_header
 from skills_runtime.runs.log.reader import (
     Authenticity,
     authenticate,
@@ -12,6 +11,7 @@ from skills_runtime.runs.log.reader import (
     read_events,
     read_verified,
 )
+from skills_runtime.runs.log.recovery import CHECKPOINTS, LogPorts, RunLock, create_log, open_log, read_log_header
 from skills_runtime.runs.log.writer import EventLog
 
 __all__ = [

@@ -17,7 +17,7 @@ from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log.chain import Fault, Line, LogHeader, Position, read_lines
 from skills_runtime.runs.log.checkpoints import Checkpoints
 from skills_runtime.runs.log.keys import KeyRing
-from skills_runtime.runs.log.opening import (
+from skills_runtime.runs.log.recovery import (
     CHECKPOINTS,
     OWNER_HINT,
     RUNS_HINT,

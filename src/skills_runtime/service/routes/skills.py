@@ -14,7 +14,7 @@ from skills_runtime.service.file_response import inner_path
 from skills_runtime.service.responses import EVERYWHERE, as_json, failures
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of
-from skills_runtime.skills import Skill, library_of, parse_skill, resolve_mentions, route_skills
+from skills_runtime.skills import Skill, load_library, parse_skill, resolve_mentions, route_skills
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 
@@ -100,7 +100,7 @@ def list_skills(
 ) -> Response:
     """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
     runs = runs_of(request)
-    library = library_of(runs.workspace.settings())
+    library = load_library(runs.workspace.settings())
     mentions = {skill.mention for skill in library.list()}
     found = matching(library.all(), query or "")
     skills = [
@@ -163,7 +163,7 @@ def install(request: Request, body: Install) -> Response:
 def route_task(request: Request, body: Task) -> Response:
     """Which skills a task calls for, as a run would choose them, and why."""
     _encoded(body.task)
-    library = library_of(runs_of(request).workspace.settings())
+    library = load_library(runs_of(request).workspace.settings())
     resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
     routing = route_skills(body.task, library.list(), limit=body.limit)
     choices = [

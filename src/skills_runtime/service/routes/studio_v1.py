@@ -16,7 +16,7 @@ from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.state import caller_of, runs_of
-from skills_runtime.skills import library_of
+from skills_runtime.skills import load_library
 
 paths = APIRouter(tags=["studio"])
 
@@ -111,7 +111,7 @@ def list_session_skills(request: Request, session_id: SessionId) -> Response:
             "dependencies": {"env_vars": skill.required_env_vars},
             "mention": skill.mention.text,
         }
-        for skill in library_of(resolved).all()
+        for skill in load_library(resolved).all()
     ]
     return as_json({"filesystem_sources": sources, "disabled_paths": [], "skills": skills})
 

@@ -3,11 +3,11 @@
 from skills_runtime.skills.discovery.discover import (
     Discovery,
     build_sources,
+    build_untrusted_spaces_problem,
     discover,
     is_trusted,
-    untrusted_spaces_problem,
 )
-from skills_runtime.skills.discovery.places import DiscoveryPaths, Root, project_root, resolve_discovery_paths
+from skills_runtime.skills.discovery.roots import DiscoveryPaths, Root, find_project_root, resolve_discovery_paths
 from skills_runtime.skills.discovery.trust import TrustStore
 
 __all__ = [
@@ -16,9 +16,9 @@ __all__ = [
     "Root",
     "TrustStore",
     "build_sources",
+    "build_untrusted_spaces_problem",
     "discover",
+    "find_project_root",
     "is_trusted",
-    "project_root",
     "resolve_discovery_paths",
-    "untrusted_spaces_problem",
 ]

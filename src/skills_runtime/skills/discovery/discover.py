@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skills_runtime.skills.discovery.places import (
+from skills_runtime.skills.discovery.plugins import find_duplicate_names, find_plugins, read_plugin
+from skills_runtime.skills.discovery.roots import (
     DiscoveryPaths,
     Root,
     Scope,
@@ -19,7 +20,6 @@ from skills_runtime.skills.discovery.places import (
     system_roots,
     user_roots,
 )
-from skills_runtime.skills.discovery.plugins import find_duplicate_names, find_plugins, read_plugin
 from skills_runtime.skills.discovery.trust import TrustStore
 from skills_runtime.skills.library import DISCOVERED
 from skills_runtime.skills.problems import Problem
@@ -58,17 +58,17 @@ def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
         elif resolved is not None:
             problems.append(resolved)
     ordered = sorted(by_path.values(), key=lambda item: item.level)
-    own = [root for root in ordered if root.scope == "project"]
-    is_trusted = bool(own) and _is_trusted(project, paths, problems)
-    if own and not is_trusted:
-        problems.append(_untrusted_problem(project, own))
+    in_project = [root for root in ordered if root.scope == "project"]
+    is_trusted = bool(in_project) and _is_trusted(project, paths, problems)
+    if in_project and not is_trusted:
+        problems.append(_build_untrusted_problem(project, in_project))
     counting = tuple(root for root in ordered if is_trusted or root.scope != "project")
     problems += find_duplicate_names(counting)
     return Discovery(
         project=project,
         is_trusted=is_trusted,
         roots=counting,
-        untrusted=() if is_trusted else tuple(own),
+        untrusted=() if is_trusted else tuple(in_project),
         problems=tuple(problems),
     )
 
@@ -178,9 +178,9 @@ def is_trusted(paths: DiscoveryPaths) -> bool:
     return _is_trusted(find_repository(str(paths.workspace)), paths, [])
 
 
-def untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
+def build_untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
     """The problem with spaces that a project names for itself."""
-    return _untrusted_problem(find_repository(str(paths.workspace)), ())
+    return _build_untrusted_problem(find_repository(str(paths.workspace)), ())
 
 
 def _is_trusted(project: Path, paths: DiscoveryPaths, problems: list[Problem]) -> bool:
@@ -191,7 +191,7 @@ def _is_trusted(project: Path, paths: DiscoveryPaths, problems: list[Problem]) -
     return str(project) in folders
 
 
-def _untrusted_problem(project: Path, roots: Iterable[Root]) -> Problem:
+def _build_untrusted_problem(project: Path, roots: Iterable[Root]) -> Problem:
     return Problem(
         code="SKILL_FOLDER_UNTRUSTED",
         message=f"the skills of `{one_line(str(project))}` are not used: nobody has said that it is trusted",

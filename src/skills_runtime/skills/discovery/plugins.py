@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from skills_runtime.skills.discovery.places import PACKAGE_LEVEL, Root, Scope, segment
+from skills_runtime.skills.discovery.roots import PACKAGE_LEVEL, Root, Scope, segment
 from skills_runtime.skills.library import PLUGIN_LEVEL
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources.packages import find_installed_paths, package_roots

@@ -57,14 +57,14 @@ class TrustStore:
         try:
             self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
             with lock_file(self._state / LOCK):
-                before = self.folders()
-                if isinstance(before, Problem):
-                    raise StorageFailed(before.message, hint=before.hint)
-                after = change(before)
-                if after != before:
-                    text = json.dumps({"version": _VERSION, "folders": sorted(after)}, indent=2) + "\n"
+                folders = self.folders()
+                if isinstance(folders, Problem):
+                    raise StorageFailed(folders.message, hint=folders.hint)
+                updated = change(folders)
+                if updated != folders:
+                    text = json.dumps({"version": _VERSION, "folders": sorted(updated)}, indent=2) + "\n"
                     write_atomic(self._path, text.encode())
-                return after != before
+                return updated != folders
         except OSError as error:
             raise StorageFailed(f"`{self._path}` could not be written: {error.strerror}") from error
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 
 from skills_runtime.errors import NotFound, PolicyDenied, ValidationFailed
-from skills_runtime.skills.archives import ArchiveLimits, safe_parts, unpack
+from skills_runtime.skills.archives import ArchiveLimits, split_safe_path, unpack
 from skills_runtime.skills.install.git import RunGit, fetch_repository
 from skills_runtime.skills.install.selection import check_directory_name
 from skills_runtime.skills.install.sources import ArchiveSource, GitSource, IndexSource, InstallSource, LocalSource
@@ -159,7 +159,7 @@ def _file_downloads(name: str, files: Any, address: str) -> tuple[Download, ...]
     for file in cast("list[Any]", files):
         if not isinstance(file, str):
             raise _wrong(address, f"a file of `{name}` has no name")
-        path = "/".join(safe_parts(file))
+        path = "/".join(split_safe_path(file))
         downloads.append(Download(f"{base}{quote(name)}/{quote(path)}", path, None))
     return tuple(downloads)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound, ToolError, ValidationFailed
-from skills_runtime.skills.archives import safe_parts
+from skills_runtime.skills.archives import split_safe_path
 from skills_runtime.skills.install.sources import GitSource, checked_ref
 from skills_runtime.text import one_line
 
@@ -152,7 +152,7 @@ class _Git:
         root = (await self.call("rev-parse", "--verify", "FETCH_HEAD^{tree}")).decode().strip()
         files: list[bytes] = []
         trees, size = {"": root}, 0
-        inside = "/".join(safe_parts(within)) + "/" if within else ""
+        inside = "/".join(split_safe_path(within)) + "/" if within else ""
         for line in data.split(b"\0")[:-1]:
             about, _, name = line.partition(b"\t")
             _, kind, object_id, length = about.split()

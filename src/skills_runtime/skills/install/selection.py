@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.skills.archives import refuse_clashes, safe_parts, unsafe_path
+from skills_runtime.skills.archives import refuse_clashes, split_safe_path, unsafe_path_error
 from skills_runtime.skills.install.hashing import MAX_HASHED_BYTES, MAX_HASHED_FILES
 from skills_runtime.skills.sources.filesystem import Search
 from skills_runtime.skills.sources.source import ScanOptions
@@ -40,7 +40,7 @@ class Offered(msgspec.Struct, frozen=True):
 def find_offered(root: Path, within: str | None = None) -> list[Offered]:
     """Each skill of a source; a skill inside another one belongs to that and is not offered by itself."""
     base = Path(os.path.realpath(root))
-    start = base.joinpath(*safe_parts(within)) if within else base
+    start = base.joinpath(*split_safe_path(within)) if within else base
     if not start.is_dir() or not Path(os.path.realpath(start)).is_relative_to(base):
         raise NotFound(f"there is no directory `{one_line(within or '')}` in the source", hint="check its path")
     with open_directory(Path(os.path.realpath(start))) as top:
@@ -94,7 +94,7 @@ def select_offered(offers: Sequence[Offered], wanted: Sequence[str], *, everythi
 
 def check_directory_name(name: str) -> str:
     """A name that can be that of a directory; others are refused."""
-    if len(safe_parts(name)) != 1 or name.startswith("."):
+    if len(split_safe_path(name)) != 1 or name.startswith("."):
         raise ValidationFailed(f"`{one_line(name)[:80]}` cannot be the name of a skill", hint="it needs another name")
     return name
 
@@ -148,7 +148,7 @@ class _Copying:
             if entry.name in _LEFT_OUT or entry.name in _LITTER:
                 continue
             here = (*parts, entry.name)
-            safe_parts("/".join(here))
+            split_safe_path("/".join(here))
             self._entry(Path(entry.path), here, above | {source})
 
     def _entry(self, source: Path, here: tuple[str, ...], above: frozenset[Path]) -> None:
@@ -156,7 +156,7 @@ class _Copying:
         if source.is_symlink():
             real = Path(os.path.realpath(source))
             if not real.is_relative_to(self._outer) or real in above or not real.exists():
-                raise unsafe_path("/".join(here), "it is a link that leads out of what was fetched, or nowhere")
+                raise unsafe_path_error("/".join(here), "it is a link that leads out of what was fetched, or nowhere")
         mode = real.lstat().st_mode
         if stat.S_ISDIR(mode):
             self.directories.append(here)
@@ -166,7 +166,7 @@ class _Copying:
             self.files.append(here)
             self._file(real, here, mode)
         else:
-            raise unsafe_path("/".join(here), "it is a device, a pipe or something else that is no file")
+            raise unsafe_path_error("/".join(here), "it is a device, a pipe or something else that is no file")
 
     def _file(self, source: Path, here: tuple[str, ...], mode: int) -> None:
         target = self._into.joinpath(*here)

@@ -1,7 +1,14 @@
 """Routing: which skills a task calls for, and why, without asking a model."""
 
 from skills_runtime.skills.routing.ranking import SkillIndex, Tuning, index_library, index_skills
-from skills_runtime.skills.routing.route import Routing, Rule, SkillChoice, route_skills, routing_event, search_index
+from skills_runtime.skills.routing.route import (
+    Routing,
+    Rule,
+    SkillChoice,
+    build_routing_event,
+    route_skills,
+    search_index,
+)
 
 __all__ = [
     "Routing",
@@ -9,9 +16,9 @@ __all__ = [
     "SkillChoice",
     "SkillIndex",
     "Tuning",
+    "build_routing_event",
     "index_library",
     "index_skills",
     "route_skills",
-    "routing_event",
     "search_index",
 ]

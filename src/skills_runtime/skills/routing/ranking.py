@@ -22,7 +22,7 @@ import msgspec
 
 from skills_runtime.skills.library import Library
 from skills_runtime.skills.problems import SkillError
-from skills_runtime.skills.routing.words import (
+from skills_runtime.skills.routing.terms import (
     RELATIVES,
     SYNONYMS,
     extract_terms,
@@ -65,11 +65,11 @@ class Declarations(msgspec.Struct, frozen=True, kw_only=True):
 
 def collect_declarations(skills: Sequence[Skill]) -> Declarations:
     """What these skills declare."""
-    saying = [(position, skill) for position, skill in enumerate(skills) if skill.metadata]
-    triggers = ((position, _read_list(skill, "triggers", "trigger")) for position, skill in saying)
-    globs = ((position, _read_list(skill, "paths", "globs")) for position, skill in saying)
+    declaring = [(position, skill) for position, skill in enumerate(skills) if skill.metadata]
+    triggers = ((position, _read_list(skill, "triggers", "trigger")) for position, skill in declaring)
+    globs = ((position, _read_list(skill, "paths", "globs")) for position, skill in declaring)
     return Declarations(
-        hidden=frozenset(position for position, skill in saying if not model_may_call(skill)),
+        hidden=frozenset(position for position, skill in declaring if not model_may_call(skill)),
         triggers={position: values for position, values in triggers if values},
         globs={position: values for position, values in globs if values},
     )
@@ -190,14 +190,14 @@ def build_document(skill: Skill, body: str = "") -> Document:
     """The terms of a skill; its body may be left out."""
     clauses = split_clauses(skill.description[:FIELD_CHARS])
     extra = " . ".join(read_texts(skill.metadata, *EXTRA_FIELDS))[:FIELD_CHARS]
-    words = extract_terms(body[:BODY_CHARS])
-    frequent = {word for word, _ in Counter(words).most_common(BODY_TERMS)}
+    body_terms = extract_terms(body[:BODY_CHARS])
+    frequent = {word for word, _ in Counter(body_terms).most_common(BODY_TERMS)}
     return Document(
         name=tuple(extract_terms(skill.name)),
         description=(*extract_terms(clauses.included), *translate_terms(clauses.included)),
         extra=(*extract_terms(extra), *translate_terms(extra)),
         excluded=tuple(extract_terms(clauses.excluded)),
-        body=tuple(word for word in words if word in frequent),
+        body=tuple(word for word in body_terms if word in frequent),
     )
 
 
@@ -262,7 +262,7 @@ class SkillIndex:
         self.skills = tuple(skills)
         self.documents = tuple(documents)
         self.tuning = tuning or Tuning()
-        self.postings = _postings(self.documents, self.tuning)
+        self.postings = _build_postings(self.documents, self.tuning)
 
     def rarity(self, term: str) -> float:
         """How much a term tells; one that no skill has tells as much as one that a single skill has."""
@@ -270,7 +270,7 @@ class SkillIndex:
         return postings.rarity if postings is not None else _rarity(1, len(self.skills))
 
     @cached_property
-    def declared(self) -> Declarations:
+    def declarations(self) -> Declarations:
         """What the skills say about who may call them and when."""
         return collect_declarations(self.skills)
 
@@ -305,7 +305,7 @@ def _rarity(having: int, of: int) -> float:
     return math.log(1 + (of - having + 0.5) / (having + 0.5))
 
 
-def _postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postings]:
+def _build_postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postings]:
     """BM25 over several fields: each field is measured against its own usual length before they are added up."""
     fields = (
         ([document.name for document in documents], tuning.name, tuning.name_length),
@@ -323,9 +323,9 @@ def _postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postin
     for position in range(len(documents)):
         counted: dict[str, float] = {}
         for texts, weight, fixed, by_length in columns:
-            words = texts[position]
-            step = weight / (fixed + by_length * len(words))
-            for word in words:
+            terms = texts[position]
+            step = weight / (fixed + by_length * len(terms))
+            for word in terms:
                 counted[word] = counted.get(word, 0.0) + step
         for word, amount in counted.items():
             if word not in positions:
@@ -390,12 +390,12 @@ def rank_skills(
 ) -> list[RankedSkill]:
     """The best skills for a task, best first; those that share nothing with it are not there."""
     task_terms = extract_terms(task)[: MAX_TERMS * 4]
-    concepts = _concepts(index, task_terms, task)
-    amounts, answered, total = _sums(index, concepts)
+    concepts = _build_concepts(index, task_terms, task)
+    amounts, answered, total = _sum_matches(index, concepts)
     for position in without:
         amounts.pop(position, None)
     closest = heapq.nsmallest(max(MAX_COMPARED, limit), amounts, key=lambda position: (-amounts[position], position))
-    close = _Closely(index, task_terms, concepts)
+    close = _PairwiseScorer(index, task_terms, concepts)
     scores = {
         position: close.score(position, amounts[position], answered[position] / total) / total for position in closest
     }
@@ -403,27 +403,27 @@ def rank_skills(
     best = sorted(matching, key=lambda position: (-scores[position], index.skills[position].mention))[:limit]
     originals = original_spellings(task)
     return [
-        RankedSkill(position, round(scores[position], 4), _words(index, concepts, position, originals))
+        RankedSkill(position, round(scores[position], 4), _matching_words(index, concepts, position, originals))
         for position in best
     ]
 
 
-def _concepts(index: SkillIndex, task_terms: Sequence[str], task: str) -> list[_Concept]:
+def _build_concepts(index: SkillIndex, task_terms: Sequence[str], task: str) -> list[_Concept]:
     tuning = index.tuning
     unique_terms = dict.fromkeys(task_terms)
     unique_terms |= dict.fromkeys(
         first + second for first, second in pairwise(task_terms) if first + second in index.postings
     )
-    concepts = [_concept(index, text) for text in list(unique_terms)[:MAX_TERMS]]
+    concepts = [_build_concept(index, text) for text in list(unique_terms)[:MAX_TERMS]]
     concepts += [
-        _concept(index, translation, tuning.translated)
+        _build_concept(index, translation, tuning.translated)
         for translation in dict.fromkeys(translate_terms(task))
         if translation not in unique_terms
     ]
     return [concept for concept in concepts if any(word in index.postings for word in concept.spellings)]
 
 
-def _concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Concept:
+def _build_concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Concept:
     tuning, postings = index.tuning, index.postings
     spellings = dict.fromkeys((other for other in RELATIVES.get(query, ()) if other in postings), tuning.related)
     spellings |= dict.fromkeys((other for other in SYNONYMS.get(query, ()) if other in postings), tuning.synonym)
@@ -453,11 +453,11 @@ def _look_alikes(index: SkillIndex, query: str) -> Iterable[tuple[str, float]]:
     return [(other, alike) for alike, other in heapq.nlargest(3, near) if alike >= _MIN_SIMILARITY]
 
 
-def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, float], dict[int, float], float]:
+def _sum_matches(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, float], dict[int, float], float]:
     """For each skill what its words amount to and how much of the task they answer; and how much the task asks."""
     amounts: dict[int, float] = {}
     answered: dict[int, float] = {}
-    whole = 0.0
+    total = 0.0
     common = max(_COMMON, len(index.skills) * _COMMON_SHARE)
     for concept in concepts:
         indexed = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
@@ -465,30 +465,30 @@ def _sums(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, fl
         rare = [
             (word, weight) for word, weight in indexed if weight == 1 or len(index.postings[word].positions) <= common
         ]
-        telling = [(index.postings[word].rarity * weight, word) for word, weight in rare or indexed]
-        whole += max(telling)[0]
-        best, tells = _best(index, telling)
+        weighted = [(index.postings[word].rarity * weight, word) for word, weight in rare or indexed]
+        total += max(weighted)[0]
+        best, importance = _best_matches(index, weighted)
         for position, amount in best.items():
             amounts[position] = amounts.get(position, 0.0) + amount
-            answered[position] = answered.get(position, 0.0) + tells[position]
-    return amounts, answered, whole or 1.0
+            answered[position] = answered.get(position, 0.0) + importance[position]
+    return amounts, answered, total or 1.0
 
 
-def _best(index: SkillIndex, telling: list[tuple[float, str]]) -> tuple[dict[int, float], dict[int, float]]:
+def _best_matches(index: SkillIndex, weighted: list[tuple[float, str]]) -> tuple[dict[int, float], dict[int, float]]:
     """For each skill the most that one of several words amounts to in it, and how much that word tells."""
-    (first, word), *others = sorted(telling, reverse=True)
+    (first, word), *remaining = sorted(weighted, reverse=True)
     postings = index.postings[word]
     best = {position: weight * first for position, weight in zip(postings.positions, postings.weights, strict=True)}
-    tells = dict.fromkeys(postings.positions, first)
-    for each, word in others:
+    importance = dict.fromkeys(postings.positions, first)
+    for term_importance, word in remaining:
         postings = index.postings[word]
         for position, weight in zip(postings.positions, postings.weights, strict=True):
-            if weight * each > best.get(position, 0.0):
-                best[position], tells[position] = weight * each, each
-    return best, tells
+            if weight * term_importance > best.get(position, 0.0):
+                best[position], importance[position] = weight * term_importance, term_importance
+    return best, importance
 
 
-class _Closely:
+class _PairwiseScorer:
     """Compares single skills with a task in ways that an index cannot."""
 
     def __init__(self, index: SkillIndex, task_terms: Sequence[str], concepts: Sequence[_Concept]) -> None:
@@ -509,19 +509,23 @@ class _Closely:
         if names:
             name_match = sum(index.rarity(word) * self._weights.get(word, 0.0) for word in names)
             amount *= 1 + tuning.name_coverage * name_match / sum(index.rarity(word) for word in names)
-        together = self._pairs & {*pairwise(document.description), *pairwise(document.name)}
-        amount += tuning.phrase * sum(index.rarity(first) + index.rarity(second) for first, second in together) / 2
+        shared_pairs = self._pairs & {*pairwise(document.description), *pairwise(document.name)}
+        amount += tuning.phrase * sum(index.rarity(first) + index.rarity(second) for first, second in shared_pairs) / 2
         included = {*document.name, *document.description, *document.extra} if document.excluded else set[str]()
         ruled_out = (set(document.excluded) - included) & self._task_terms
         return amount - tuning.excluded * sum(index.rarity(word) for word in ruled_out)
 
 
-def _words(index: SkillIndex, concepts: Sequence[_Concept], position: int, shown: Mapping[str, str]) -> tuple[str, ...]:
+def _matching_words(
+    index: SkillIndex, concepts: Sequence[_Concept], position: int, originals: Mapping[str, str]
+) -> tuple[str, ...]:
     document = index.documents[position]
-    has = {*document.name, *document.description, *document.extra, *document.body}
+    document_terms = {*document.name, *document.description, *document.extra, *document.body}
     matches = [
-        (index.rarity(concept.term), concept.term) for concept in concepts if has.intersection(concept.spellings)
+        (index.rarity(concept.term), concept.term)
+        for concept in concepts
+        if document_terms.intersection(concept.spellings)
     ]
     return tuple(
-        dict.fromkeys(shown.get(match, match) for _, match in sorted(matches, key=lambda pair: (-pair[0], pair[1])))
+        dict.fromkeys(originals.get(match, match) for _, match in sorted(matches, key=lambda pair: (-pair[0], pair[1])))
     )

@@ -29,7 +29,7 @@ CERTAIN: tuple[Rule, ...] = ("mention", "trigger", "path")
 MAX_TASK_CHARS = 20_000
 """How much of a task is looked at."""
 MAX_EVENT_TASK_CHARS = 300
-_SHOWN_WORDS = 8
+_MAX_REASON_WORDS = 8
 
 
 class SkillChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,28 +84,28 @@ def route_skills(
     mentions = resolve_listed_mentions(task, skills) if mentions is None else mentions
     task = task[:MAX_TASK_CHARS]
     index = index or index_skills(skills)
-    declared = index.declared if len(index.skills) == len(skills) else collect_declarations(skills)
+    declarations = index.declarations if len(index.skills) == len(skills) else collect_declarations(skills)
     certain = (
-        *_by_mention(mentions),
-        *_by_trigger(task, skills, declared),
-        *_by_path(task, paths, skills, declared),
+        *_choose_by_mention(mentions),
+        *_choose_by_trigger(task, skills, declarations),
+        *_choose_by_path(task, paths, skills, declarations),
     )
     chosen: dict[Mention, SkillChoice] = {}
     for choice in certain:
         chosen.setdefault(choice.skill.mention, choice)
     count = max(limit, len(chosen))
     if len(chosen) < limit:
-        for choice in _by_words(task, index, paths, limit + len(chosen)):
+        for choice in _choose_by_words(task, index, paths, limit + len(chosen)):
             chosen.setdefault(choice.skill.mention, choice)
     return Routing(task=task, choices=tuple(chosen.values())[:count], considered=len(skills))
 
 
 def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[SkillChoice, ...]:
     """The skills that the model may call, by the words they share with a query."""
-    return tuple(_by_words(query[:MAX_TASK_CHARS], index, (), limit))
+    return tuple(_choose_by_words(query[:MAX_TASK_CHARS], index, (), limit))
 
 
-def routing_event(routing: Routing) -> SkillRouted:
+def build_routing_event(routing: Routing) -> SkillRouted:
     """The event that tells of a decision, and of its reasons."""
     return SkillRouted(
         query=one_line(routing.task)[:MAX_EVENT_TASK_CHARS],
@@ -118,24 +118,21 @@ def routing_event(routing: Routing) -> SkillRouted:
     )
 
 
-def _by_mention(mentions: ResolvedMentions) -> list[SkillChoice]:
-    return [
-        SkillChoice(
-            skill=skill,
-            score=1.0,
-            rule="mention",
-            reason=f"the task mentions it as `{one_line(mentions.written.get(skill.mention, skill.mention.text))}`",
-        )
-        for skill in mentions.skills
-    ]
+def _choose_by_mention(mentions: ResolvedMentions) -> list[SkillChoice]:
+    choices: list[SkillChoice] = []
+    for skill in mentions.skills:
+        text = mentions.mention_texts.get(skill.mention, skill.mention.text)
+        reason = f"the task mentions it as `{one_line(text)}`"
+        choices.append(SkillChoice(skill=skill, score=1.0, rule="mention", reason=reason))
+    return choices
 
 
-def _by_trigger(task: str, skills: Sequence[Skill], declared: Declarations) -> list[SkillChoice]:
+def _choose_by_trigger(task: str, skills: Sequence[Skill], declarations: Declarations) -> list[SkillChoice]:
     """The skills whose declared words the task has, the longest words first."""
     pairs = [
         (find_trigger(task, triggers), skills[position])
-        for position, triggers in declared.triggers.items()
-        if position not in declared.hidden
+        for position, triggers in declarations.triggers.items()
+        if position not in declarations.hidden
     ]
     present = sorted((pair for pair in pairs if pair[0]), key=lambda pair: (-len(pair[0]), pair[1].mention))
     return [
@@ -150,29 +147,31 @@ def _by_trigger(task: str, skills: Sequence[Skill], declared: Declarations) -> l
     ]
 
 
-def _by_path(task: str, paths: Sequence[str], skills: Sequence[Skill], declared: Declarations) -> list[SkillChoice]:
-    if not declared.globs:
+def _choose_by_path(
+    task: str, paths: Sequence[str], skills: Sequence[Skill], declarations: Declarations
+) -> list[SkillChoice]:
+    if not declarations.globs:
         return []
     files = [*paths, *find_paths(task)]
     choices: list[SkillChoice] = []
-    for position, globs in declared.globs.items():
-        match = find_file_match(files, globs) if position not in declared.hidden else None
+    for position, globs in declarations.globs.items():
+        match = find_file_match(files, globs) if position not in declarations.hidden else None
         if match is not None:
             reason = f"`{one_line(match.path)}` is one of the files it is for: `{one_line(match.glob)}`"
             choices.append(SkillChoice(skill=skills[position], score=1.0, rule="path", reason=reason))
     return sorted(choices, key=lambda choice: choice.skill.mention)
 
 
-def _by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[SkillChoice]:
+def _choose_by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[SkillChoice]:
     """What the words suggest; a skill that is for other files than these is called by its name alone."""
     if limit <= 0:
         return []
-    globs = index.declared.globs if paths else {}
+    globs = index.declarations.globs if paths else {}
     elsewhere = frozenset(position for position, patterns in globs.items() if find_file_match(paths, patterns) is None)
-    without = index.declared.hidden | elsewhere
+    without = index.declarations.hidden | elsewhere
     choices: list[SkillChoice] = []
     for match in rank_skills(index, task, limit=limit, without=without):
-        words = ", ".join(f"`{one_line(word)}`" for word in match.words[:_SHOWN_WORDS])
+        words = ", ".join(f"`{one_line(word)}`" for word in match.words[:_MAX_REASON_WORDS])
         reason = f"it answers to {words}"
         skill = index.skills[match.position]
         choices.append(SkillChoice(skill=skill, score=match.score, rule="words", reason=reason, words=match.words))

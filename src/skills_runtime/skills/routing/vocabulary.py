@@ -230,7 +230,7 @@ RELATED_LINES = """
 """.strip().splitlines()
 """Words of one line are often used where another of them is meant; they count less than the word itself."""
 
-_WORDS = """
+_TRANSLATION_PAIRS = """
     内存=memory 泄漏=leak 冲突=conflict 问卷=survey,questionnaire 排名=ranking 搜索引擎=seo,search 报销=expense
     纪要=minutes 汇报=presentation,report 销量=sales 字段=column,field 库存=inventory 文件=file
     文件夹=folder,directory 备份=backup 服务器=server 网络=network 域名=domain 邮箱=email 聊天=chat 客服=support
@@ -272,7 +272,8 @@ _WORDS = """
     本地化=localization 爬=scrape
 """
 TRANSLATIONS = {
-    chinese: tuple(english.split(",")) for chinese, _, english in (pair.partition("=") for pair in _WORDS.split())
+    chinese: tuple(english.split(","))
+    for chinese, _, english in (pair.partition("=") for pair in _TRANSLATION_PAIRS.split())
 }
 """From a Chinese word to the English ones that descriptions use."""
 

@@ -18,7 +18,7 @@ from skills_runtime.skills.archives import (
     Archive,
     ArchiveLimits,
     ArchiveMember,
-    bad_archive,
+    bad_archive_error,
     check_members,
     is_archive_bomb,
     open_zip,
@@ -149,7 +149,7 @@ def _read_files(archive: Archive, members: Sequence[ArchiveMember], budget: Budg
             with closing(archive.open(number)) as content:
                 data = content.read(member.size + 1)
             if len(data) != member.size:
-                raise bad_archive(f"{member.name[:100]!a} has not the size it says")
+                raise bad_archive_error(f"{member.name[:100]!a} has not the size it says")
             parts = tuple(member.name.removeprefix("./").split("/"))
             files[parts] = File(data, member.executable)
     if not files:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
-from skills_runtime.skills import SEARCH_TOOL, Library, SkillIndex, entries_of, index_skills, search_index
+from skills_runtime.skills import SEARCH_TOOL, Library, SkillIndex, build_entries, index_skills, search_index
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
 
 DESCRIPTION_CHARS = 400
@@ -44,7 +44,7 @@ class SearchSkills:
 
     def _found(self, wanted: SearchSkillsArguments) -> Any:
         choices = search_index(wanted.query, self._index, limit=wanted.limit)
-        return [entry for choice in choices for entry in entries_of([choice.skill])]
+        return [entry for choice in choices for entry in build_entries([choice.skill])]
 
     @cached_property
     def _index(self) -> SkillIndex:

@@ -19,12 +19,12 @@ from skills_runtime.skills import (
     Library,
     Skill,
     SkillError,
-    action_of,
-    command_of,
     directory_digest,
     failure,
+    find_action,
     missing_variables,
     parse_mention,
+    resolve_command,
 )
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, parse, schema_of
@@ -186,7 +186,7 @@ class SkillExec:
 
     def _plan(self, wanted: SkillExecArguments, context: ToolContext) -> Planned:
         skill, action = self._action(wanted)
-        argv = command_of(skill, action)
+        argv = resolve_command(skill, action)
         missing = self._library.missing(skill)
         if missing:
             raise missing_variables(skill, missing)
@@ -227,7 +227,7 @@ class SkillExec:
                 "SKILL_ACTIONS_DISABLED", "actions of skills are off", hint="set `skills.actions.enabled: true`"
             )
         skill = self._library.find(parse_mention(wanted.skill_mention))
-        action = action_of(skill, wanted.action_id)
+        action = find_action(skill, wanted.action_id)
         if wanted.input and action.entry is None:
             raise ToolError(
                 "validation", f"the action `{action.id}` takes no `input`", hint=f"only `{RUN_ACTION}` does"

@@ -229,7 +229,7 @@ def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(
 ) -> None:
     monkeypatch.setattr(context, "PAUSE_SECONDS", 3600.0)
     looked: list[Library] = []
-    monkeypatch.setattr(Library, "look_again", looked.append)
+    monkeypatch.setattr(Library, "refresh", looked.append)
     run(directory, FakeModel([*[LOOK] * 10, says("done")]))
     assert looked == []
 

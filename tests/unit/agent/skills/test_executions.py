@@ -9,7 +9,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind
-from skills_runtime.skills.configured import bundled_skills
+from skills_runtime.skills.configured import find_bundled_skills
 from skills_runtime.testing import says
 from tests.support.agents import calls, payloads_of
 
@@ -17,7 +17,7 @@ SETTINGS: dict[str, Any] = {
     "safety": {"mode": "ask"},
     "skills": {
         "spaces": [{"id": "bundled", "namespace": "web:mvp", "sources": ["bundled"]}],
-        "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}}],
+        "sources": [{"id": "bundled", "type": "filesystem", "options": {"root": str(find_bundled_skills())}}],
         "actions": {"enabled": True},
     },
 }
@@ -63,7 +63,7 @@ def test_what_was_approved_for_the_session_is_not_asked_again_and_another_input_
 
 def in_workspace(directory: Path) -> dict[str, Any]:
     """The settings of a run whose skill lies where sandboxed commands can write."""
-    shutil.copytree(bundled_skills() / "text-statistics", directory / "skills" / "text-statistics")
+    shutil.copytree(find_bundled_skills() / "text-statistics", directory / "skills" / "text-statistics")
     source = {"id": "bundled", "type": "filesystem", "options": {"root": str(directory / "skills")}}
     return {**SETTINGS, "skills": {**SETTINGS["skills"], "sources": [source]}}
 

@@ -14,7 +14,7 @@ from skills_runtime.projections import RunView, fold
 from skills_runtime.runs.layout import RunPaths
 from skills_runtime.runs.log import KeyRing, Position, checkpoints, read_events
 from skills_runtime.runs.log.checkpoints import SnapshotHeader, load_snapshot, save_snapshot
-from skills_runtime.runs.log.opening import build_secret_finder
+from skills_runtime.runs.log.recovery import build_secret_finder
 from skills_runtime.runs.run import SNAPSHOT, open_run, read_view
 from tests.support.runs import copy_of, filled_run, keys_in, lines_of, new_run, ports_in, switching_often
 

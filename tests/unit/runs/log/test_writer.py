@@ -10,7 +10,7 @@ from skills_runtime.errors import LogEnded, StorageFailed
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import HumanResponse, RunCancelled, RunCompleted, RunFailed
 from skills_runtime.runs.log import read_events
-from skills_runtime.runs.log.opening import open_log
+from skills_runtime.runs.log.recovery import open_log
 from skills_runtime.runs.run import open_run
 from skills_runtime.testing import FaultyDisk
 from tests.support.runs import decoded, lines_of, new_run, ports_in, sample_events

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.configured import bundled_skills
+from skills_runtime.skills.configured import find_bundled_skills
 from tests.unit.service.served import Served, serving
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\nlicense: MIT\n---\n\nWrite them.\n"
@@ -32,7 +32,7 @@ async def service(tmp_path: Path) -> AsyncGenerator[Served]:
         ],
         "sources": [
             {"id": "here", "type": "filesystem", "options": {"root": str(mine)}},
-            {"id": "bundled", "type": "filesystem", "options": {"root": str(bundled_skills())}},
+            {"id": "bundled", "type": "filesystem", "options": {"root": str(find_bundled_skills())}},
         ],
     }
     async with serving(tmp_path, skills=skills) as found:

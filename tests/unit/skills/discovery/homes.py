@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.config.models import SkillsSettings
-from skills_runtime.skills import Library, library_from
-from skills_runtime.skills.discovery import DiscoveryPaths, TrustStore, project_root, resolve_discovery_paths
+from skills_runtime.skills import Library, build_library
+from skills_runtime.skills.discovery import DiscoveryPaths, TrustStore, find_project_root, resolve_discovery_paths
 from tests.unit.skills.samples import make_skill, skill_text
 
 
@@ -25,7 +25,7 @@ class User:
 
     def trust(self) -> None:
         """Trust the project."""
-        TrustStore(self.places().state).trust(project_root(self.project))
+        TrustStore(self.places().state).trust(find_project_root(self.project))
 
     def settings(self, **discovery: Any) -> SkillsSettings:
         """The settings of the user, with some of their own."""
@@ -34,7 +34,7 @@ class User:
 
     def library(self, inner: str = "", **discovery: Any) -> Library:
         """The skills as a run sees them that begins now."""
-        return library_from(self.settings(**discovery), self.project / inner, paths=self.places(inner))
+        return build_library(self.settings(**discovery), self.project / inner, paths=self.places(inner))
 
 
 def put(root: Path, name: str, *, where: str = "") -> Path:

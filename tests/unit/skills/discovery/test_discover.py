@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.discovery.places import CLIENTS
+from skills_runtime.skills.discovery.roots import CLIENTS
 from skills_runtime.skills.skill import is_namespace
 from tests.unit.skills.discovery.homes import User, codes, mentions, put
 from tests.unit.skills.samples import make_skill, skill_text
@@ -131,7 +131,7 @@ def test_copies_of_one_skill_are_one_skill(user: User) -> None:
 
 def test_what_settings_name_comes_before_everything_that_is_found(user: User, tmp_path: Path) -> None:
     from skills_runtime.config.models import SkillsSettings
-    from skills_runtime.skills import library_from
+    from skills_runtime.skills import build_library
 
     put(tmp_path / "named", "writer", where="settings")
     put(user.project / ".agents/skills", "writer", where="project")
@@ -141,7 +141,7 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
             "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(tmp_path / "named")}}],
         }
     )
-    library = library_from(settings, user.project, paths=user.places())
+    library = build_library(settings, user.project, paths=user.places())
     assert library.find_by_name("writer").description == "From settings."
     assert mentions(library) == ["$[web].writer"]
     assert library.body(library.find_by_name("writer")) == "Do it.\n"
@@ -149,10 +149,10 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
 
 def test_who_works_at_home_has_the_skills_of_the_user(user: User) -> None:
     put(user.home / ".agents/skills", "writer")
-    from skills_runtime.skills import library_from
+    from skills_runtime.skills import build_library
     from skills_runtime.skills.discovery import resolve_discovery_paths
 
-    library = library_from(
+    library = build_library(
         user.settings(), user.home, paths=resolve_discovery_paths(user.home, {"HOME": str(user.home)})
     )
     assert (mentions(library), codes(library)) == (["$[user].writer"], [])

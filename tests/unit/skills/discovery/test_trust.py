@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.errors import NotFound, StorageFailed
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.discovery import TrustStore, project_root
+from skills_runtime.skills.discovery import TrustStore, find_project_root
 from skills_runtime.skills.discovery.trust import FILE
 from skills_runtime.skills.problems import Problem
 from tests.unit.skills.discovery.homes import User, codes, mentions, put
@@ -68,9 +68,9 @@ def test_a_repository_of_somebody_else_above_the_project_does_not_count(user: Us
         pytest.skip("only root can give a directory away")
     (tmp_path / "shared/work").mkdir(parents=True)
     (tmp_path / "shared/.git").mkdir()
-    assert project_root(tmp_path / "shared/work") == tmp_path / "shared"
+    assert find_project_root(tmp_path / "shared/work") == tmp_path / "shared"
     os.chown(tmp_path / "shared", 65534, 65534)
-    assert project_root(tmp_path / "shared/work") == tmp_path / "shared/work"
+    assert find_project_root(tmp_path / "shared/work") == tmp_path / "shared/work"
 
 
 def test_only_the_user_can_write_the_list(user: User) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.events import data_of
 from skills_runtime.skills import Skill
-from skills_runtime.skills.routing import index_skills, route_skills, routing_event, search_index
+from skills_runtime.skills.routing import build_routing_event, index_skills, route_skills, search_index
 from skills_runtime.skills.routing.ranking import find_paths
 from tests.unit.skills.samples import a_skill
 
@@ -119,7 +119,7 @@ def test_a_misspelled_word_and_a_compound_still_find_their_skill() -> None:
 
 
 def test_the_event_tells_the_rule_the_score_and_the_reason() -> None:
-    event = routing_event(route_skills("ship it\nnow", SKILLS))
+    event = build_routing_event(route_skills("ship it\nnow", SKILLS))
     assert data_of(event) == {
         "asked": "ship it now",
         "decided_by": "trigger",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.config.models import SkillsSettings
-from skills_runtime.skills import Library, Origin, Problem, Report, Skill, library_from
+from skills_runtime.skills import Library, Origin, Problem, Report, Skill, build_library
 from skills_runtime.skills.configured import InjectedClients
 from skills_runtime.skills.sources.refresh import MAX_SCANS, Policy, Scans, apply_refresh_policy
 from tests.unit.skills.samples import a_skill, make_skill
@@ -134,7 +134,7 @@ def test_the_policy_comes_from_the_settings(policy: str, found: int, tmp_path: P
     }
     for name in ("one", "two"):
         make_skill(tmp_path, f"skills/{name}")
-        library = library_from(
+        library = build_library(
             SkillsSettings.model_validate(settings), tmp_path, sources_with=InjectedClients(scans=scans)
         )
         number = len([skill for skill in library.list() if skill.namespace == "web"])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.config.models import SkillsSettings
-from skills_runtime.skills import Library, Origin, Source, library_from
-from skills_runtime.skills.scan_report import issue_of, jsonable
+from skills_runtime.skills import Library, Origin, Source, build_library
+from skills_runtime.skills.scan_report import build_issue, to_jsonable
 from skills_runtime.skills.sources.bundles import Bundles
 from skills_runtime.skills.sources.pgsql import PgsqlSource
 from skills_runtime.skills.sources.pgsql import connection_to as pgsql_at
@@ -74,7 +74,7 @@ def test_an_address_that_nobody_set_is_told_by_the_name_of_its_variable(tmp_path
             "sources": [{"id": "kv", "type": "redis", "options": {"dsn_env": "KV_URL", "key_prefix": "x:"}}],
         }
     )
-    library: Library = library_from(settings, tmp_path, environment={"KV_URL": ""})
+    library: Library = build_library(settings, tmp_path, environment={"KV_URL": ""})
     (problem,) = library.problems()
     assert (problem.code, problem.namespace) == ("SKILL_SCAN_SOURCE_UNAVAILABLE", "web")
     assert "KV_URL" in problem.message
@@ -83,7 +83,7 @@ def test_an_address_that_nobody_set_is_told_by_the_name_of_its_variable(tmp_path
 def test_anything_becomes_json() -> None:
     loop: dict[object, object] = {"nan": float("nan"), "set": {1}, 2: b"x", "path": Path("a"), "half": "\ud800"}
     loop["self"] = loop
-    found = jsonable(loop)
+    found = to_jsonable(loop)
     assert found["nan"] == "nan"
     assert found["set"] == [1]
     assert found["2"] == "b'x'"
@@ -93,5 +93,5 @@ def test_anything_becomes_json() -> None:
 
 def test_an_issue_says_where_it_is() -> None:
     (problem,) = redis_source().skills().problems
-    issue = issue_of(problem)
+    issue = build_issue(problem)
     assert issue.details == {"locator": "redis://shared", "namespace": "web"}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.skills.routing.ranking import split_clauses
-from skills_runtime.skills.routing.words import extract_terms, translate_terms
+from skills_runtime.skills.routing.terms import extract_terms, translate_terms
 
 
 @pytest.mark.parametrize(

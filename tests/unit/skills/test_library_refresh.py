@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills import Library, MemorySource, Origin, Report, Skill
-from skills_runtime.skills.catalog import decode_marks, delta_since, entries_of, marks_of
+from skills_runtime.skills.catalog import build_entries, compute_delta, compute_marks, decode_marks
 from skills_runtime.skills.problems import Problem
 from skills_runtime.skills.sources import FilesystemSource, IndexedSource
 from skills_runtime.skills.sources.refresh import Policy, Scans, apply_refresh_policy
@@ -44,7 +44,7 @@ class Unreachable:
 
 
 def test_a_library_that_was_never_searched_has_nothing_to_look_at_again(tmp_path: Path) -> None:
-    assert not Library([indexed(tmp_path)]).look_again()
+    assert not Library([indexed(tmp_path)]).refresh()
 
 
 def test_a_new_skill_is_found_in_the_same_library(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_new_skill_is_found_in_the_same_library(tmp_path: Path) -> None:
     library = Library([indexed(tmp_path)])
     assert names_of(library) == ["writer"]
     make_skill(tmp_path, "editor")
-    assert library.look_again()
+    assert library.refresh()
     assert names_of(library) == ["editor", "writer"]
     assert library.find_by_name("editor").name == "editor"
 
@@ -61,7 +61,7 @@ def test_where_nothing_changed_the_list_is_the_very_same(tmp_path: Path) -> None
     make_skill(tmp_path, "writer")
     library = Library([indexed(tmp_path)])
     before = library.list()
-    assert not library.look_again()
+    assert not library.refresh()
     assert library.list() is before
 
 
@@ -69,7 +69,7 @@ def test_a_directory_that_comes_where_none_was_is_noticed(tmp_path: Path) -> Non
     library = Library([indexed(tmp_path / "later")])
     assert names_of(library) == []
     make_skill(tmp_path / "later", "writer")
-    assert library.look_again()
+    assert library.refresh()
     assert names_of(library) == ["writer"]
 
 
@@ -79,7 +79,7 @@ def test_a_skill_that_became_unreadable_takes_no_other_with_it(tmp_path: Path) -
     library = Library([indexed(tmp_path)])
     assert names_of(library) == ["reader", "writer"]
     (tmp_path / "writer" / "SKILL.md").write_bytes(b"\xff\x00")
-    assert library.look_again()
+    assert library.refresh()
     assert names_of(library) == ["reader"]
     assert any("writer" in f"{one.locator} {one.name}" for one in library.problems())
 
@@ -90,7 +90,7 @@ def test_sources_that_cannot_tell_keep_what_they_found(tmp_path: Path) -> None:
     library = Library([indexed(tmp_path), far])
     assert names_of(library) == ["distant", "writer"]
     make_skill(tmp_path, "editor")
-    assert library.look_again()
+    assert library.refresh()
     assert (names_of(library), far.searches) == (["distant", "editor", "writer"], 1)
 
 
@@ -100,17 +100,17 @@ def test_a_narrowed_library_stays_narrow(tmp_path: Path) -> None:
     assert names_of(library) == ["writer"]
     for name in ("editor", "painter"):
         make_skill(tmp_path, name)
-    assert library.look_again()
+    assert library.refresh()
     assert names_of(library) == ["editor", "writer"]
 
 
 def test_what_somebody_told_a_library_is_kept(tmp_path: Path) -> None:
     source = MemorySource(ORIGIN, [row("writer", required_env_vars=("KEY",))])
     library = Library([source])
-    library.give("KEY", "1")
+    library.set_variable("KEY", "1")
     assert names_of(library) == ["writer"]
     source.replace([row("writer", required_env_vars=("KEY",)), row("editor")])
-    assert library.look_again()
+    assert library.refresh()
     assert library.missing(library.find_by_name("writer")) == ()
 
 
@@ -124,7 +124,7 @@ def test_kept_searches_are_good_for_as_long_as_their_policy_says(policy: Policy,
     assert names_of(library) == ["writer"]
     source.replace([row("editor")])
     now[0] = seconds
-    assert library.look_again() is found
+    assert library.refresh() is found
     assert names_of(library) == (["editor"] if found else ["writer"])
 
 
@@ -134,8 +134,8 @@ def test_a_refresh_that_somebody_asks_for_is_noticed() -> None:
     assert names_of(first) == names_of(second) == ["writer"]
     source.replace([row("editor")])
     scans.refresh()
-    assert first.look_again()
-    assert second.look_again(), "the search that the other one made is as good"
+    assert first.refresh()
+    assert second.refresh(), "the search that the other one made is as good"
     assert names_of(first) == names_of(second) == ["editor"]
 
 
@@ -143,13 +143,13 @@ def test_marks_tell_what_came_changed_and_went(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         make_skill(tmp_path, name, text=skill_text(name, f"Does {name}."))
     library = Library([indexed(tmp_path)])
-    known = decode_marks(marks_of(library).data)
+    known = decode_marks(compute_marks(library).data)
     make_skill(tmp_path, "two", text=skill_text("two", "Does something else."))
     (tmp_path / "three").rename(tmp_path / "four")
     (tmp_path / "four" / "SKILL.md").write_text(skill_text("four", "Does three."))
     os.utime(tmp_path)
-    assert library.look_again()
-    delta = delta_since(known, entries_of(library.list()))
+    assert library.refresh()
+    delta = compute_delta(known, build_entries(library.list()))
     assert [entry.mention for entry in delta.added] == ["$[web:mvp].four"]
     assert [entry.mention for entry in delta.changed] == ["$[web:mvp].two"]
     assert delta.removed == ("$[web:mvp].three",)

@@ -40,11 +40,11 @@ _VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 def resolve_discovery_paths(workspace: Path, environ: Mapping[str, str]) -> DiscoveryPaths:
     """The places of whoever has these variables."""
-    return _cached_paths(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
+    return _build_paths(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
 
 
 @lru_cache(maxsize=64)
-def _cached_paths(workspace: Path, variables: tuple[tuple[str, str], ...]) -> DiscoveryPaths:
+def _build_paths(workspace: Path, variables: tuple[tuple[str, str], ...]) -> DiscoveryPaths:
     environ = dict(variables)
     user_home, path = home(environ), Path(environ.get("XDG_CONFIG_HOME", ""))
     return DiscoveryPaths(
@@ -58,7 +58,7 @@ def _cached_paths(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Di
     )
 
 
-def project_root(directory: str | os.PathLike[str]) -> Path:
+def find_project_root(directory: str | os.PathLike[str]) -> Path:
     """The root of the repository that a directory is in, or the directory itself, without links.
 
     A repository of another owner does not count: anybody can put one above a directory that all may write to.
