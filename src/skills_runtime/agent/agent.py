@@ -24,16 +24,16 @@ from skills_runtime.agent.result import RunResult, result_of
 from skills_runtime.agent.run_defaults import RunDefaults, backend_for, defaults_of
 from skills_runtime.agent.run_inputs import (
     RUNNING,
-    archived_config,
     assemble_prompt,
     collect_inputs,
+    render_config,
     run_spec,
     start_run,
     variable_events,
     without_secrets,
 )
 from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
-from skills_runtime.agent.skills.context import can_have_skills, disabled_paths, library_for
+from skills_runtime.agent.skills.context import can_have_skills, library_for, resolve_disabled_paths
 from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
@@ -104,7 +104,7 @@ class Agent:
             session_settings=_merge_settings(session_settings or {}, models=names, profile_id=profile_id),
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
-        disabled = disabled_paths(skills_disabled_paths, resolved.workspace_root)
+        disabled = resolve_disabled_paths(skills_disabled_paths, resolved.workspace_root)
         options = AgentOptions(
             tools=builtin_tools(search),
             backend=backend,
@@ -135,7 +135,9 @@ class Agent:
         self._resolved = resolved
         self._secrets = options.secrets or secrets_in(resolved)
         self._log_ports = options.log_ports or log_ports(self._secrets)
-        self._options = msgspec.structs.replace(options, secrets=self._secrets, log_ports=self._log_ports, known={})
+        self._options = msgspec.structs.replace(
+            options, secrets=self._secrets, log_ports=self._log_ports, decision_cache={}
+        )
         self._backend = options.backend
         self._tools = options.tools
         self._rules = LoadedRules(options.rules) if options.rules is not None else None
@@ -230,7 +232,7 @@ class Agent:
             check_schema(schema)
         request = without_secrets(request, self._secrets)
         if self._config_text is None:
-            self._config_text = archived_config(self._resolved, self._secrets)
+            self._config_text = render_config(self._resolved, self._secrets)
         inputs = collect_inputs(self._resolved, request, setup.options, self._secrets)
         spec = run_spec(
             self._resolved,
@@ -382,11 +384,11 @@ def _merge_settings(
     """Return the settings of the session with what was given by name on top."""
     from skills_runtime.config import deep_merge
 
-    named = {name: model for name, model in models.items() if model is not None}
-    chosen: dict[str, Any] = {"models": named} if named else {}
+    chosen_models = {name: model for name, model in models.items() if model is not None}
+    overrides: dict[str, Any] = {"models": chosen_models} if chosen_models else {}
     if profile_id is not None:
-        chosen["profile_id"] = profile_id
-    return deep_merge(settings, chosen)
+        overrides["profile_id"] = profile_id
+    return deep_merge(settings, overrides)
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
@@ -423,5 +425,5 @@ def _without_loop(work: Callable[[], T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
-    with ThreadPoolExecutor(1, thread_name_prefix="agent-run") as aside:
-        return aside.submit(work).result()
+    with ThreadPoolExecutor(1, thread_name_prefix="agent-run") as executor:
+        return executor.submit(work).result()

@@ -24,7 +24,7 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
     try:
         top = open_root(root)
         try:
-            opened = select_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
+            file = select_opener()(top, path.relative_to(root).parts, _FLAGS, 0)
         finally:
             os.close(top)
     except FileNotFoundError:
@@ -32,13 +32,13 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
     except OSError as error:
         raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
     try:
-        if is_secret(Path("/", *opened.parts)):
+        if is_secret(Path("/", *file.parts)):
             raise _unusable(path, setting, "it is a file that holds secrets")
-        if not stat.S_ISREG(os.fstat(opened.fd).st_mode):
+        if not stat.S_ISREG(os.fstat(file.fd).st_mode):
             raise _unusable(path, setting, "it is not a regular file")
-        data = read_at_most(opened.fd, MAX_BYTES + 1)
+        data = read_at_most(file.fd, MAX_BYTES + 1)
     finally:
-        os.close(opened.fd)
+        os.close(file.fd)
     if len(data) > MAX_BYTES:
         raise _unusable(path, setting, f"it is larger than {MAX_BYTES} bytes")
     return data
@@ -61,5 +61,7 @@ def with_workspace_texts(resolved: "Resolved", prompt: "PromptSettings") -> "Pro
     return prompt.model_copy(update=texts) if texts else prompt
 
 
-def _unusable(path: Path, setting: str, why: str) -> ConfigError:
-    return ConfigError(f"the file of `{setting}` cannot be used: {one_line(str(path))}: {why}", hint="check the path")
+def _unusable(path: Path, setting: str, reason: str) -> ConfigError:
+    return ConfigError(
+        f"the file of `{setting}` cannot be used: {one_line(str(path))}: {reason}", hint="check the path"
+    )

@@ -28,7 +28,7 @@ class AgentBuilder:
     """Collects what an agent is made of; the same builder may build several."""
 
     def __init__(self) -> None:
-        self._given: dict[str, Any] = {}
+        self._options: dict[str, Any] = {}
         self._paths: list[Path | str] = []
         self._overlays: dict[str, Any] = {}
         self._hooks: list[Callable[[Event], None]] = []
@@ -143,10 +143,12 @@ class AgentBuilder:
 
     def build(self) -> Agent:
         """The agent."""
-        return Agent(config_paths=self._paths, session_settings=self._overlays, event_hooks=self._hooks, **self._given)
+        return Agent(
+            config_paths=self._paths, session_settings=self._overlays, event_hooks=self._hooks, **self._options
+        )
 
-    def _with(self, **given: Any) -> Self:
-        self._given.update(given)
+    def _with(self, **options: Any) -> Self:
+        self._options.update(options)
         return self
 
 

@@ -41,7 +41,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for as long as this agent is there."""
     rules: Rules | None = None
     """What decides on calls; nothing means what the settings and the rule files say."""
-    known: DecisionCache = {}
+    decision_cache: DecisionCache = {}
     """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
     secrets: Secrets | None = None
     """What must not be shown; nothing means what the environment tells."""
@@ -57,11 +57,11 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What sub-agents may be; nothing means that there are none."""
     budget: Budget | None = None
     """What a sub-agent may use of what its parent has left; nothing means what the settings say."""
-    only: frozenset[str] | None = None
+    allowed_tools: frozenset[str] | None = None
     """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
     depth: int = 0
     """How many runs stand above this agent's."""
-    first_skills: Mapping[str, str] | None = None
+    initial_skills: Mapping[str, str] | None = None
     """What the skills were when the first of those began, by mention; nothing means that none stands above."""
     library: "Library | None" = None
     """The skills; nothing means those that the settings name."""

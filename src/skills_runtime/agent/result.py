@@ -60,13 +60,13 @@ def result_status(status: RunStatus) -> ResultStatus:
 def result_of(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
     """The result of a run as it stands, or of one that the disk stopped."""
     state, output = run.state, None
-    done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
-    if structured and done:
+    is_done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
+    if structured and is_done:
         with suppress(msgspec.MsgspecError):  # a run that was handed over ends with a summary in words
-            output = msgspec.json.decode(_words(run))
+            output = msgspec.json.decode(_final_text(run))
     return RunResult(
         status="failed" if storage else result_status(state.status),
-        final_output=storage.message if storage else _words(run),
+        final_output=storage.message if storage else _final_text(run),
         artifacts=tuple(str(run.paths.root / name) for name in state.artifacts),
         wal_locator=str(run.paths.events),
         run_id=state.run_id,
@@ -80,7 +80,7 @@ def result_of(run: Run, storage: StorageFailed | None = None, *, structured: boo
     )
 
 
-def _words(run: Run) -> str:
+def _final_text(run: Run) -> str:
     """The answer, or why there is none."""
     state = run.state
     if state.status is RunStatus.REVIEW_REQUIRED:

@@ -59,7 +59,7 @@ def defaults_of(resolved: "Resolved") -> RunDefaults:
 def prices_of(resolved: "Resolved") -> dict[str, Price]:
     """Return what the models cost; a limit on money without a price is refused."""
     settings = resolved.settings
-    prices = {one.model: one for one in settings.llm.prices}
+    prices = {price.model: price for price in settings.llm.prices}
     unknown = {settings.models.planner, settings.models.executor} - prices.keys()
     if settings.run.max_cost_usd is not None and unknown:
         raise ConfigError(f"`run.max_cost_usd` needs the price of `{min(unknown)}`", hint="set it in `llm.prices`")
@@ -117,9 +117,9 @@ def _openai_backend(resolved: "Resolved") -> Backend:
     # A project you only looked at must not choose where your conversations go, whoever owns the key.
     if resolved.unconfirmed_model is not None:
         is_own = resolved.environment.trust(llm.api_key_env) == "user"
-        sent = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
+        request = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
         raise ConfigError(
-            f"this project wants {sent} `{llm.base_url}`",
+            f"this project wants {request} `{llm.base_url}`",
             hint=f"if that is right: `skills-runtime config confirm {shlex.quote(llm.base_url)} {llm.api_key_env}`",
         )
     return backend
@@ -170,13 +170,15 @@ def read_recording(root: Path) -> Recording:
 def replay_backend(root: Path, recording: Recording) -> ReplayBackend:
     """Return a model that gives every complete answer of a run again, in order."""
     blobs = blobs_of(RunPaths(root))
-    talk = recording.conversation
+    conversation = recording.conversation
     answers = [
         RecordedAnswer(
             message.text,
             [ToolCall(id=call.id, name=call.tool, arguments=arguments_of(call, blobs.get)) for call in message.calls],
         )
-        for message in talk.messages[talk.preamble_count :]  # what the session said before was not this run's
-        if message.role == "assistant" and not any(call.id in talk.called_skills for call in message.calls)
+        for message in conversation.messages[
+            conversation.preamble_count :
+        ]  # what the session said before was not this run's
+        if message.role == "assistant" and not any(call.id in conversation.called_skills for call in message.calls)
     ]
     return ReplayBackend(answers, compactions=recording.summaries)

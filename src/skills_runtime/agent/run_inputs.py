@@ -12,11 +12,11 @@ import msgspec
 
 from skills_runtime.agent.configured_files import with_workspace_texts
 from skills_runtime.agent.loop.calls import ACTIVATE
-from skills_runtime.agent.loop.output import demand
+from skills_runtime.agent.loop.output import schema_instruction
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import empty_library
-from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, only_first
+from skills_runtime.agent.skills.permissions import SkillPermissions, revoke_stale_preapproval, strip_changed_marks
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.events import (
     EnvVarRequired,
@@ -80,18 +80,18 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     history = _newest_messages(request.history, parts.history)
     loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
     images = [_read_image(path) for path in request.images]
-    shown = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
-    attached = [ImagesAttached(images=shown)] if shown else []
-    split = ForkedSkills(
-        inline=parts.injected
-    )  # the skills that the run works on, and those that get a run of their own
+    image_entries = [{"name": name, "media_type": mime, "blob": _digest(data)} for name, mime, data in images]
+    attached = [ImagesAttached(images=image_entries)] if image_entries else []
+    # Split into the skills that this run works on and those that get a run of their own.
+    split = ForkedSkills(inline=parts.injected)
     if parts.mentioned:
         possible = _can_fork_skills(resolved, options, request.prompt)
         split = split_forked(parts.injected, parts.mentioned, request.prompt, possible)
     texts = [secrets.text(skill.text).encode() for skill in split.inline]
     injected: list[Payload] = []
-    for one, text in zip(split.inline, texts, strict=True):
-        event = as_first(SkillPermissions(resolved)(one.skill, one.event), one.skill, options.first_skills)
+    for active, text in zip(split.inline, texts, strict=True):
+        permitted = SkillPermissions(resolved)(active.skill, active.event)
+        event = revoke_stale_preapproval(permitted, active.skill, options.initial_skills)
         injected.append(msgspec.structs.replace(event, text_blob=_digest(text)))
     payloads, marks = _with_marks(parts.events, library, options)
     events = (*loaded, *payloads, *parts.skipped, *split.skipped, *injected, *attached, *split.forked)
@@ -114,7 +114,7 @@ def assemble_prompt(
         cwd=resolved.workspace_root,
         library=library or load_library(resolved),
         tool_names=tool_names,
-        constraints=demand(resolved.settings.run.output_schema),
+        constraints=schema_instruction(resolved.settings.run.output_schema),
     )
 
 
@@ -124,7 +124,7 @@ def _with_marks(
     """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
     if not any(isinstance(event, SkillCatalogOffered) for event in payloads):
         return list(payloads), []
-    marks = only_first(compute_marks(library).data, options.first_skills)
+    marks = strip_changed_marks(compute_marks(library).data, options.initial_skills)
     return [
         msgspec.structs.replace(event, skills_blob=_digest(marks)) if isinstance(event, SkillCatalogOffered) else event
         for event in payloads
@@ -143,8 +143,8 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
     if options.profiles and "" not in options.profiles:
         return ForkSupport(reason="its sub-agents are of certain kinds, and none is for everything")
     names = select_tools(apply_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
-    is_left_out = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.only))
-    if is_left_out or options.tools.find(ACTIVATE) is not None:
+    is_hidden = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.allowed_tools))
+    if is_hidden or options.tools.find(ACTIVATE) is not None:
         return ForkSupport(reason=f"the tool `{ACTIVATE}` is not offered")
     return ForkSupport(possible=True)
 
@@ -157,16 +157,16 @@ def _newest_messages(history: Sequence[Mapping[str, str]], rule: "HistoryRule") 
         if role not in ("user", "assistant") or not isinstance(content, str) or well_formed(content) != content:
             raise ValidationFailed("a message of the history needs a `role`, user or assistant, and `content` text")
         messages.append({"role": role, "content": content})
-    kept: list[dict[str, str]] = []
-    room = rule.max_chars
+    newest: list[dict[str, str]] = []
+    remaining = rule.max_chars
     for message in reversed(messages if rule.mode != "none" else []):
-        room -= len(message["content"])
-        if room < 0 or len(kept) == rule.max_messages:
+        remaining -= len(message["content"])
+        if remaining < 0 or len(newest) == rule.max_messages:
             break
-        kept.insert(0, message)
-    while kept and kept[0]["role"] == "assistant":
-        kept.pop(0)
-    return kept
+        newest.insert(0, message)
+    while newest and newest[0]["role"] == "assistant":
+        newest.pop(0)
+    return newest
 
 
 def _read_image(path: Path) -> tuple[str, str, bytes]:
@@ -194,7 +194,7 @@ def variable_events(variables: "Iterable[MissingVariable]", resolved: "Resolved"
         yield EnvVarSet(env_var=name, skill_name=skill, skill_path=path)
 
 
-def archived_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
+def render_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
     """Return the settings as every run of an agent archives them.
 
     Writing them out costs more than the rest of a small run: whoever starts many does it once.
@@ -236,7 +236,7 @@ def run_spec(
         link=home if path and root != home.parent.resolve() / home.name else None,
         workspace_root=resolved.workspace_root,
         prompt=request.prompt,
-        config_text=config_text if config_text is not None else archived_config(resolved),
+        config_text=config_text if config_text is not None else render_config(resolved),
         system_prompt=system_prompt
         if system_prompt is not None
         else assemble_prompt(resolved, request.prompt, ()).system,

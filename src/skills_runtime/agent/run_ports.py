@@ -36,8 +36,8 @@ def log_ports(secrets: Secrets | None = None) -> LogPorts:
     from skills_runtime.config import keys_home, process_environ
     from skills_runtime.safety.redaction import SecretRegistry, find_secrets
 
-    known = secrets or SecretRegistry(find_secrets(process_environ()))
-    return LogPorts(keys=KeyRing(keys_home()), secrets=known)
+    registry = secrets or SecretRegistry(find_secrets(process_environ()))
+    return LogPorts(keys=KeyRing(keys_home()), secrets=registry)
 
 
 def secrets_in(resolved: "Resolved") -> Secrets:
@@ -112,10 +112,10 @@ def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: Workspa
     if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
         rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
     # What the rules say of a tool that names no path is the same in every run, unless one lies above its workspace.
-    at_home = run.paths.root.parent == runs_root(resolved.workspace_root)
+    is_default_root = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
         rules=rules,
-        decision_cache=options.known if at_home else {},
+        decision_cache=options.decision_cache if is_default_root else {},
         approver=options.approver,
         remembered=options.remembered,
         timeout_ms=safety.approval_timeout_ms,
@@ -126,15 +126,15 @@ def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: Workspa
 
 def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], Files]:
     """Return what opens the files of a run when a call first touches some, and only then."""
-    workspace, fileses = resolved.workspace_root, list[Files]()
+    workspace, cache = resolved.workspace_root, list[Files]()
 
     def files() -> Files:
-        if not fileses:
+        if not cache:
             from skills_runtime.sandbox import runtime_code  # loads all about sandboxes
 
             delete, code = resolved.settings.sandbox.delete, runtime_code(workspace)
-            fileses.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
-        return fileses[0]
+            cache.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
+        return cache[0]
 
     if mode == "shared" and os.path.samefile(run.paths.root, workspace):  # noqa: PTH121 - done for every run
         files()  # says why that cannot be, before anything has happened
@@ -152,7 +152,7 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
     settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
     names = select_tools(settings, task, [tool.spec.name for tool in tools])
-    for allowed in (names, options.only):
+    for allowed in (names, options.allowed_tools):
         if allowed is not None:  # whoever names a tool that is not listed means it
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
     if resolved.settings.tools.compat:

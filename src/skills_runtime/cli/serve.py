@@ -37,7 +37,7 @@ from skills_runtime.errors import ConfigError
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.service import Listener, ServiceSettings
-    from skills_runtime.service.access import Announced, ApiKey, KeyFile
+    from skills_runtime.service.access import ApiKey, KeyFile, RunningService
 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -199,7 +199,7 @@ def _serve_until_stopped(
     for notice in told:
         sys.stderr.write(f"note: {notice}\n")
 
-    def announce(server: "Announced", listeners: "Sequence[Listener]") -> None:
+    def announce(server: "RunningService", listeners: "Sequence[Listener]") -> None:
         lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
         link = server.link_to(page)
         if listeners[0].is_loopback:
@@ -227,9 +227,9 @@ def _serving() -> ModuleType:
 
 def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
     from skills_runtime.config import state_home
-    from skills_runtime.service import Given, settings_from
+    from skills_runtime.service import ServiceOptions, settings_from
 
-    asked = Given(
+    asked = ServiceOptions(
         listen=tuple(options.listen),
         preset=options.preset,
         skills_dir=optional_path(options.skills_dir, option="--skills-dir"),

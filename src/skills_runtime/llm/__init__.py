@@ -1,5 +1,6 @@
 """Models behind one port: OpenAI-compatible, fake and replay; and how their answers become events."""
 
+from skills_runtime.llm.event_recorder import Answer, EventRecorder, Price, cost_of, record_answer
 from skills_runtime.llm.fake import (
     FakeChatBackend,
     FakeChatCall,
@@ -10,7 +11,6 @@ from skills_runtime.llm.fake import (
 )
 from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
-from skills_runtime.llm.transcribe import Answer, Price, Transcriber, cost_of, transcribe
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Backend",
     "ChatRequest",
     "ChatStreamEvent",
+    "EventRecorder",
     "FakeChatBackend",
     "FakeChatCall",
     "OpenAIChatBackend",
@@ -28,9 +29,8 @@ __all__ = [
     "RetryingBackend",
     "ScriptedBackend",
     "ToolCall",
-    "Transcriber",
     "cost_of",
     "load_script",
     "openai_backend",
-    "transcribe",
+    "record_answer",
 ]

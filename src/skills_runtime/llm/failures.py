@@ -13,31 +13,31 @@ import msgspec
 from skills_runtime.errors import ModelError
 from skills_runtime.text import one_line, well_formed
 
-LONGEST_TOLD = 500
+MAX_MESSAGE_CHARS = 500
 """Characters of a provider's explanation that are kept."""
-SHORTEST_SECRET = 8
+MIN_SECRET_CHARS = 8
 """Anything shorter would turn up in ordinary words."""
 
 
-def shorten(text: str, *, limit: int = LONGEST_TOLD, secret: str = "") -> str:
+def shorten(text: str, *, limit: int = MAX_MESSAGE_CHARS, secret: str = "") -> str:
     """Put a provider's explanation on one line of bounded length without the secret."""
-    if len(secret) >= SHORTEST_SECRET:
+    if len(secret) >= MIN_SECRET_CHARS:
         text = text.replace(secret, "***")
     return one_line(well_formed(text[: 2 * limit]), limit=limit)
 
 
-Meaning = Literal[
+RefusalKind = Literal[
     "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "refused", "inside", "rejected"
 ]  # fmt: skip
-LONGEST_READ = 4000
+MAX_EXPLANATION_CHARS = 4000
 """Characters of an explanation that are looked at."""
-PASSING = (408, 409, 425)
+TRANSIENT_STATUSES = (408, 409, 425)
 """Refusals that are not the fault of the request."""
 
 TOO_LONG_CODES = frozenset(
     {"context_length_exceeded", "string_above_max_length", "array_above_max_length", "exceed_context_size_error"}
 )
-TOO_LONG = re.compile(
+TOO_LONG_PATTERN = re.compile(
     "|".join(
         [
             r"maximum (?:context|prompt|input|model) length",
@@ -53,20 +53,20 @@ TOO_LONG = re.compile(
     ),
     re.IGNORECASE | re.DOTALL,
 )
-CONVERSATION = re.compile("messages|input|prompt|content")
+CONVERSATION_PARAMETERS = re.compile("messages|input|prompt|content")
 """How parameters begin that shorter conversations make shorter."""
 
-OPTIONS = {
+OPTIONAL_PARAMETERS = {
     "stream_options": re.compile("stream_options|include_usage"),
     "response_format": re.compile("response[_ ]format|json_schema", re.IGNORECASE),
 }
 """Parameters that a run can do without, and how services name them."""
 
-SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-LIMITED = frozenset(
+QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+RATE_LIMIT_CODES = frozenset(
     {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "resource_exhausted"}
 )
-BROKEN = frozenset(
+SERVER_ERROR_CODES = frozenset(
     {
         "server_error", "internal_error", "internal_server_error", "api_error", "overloaded", "overloaded_error",
         "engine_overloaded_error", "service_unavailable", "service_unavailable_error", "unavailable", "timeout_error",
@@ -74,31 +74,33 @@ BROKEN = frozenset(
 )  # fmt: skip
 
 
-class _Told(NamedTuple):
+class _ErrorTemplate(NamedTuple):
     message: str
     kind: str
     hint: str = ""
     retryable: bool = False
 
 
-_MEANINGS: dict[Meaning, _Told] = {
-    "too_long": _Told("the conversation is too long for the model: {said}", "context_length_exceeded"),
-    "spent": _Told("the model's provider wants to be paid: {said}", "rate_limited", "check the plan and its billing"),
-    "key": _Told("the model's provider refused the key", "auth_error", "check `llm.api_key_env`"),
-    "access": _Told(
-        "the model's provider refused access: {said}", "auth_error", "check `llm.api_key_env` and what it may use"
+_TEMPLATES: dict[RefusalKind, _ErrorTemplate] = {
+    "too_long": _ErrorTemplate("the conversation is too long for the model: {reason}", "context_length_exceeded"),
+    "spent": _ErrorTemplate(
+        "the model's provider wants to be paid: {reason}", "rate_limited", "check the plan and its billing"
     ),
-    "limited": _Told("the model's provider limits the rate of requests", "rate_limited", retryable=True),
-    "broken": _Told("the model's provider failed with {status}", "server_error", retryable=True),
-    "redirect": _Told(
+    "key": _ErrorTemplate("the model's provider refused the key", "auth_error", "check `llm.api_key_env`"),
+    "access": _ErrorTemplate(
+        "the model's provider refused access: {reason}", "auth_error", "check `llm.api_key_env` and what it may use"
+    ),
+    "limited": _ErrorTemplate("the model's provider limits the rate of requests", "rate_limited", retryable=True),
+    "broken": _ErrorTemplate("the model's provider failed with {status}", "server_error", retryable=True),
+    "redirect": _ErrorTemplate(
         "the model's provider answered {status}, and redirects are not followed",
         "http_error",
         "set `llm.base_url` to where the service is",
     ),
-    "passing": _Told("the model's provider answered {status}: {said}", "http_error", retryable=True),
-    "refused": _Told("the model's provider answered {status}: {said}", "http_error"),
-    "inside": _Told("the model's provider broke off with an error: {said}", "llm_error", retryable=True),
-    "rejected": _Told("the model's provider broke off with an error: {said}", "llm_error"),
+    "passing": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error", retryable=True),
+    "refused": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error"),
+    "inside": _ErrorTemplate("the model's provider broke off with an error: {reason}", "llm_error", retryable=True),
+    "rejected": _ErrorTemplate("the model's provider broke off with an error: {reason}", "llm_error"),
 }
 
 
@@ -107,97 +109,102 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     status: int | None = None
     """Of the response, or the one an error inside a stream names."""
-    inside: bool = False
-    words: frozenset[str] = frozenset()
+    in_stream: bool = False
+    codes: frozenset[str] = frozenset()
     """Its code, type and state, in lower case."""
     param: str = ""
     message: str = ""
     retry_after_sec: float | None = None
 
 
-def refusal_of(
+def parse_refusal(
     body: object, *, status: int | None = None, headers: Mapping[str, str] | None = None, secret: str = ""
 ) -> Refusal:
     """Read a refusal of any shape; without a status it came inside a stream, and the secret is never repeated."""
-    error = _innermost(body)
+    error = _find_error_object(body)
     match = re.fullmatch("[45][0-9]{2}", str(error.get("code")))
-    words = (error.get(name) for name in ("code", "type", "status"))
+    code_fields = (error.get(name) for name in ("code", "type", "status"))
     texts = (error.get(name) for name in ("message", "detail"))
     message = next((text for text in texts if isinstance(text, str) and text), "")
     return Refusal(
         status=int(match[0]) if status is None and match else status,
-        inside=status is None,
-        words=frozenset(word.lower() for word in words if isinstance(word, str)),
+        in_stream=status is None,
+        codes=frozenset(code.lower() for code in code_fields if isinstance(code, str)),
         param=str(error.get("param") or ""),
-        message=shorten(message or _written(body), limit=LONGEST_READ, secret=secret),
-        retry_after_sec=retry_after(headers or {}),
+        message=shorten(message or _body_text(body), limit=MAX_EXPLANATION_CHARS, secret=secret),
+        retry_after_sec=parse_retry_after(headers or {}),
     )
 
 
 def is_too_long(refusal: Refusal) -> bool:
     """Whether a shorter conversation would have been answered."""
-    if refusal.param and not CONVERSATION.match(refusal.param):
+    if refusal.param and not CONVERSATION_PARAMETERS.match(refusal.param):
         return False  # the description of a tool can be too long as well, and stays so
-    if refusal.words & TOO_LONG_CODES or refusal.status == 413:
+    if refusal.codes & TOO_LONG_CODES or refusal.status == 413:
         return True
-    return refusal.status in (None, 400, 422) and TOO_LONG.search(refusal.message) is not None
+    return refusal.status in (None, 400, 422) and TOO_LONG_PATTERN.search(refusal.message) is not None
 
 
-def rejected_option(refusal: Refusal) -> str | None:
+def find_rejected_option(refusal: Refusal) -> str | None:
     """Which parameter the service does not know and can be asked without: how to count, or the shape of the answer."""
     if refusal.status not in (400, 404, 422):
         return None
-    named = f"{refusal.param} {refusal.message}"
-    return next((option for option, words in OPTIONS.items() if words.search(named)), None)
+    text = f"{refusal.param} {refusal.message}"
+    return next((option for option, pattern in OPTIONAL_PARAMETERS.items() if pattern.search(text)), None)
 
 
-def meaning_of(refusal: Refusal) -> Meaning:
+def classify_refusal(refusal: Refusal) -> RefusalKind:
     """What kind of refusal this is."""
     if is_too_long(refusal):
         return "too_long"
-    if refusal.words & SPENT:
+    if refusal.codes & QUOTA_CODES:
         return "spent"
-    if refusal.inside:
-        if refusal.status == 429 or refusal.words & LIMITED:
+    if refusal.in_stream:
+        if refusal.status == 429 or refusal.codes & RATE_LIMIT_CODES:
             return "limited"
-        if (refusal.status or 0) >= 500 or refusal.words & BROKEN:
+        if (refusal.status or 0) >= 500 or refusal.codes & SERVER_ERROR_CODES:
             return "broken"
-        return "inside" if refusal.status in (None, *PASSING) else "rejected"
+        return "inside" if refusal.status in (None, *TRANSIENT_STATUSES) else "rejected"
     status = refusal.status or 0
-    known: dict[int, Meaning] = {401: "key", 403: "access", 429: "limited", **dict.fromkeys(PASSING, "passing")}
-    if status in known:
-        return known[status]
+    kinds: dict[int, RefusalKind] = {
+        401: "key",
+        403: "access",
+        429: "limited",
+        **dict.fromkeys(TRANSIENT_STATUSES, "passing"),
+    }
+    if status in kinds:
+        return kinds[status]
     if status >= 500:
         return "broken"
     return "redirect" if 300 <= status < 400 else "refused"
 
 
-def explained(refusal: Refusal) -> ModelError:
+def model_error(refusal: Refusal) -> ModelError:
     """The error of ours that a refusal amounts to."""
-    told = _MEANINGS[meaning_of(refusal)]
-    said = shorten(refusal.message) or "no reason given"
+    template = _TEMPLATES[classify_refusal(refusal)]
+    reason = shorten(refusal.message) or "no reason given"
     return ModelError(
-        told.message.format(status=refusal.status or f"an error: {said}", said=said),
-        kind=told.kind,
-        hint=told.hint,
-        retryable=told.retryable,
-        retry_after_sec=refusal.retry_after_sec if told.retryable else None,
+        template.message.format(status=refusal.status or f"an error: {reason}", reason=reason),
+        kind=template.kind,
+        hint=template.hint,
+        retryable=template.retryable,
+        retry_after_sec=refusal.retry_after_sec if template.retryable else None,
     )
 
 
-def no_stream(text: str, *, secret: str = "") -> ModelError:
+def missing_stream_error(text: str, *, secret: str = "") -> ModelError:
     """The error for a response without any event: the one it tells of, else what it holds instead."""
     try:
         body = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         body = None
     if isinstance(body, dict) and cast(dict[str, Any], body).get("error"):
-        return explained(refusal_of(cast(object, body), secret=secret))
-    said = shorten(text, secret=secret)
-    return ModelError(f"the model's provider sent no stream but: {said}", hint="check `llm.base_url`", retryable=True)
+        return model_error(parse_refusal(cast(object, body), secret=secret))
+    reason = shorten(text, secret=secret)
+    return ModelError(f"the model's provider sent no stream but: {reason}", hint="check `llm.base_url`", retryable=True)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """What the provider asks for: seconds, or a date by its own clock; nonsense counts as nothing."""
     from email.utils import parsedate_to_datetime
 
@@ -213,17 +220,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, wait.total_seconds())
 
 
-def _innermost(body: object) -> Mapping[str, Any]:
+def _find_error_object(body: object) -> Mapping[str, Any]:
     """The object that explains: providers wrap it in `error`, and some in a list."""
     if isinstance(body, list) and body:
-        return _innermost(cast(list[object], body)[0])
+        return _find_error_object(cast(list[object], body)[0])
     if not isinstance(body, Mapping):
         return {"message": body}
     error = cast(Mapping[str, Any], body)
-    return _innermost(error["error"]) if error.get("error") else error
+    return _find_error_object(error["error"]) if error.get("error") else error
 
 
-def _written(body: object) -> str:
+def _body_text(body: object) -> str:
     """A body that has no message, as text."""
     if body is None or isinstance(body, str):
         return body or ""

@@ -30,7 +30,7 @@ class FakeChatBackend:
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the next scripted answer."""
         index, self._next = self._next, self._next + 1
-        for event in _answer(self._calls, index):
+        for event in _script_events(self._calls, index):
             yield event
 
 
@@ -44,7 +44,7 @@ class ScriptedBackend:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the answer this point of the run calls for, or the next summary."""
-        events = self._summary() if request.purpose == "compaction" else _answer(self._calls, request.answered)
+        events = self._summary() if request.purpose == "compaction" else _script_events(self._calls, request.answered)
         for event in events:
             yield event
 
@@ -57,7 +57,7 @@ class ScriptedBackend:
         yield ChatStreamEvent(type="completed", finish_reason="stop")
 
 
-def _answer(calls: Sequence[FakeChatCall], index: int) -> Iterable[ChatStreamEvent]:
+def _script_events(calls: Sequence[FakeChatCall], index: int) -> Iterable[ChatStreamEvent]:
     if index >= len(calls):
         raise ModelError(
             f"the fake model has {len(calls)} answers and was asked for one more", hint="add a call to its script"
@@ -104,18 +104,18 @@ def load_script(path: Path, data: bytes | None = None) -> ScriptedBackend:
         raise ConfigError(f"the fake model's script `{path}` is not YAML: {one_line(str(error))}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"the fake model's script `{path}` is not a script: {error}") from error
-    calls = (_scripted(number, call) for number, call in enumerate(script.calls))
+    calls = (_build_call(number, call) for number, call in enumerate(script.calls))
     return ScriptedBackend(calls, compactions=script.compactions)
 
 
-def _scripted(number: int, call: _ScriptCall) -> FakeChatCall:
+def _build_call(number: int, call: _ScriptCall) -> FakeChatCall:
     tool_calls = [
         ToolCall(
-            id=one.id or f"call_{number + 1}_{index + 1}",
-            name=one.name,
-            arguments=msgspec.json.encode(one.arguments).decode(),
+            id=tool_call.id or f"call_{number + 1}_{index + 1}",
+            name=tool_call.name,
+            arguments=msgspec.json.encode(tool_call.arguments).decode(),
         )
-        for index, one in enumerate(call.tool_calls)
+        for index, tool_call in enumerate(call.tool_calls)
     ]
     events = [ChatStreamEvent(type="reasoning_delta", text=call.reasoning)] if call.reasoning else []
     if call.text:
@@ -138,7 +138,7 @@ class ReplayBackend:
     """Gives recorded answers by how many the run has had, and recorded summaries in their order."""
 
     def __init__(self, answers: Sequence[RecordedAnswer], *, compactions: Sequence[str] = ()) -> None:
-        calls = (FakeChatCall(_recorded_events(answer)) for answer in answers)
+        calls = (FakeChatCall(_replay_events(answer)) for answer in answers)
         self._script = ScriptedBackend(calls, compactions=compactions)
 
     def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
@@ -146,7 +146,7 @@ class ReplayBackend:
         return self._script.stream_chat(request)
 
 
-def _recorded_events(answer: RecordedAnswer) -> list[ChatStreamEvent]:
+def _replay_events(answer: RecordedAnswer) -> list[ChatStreamEvent]:
     events = [ChatStreamEvent(type="text_delta", text=answer.text)] if answer.text else []
     if answer.calls:
         events.append(ChatStreamEvent(type="tool_calls", tool_calls=answer.calls))

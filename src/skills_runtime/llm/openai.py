@@ -14,10 +14,10 @@ import msgspec
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm.failures import (
     Refusal,
-    explained,
-    no_stream,
-    refusal_of,
-    rejected_option,
+    find_rejected_option,
+    missing_stream_error,
+    model_error,
+    parse_refusal,
     shorten,
 )
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from skills_runtime.llm.openai_client import EventStream, ServiceClient
 
 
-MOST_TOKENS = 2**53
+MAX_TOKEN_COUNT = 2**53
 """A count beyond this is nonsense."""
 
-MOST_CHARS = 32 << 20
+MAX_ANSWER_CHARS = 32 << 20
 """No answer is that long, unless nothing ends it."""
-ENDS_IN_ERROR = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+ERROR_FINISH_REASONS = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """What several services call the end of an answer that they could not finish."""
 
 _KEY = re.compile("[!-~]+")
 """What can be sent as a key: printable ASCII without spaces."""
 
 
-class Assembly:
+class StreamAccumulator:
     """Puts one streamed answer together; `prefix` begins the ids of calls that come without one."""
 
     def __init__(self, *, prefix: str = "call") -> None:
@@ -50,36 +50,38 @@ class Assembly:
         self._current: dict[int | str, int] = {}
         """Where the call of an index or id is."""
         self._last: int | str = 0
-        self._refusal: list[str] = []
+        self._refusal_texts: list[str] = []
         self._finish_reason: str | None = None
         self._usage: dict[str, int] | None = None
         self._request_id: str | None = None
         self._chars = 0
 
-    def take(self, chunk: object) -> Iterator[ChatStreamEvent]:
+    def add(self, chunk: object) -> Iterator[ChatStreamEvent]:
         """The events a chunk amounts to."""
         if not isinstance(chunk, dict):
             raise ModelError("the model sent a chunk that is not an object", retryable=True)
         piece = cast(dict[str, Any], chunk)
         if piece.get("object") == "error":
-            raise explained(refusal_of(piece))
+            raise model_error(parse_refusal(piece))
         self._request_id = _text(piece.get("id")) or self._request_id
         choice = _mapping(next(iter(_list(piece.get("choices"))), None))
         usage = _mapping(piece.get("usage")) or _mapping(choice.get("usage"))
-        self._usage = usage_of(usage) if usage else self._usage
+        self._usage = parse_usage(usage) if usage else self._usage
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         yield from self._delta(_mapping(choice.get("delta")))
 
-    def end(self) -> Iterator[ChatStreamEvent]:
+    def finish(self) -> Iterator[ChatStreamEvent]:
         """The calls and the end of the answer, if it has come."""
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
-        if self._finish_reason.lower() in ENDS_IN_ERROR:
+        if self._finish_reason.lower() in ERROR_FINISH_REASONS:
             raise ModelError("the model's provider ended the answer with an error", retryable=True)
-        if self._refusal:
-            raise ModelError(f"the model refused: {shorten(''.join(self._refusal))}", hint="ask for something else")
+        if self._refusal_texts:
+            raise ModelError(
+                f"the model refused: {shorten(''.join(self._refusal_texts))}", hint="ask for something else"
+            )
         if self._calls:
-            yield ChatStreamEvent(type="tool_calls", tool_calls=[call.whole() for call in self._calls])
+            yield ChatStreamEvent(type="tool_calls", tool_calls=[call.build() for call in self._calls])
         yield ChatStreamEvent(
             type="completed",
             finish_reason=self._finish_reason,
@@ -91,23 +93,23 @@ class Assembly:
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[ChatStreamEvent]:
         reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
         if reasoning := reasoning or "".join(
-            _spoken(_mapping(block).get("thinking")) for block in _list(delta.get("content"))
+            _content_text(_mapping(block).get("thinking")) for block in _list(delta.get("content"))
         ):
             self._count(reasoning)
             yield ChatStreamEvent(type="reasoning_delta", text=reasoning)
-        if text := _spoken(delta.get("content")):
+        if text := _content_text(delta.get("content")):
             self._count(text)
             yield ChatStreamEvent(type="text_delta", text=text)
         if refusal := _text(delta.get("refusal")):
             self._count(refusal)
-            self._refusal.append(refusal)
+            self._refusal_texts.append(refusal)
         for piece in map(_mapping, _list(delta.get("tool_calls"))):
-            yield ChatStreamEvent(type="tool_call_delta", call_delta=self._add(piece))
+            yield ChatStreamEvent(type="tool_call_delta", call_delta=self._add_call_piece(piece))
 
-    def _add(self, piece: Mapping[str, Any]) -> ToolCallDelta:
+    def _add_call_piece(self, piece: Mapping[str, Any]) -> ToolCallDelta:
         function = _mapping(piece.get("function"))
         call_id, name = _text(piece.get("id")), _text(function.get("name"))
-        index = self._position(piece.get("index"), call_id, name)
+        index = self._find_call_index(piece.get("index"), call_id, name)
         call, arguments = self._calls[index], _arguments(function.get("arguments"))
         self._count(call_id, name, arguments)
         if call_id and not call.named_by_service:
@@ -119,14 +121,14 @@ class Assembly:
 
     def _count(self, *pieces: str) -> None:
         self._chars += sum(map(len, pieces))
-        if self._chars > MOST_CHARS:
+        if self._chars > MAX_ANSWER_CHARS:
             raise ModelError("the model's answer does not end")
 
-    def _position(self, index: object, call_id: str, name: str) -> int:
+    def _find_call_index(self, index: object, call_id: str, name: str) -> int:
         """Which call a piece belongs to: by its index, else by its id, else the one before."""
         key = self._last = index if isinstance(index, int) else call_id or self._last
         at = self._current.get(key)
-        if at is None or _begins_another(self._calls[at], call_id, name, indexed=key is index):
+        if at is None or _starts_new_call(self._calls[at], call_id, name, indexed=key is index):
             at = self._current[key] = len(self._calls)
             self._calls.append(_Call(id=f"{self._prefix}_{at + 1}"))
         return at
@@ -140,18 +142,18 @@ class _Call(msgspec.Struct):
     name: str = ""
     arguments: list[str] = []
 
-    def whole(self) -> ToolCall:
+    def build(self) -> ToolCall:
         return ToolCall(id=self.id, name=self.name, arguments="".join(self.arguments) or "{}")
 
 
-def _begins_another(call: _Call, call_id: str, name: str, *, indexed: bool) -> bool:
+def _starts_new_call(call: _Call, call_id: str, name: str, *, indexed: bool) -> bool:
     """Whether a piece is not of this call after all: some services give every call the same index, or none."""
     if not name or not call.name:
         return False
     return call.named_by_service and call_id != call.id if call_id else not indexed
 
 
-def usage_of(usage: Mapping[str, Any]) -> dict[str, int]:
+def parse_usage(usage: Mapping[str, Any]) -> dict[str, int]:
     """The tokens of an answer in our words."""
     request, answer = _mapping(usage.get("prompt_tokens_details")), _mapping(usage.get("completion_tokens_details"))
     used_in, used_out = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
@@ -178,10 +180,10 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MAX_TOKEN_COUNT else 0
 
 
-def _spoken(content: object) -> str:
+def _content_text(content: object) -> str:
     """The text of a piece, which some services send as a list of blocks."""
     return "".join(_text(_mapping(block).get("text")) for block in _list(content)) or _text(content)
 
@@ -198,18 +200,18 @@ class OpenAIChatBackend:
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_sec = timeout_sec
-        self._unknown: dict[str, set[str]] = {}
+        self._rejected_options: dict[str, set[str]] = {}
         """The options that were refused, by model."""
         self._clients: dict[asyncio.AbstractEventLoop, ServiceClient] = {}
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; a stream that ends before its finish reason is an error, not an answer."""
-        answer = Assembly(prefix=f"call_{request.answered + 1}")
-        async with aclosing(self._chunks(parameters_of(request))) as chunks:
+        answer = StreamAccumulator(prefix=f"call_{request.answered + 1}")
+        async with aclosing(self._chunks(build_parameters(request))) as chunks:
             async for chunk in chunks:
-                for event in answer.take(chunk):
+                for event in answer.add(chunk):
                     yield event
-        for event in answer.end():
+        for event in answer.finish():
             yield event
 
     async def aclose(self) -> None:
@@ -227,16 +229,16 @@ class OpenAIChatBackend:
             async with await self._open(parameters) as stream:
                 async for chunk in stream:
                     yield chunk
-                if stream.besides:
-                    raise no_stream(stream.besides, secret=self._api_key)
+                if stream.unexpected_text:
+                    raise missing_stream_error(stream.unexpected_text, secret=self._api_key)
         except openai.APITimeoutError as error:
             raise ModelError(f"the model said nothing for {self._timeout_sec:g} s", retryable=True) from error
         except openai.APIConnectionError as error:
-            raise self._no_connection(error.__cause__ or error) from error
+            raise self._connection_error(error.__cause__ or error) from error
         except openai.APIError as error:
-            raise explained(self._refusal(error)) from error
+            raise model_error(self._parse_refusal(error)) from error
         except (httpx2.HTTPError, OSError) as error:  # the package lets them pass while it reads why it was refused
-            raise self._no_connection(error) from error
+            raise self._connection_error(error) from error
         except UnicodeEncodeError as error:
             raise ModelError("the request holds text that is not Unicode") from error
         except (ValueError, RecursionError) as error:
@@ -249,19 +251,19 @@ class OpenAIChatBackend:
         import openai  # slow to import
 
         model, rejected = str(parameters["model"]), set[str]()
-        wanted = {**parameters, "stream_options": {"include_usage": True}}
+        all_parameters = {**parameters, "stream_options": {"include_usage": True}}
         while True:
-            left_out = rejected | self._unknown.get(model, set())
-            asked = {name: value for name, value in wanted.items() if name not in left_out}
+            left_out = rejected | self._rejected_options.get(model, set())
+            sent_parameters = {name: value for name, value in all_parameters.items() if name not in left_out}
             try:
-                stream = await self._send(asked)
+                stream = await self._send(sent_parameters)
             except openai.APIStatusError as error:
-                option = rejected_option(self._refusal(error))
-                if option not in asked:
+                option = find_rejected_option(self._parse_refusal(error))
+                if option not in sent_parameters:
                     raise
                 rejected.add(option)
             else:
-                self._unknown.setdefault(model, set()).update(rejected)
+                self._rejected_options.setdefault(model, set()).update(rejected)
                 return stream
 
     async def _send(self, parameters: dict[str, Any]) -> "EventStream":
@@ -277,13 +279,13 @@ class OpenAIChatBackend:
             stream_cls=EventStream,
         )
 
-    def _no_connection(self, error: BaseException) -> ModelError:
+    def _connection_error(self, error: BaseException) -> ModelError:
         reason = shorten(str(error), secret=self._api_key) or type(error).__name__
         return ModelError(f"the connection to the model failed: {reason}", retryable=True)
 
-    def _refusal(self, error: "APIError") -> Refusal:
+    def _parse_refusal(self, error: "APIError") -> Refusal:
         response = getattr(error, "response", None)
-        return refusal_of(
+        return parse_refusal(
             error.body,
             status=getattr(error, "status_code", None),
             headers=response.headers if response is not None else None,
@@ -304,7 +306,7 @@ class OpenAIChatBackend:
         return self._clients[running_loop]
 
 
-def parameters_of(request: ChatRequest) -> dict[str, Any]:
+def build_parameters(request: ChatRequest) -> dict[str, Any]:
     """The body of a request."""
     chosen: dict[str, Any] = {
         "temperature": request.temperature,

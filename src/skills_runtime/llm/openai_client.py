@@ -14,11 +14,11 @@ from openai._streaming import ServerSentEvent, SSEDecoder
 
 from skills_runtime.config import process_environ
 from skills_runtime.errors import ConfigError, ModelError
-from skills_runtime.llm.failures import LONGEST_READ, shorten
+from skills_runtime.llm.failures import MAX_EXPLANATION_CHARS, shorten
 
 OPENAI = "api.openai.com"
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-VARIABLES = "check the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `SSL_CERT_FILE`"
+VARIABLES_HINT = "check the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `SSL_CERT_FILE`"
 
 
 class ServiceClient(AsyncOpenAI):
@@ -32,7 +32,7 @@ class ServiceClient(AsyncOpenAI):
             api_key=api_key,
             timeout=timeout_sec,
             max_retries=0,
-            http_client=_connections(),
+            http_client=_build_http_client(),
         )
         if self.base_url.host != OPENAI:
             # The package takes these from the environment, and they are nobody else's business.
@@ -45,7 +45,7 @@ class ServiceClient(AsyncOpenAI):
         return f"{AsyncOpenAI.__name__}/Python {openai.__version__}"
 
 
-def _connections() -> DefaultAsyncHttpxClient:
+def _build_http_client() -> DefaultAsyncHttpxClient:
     """An empty pool; what the environment says of proxies and certificates is taken in here, and may be no use."""
     try:
         return DefaultAsyncHttpxClient(verify=_load_certificates(*map(process_environ().get, CERTIFICATES)))
@@ -53,16 +53,16 @@ def _connections() -> DefaultAsyncHttpxClient:
         reason = "the address of a proxy is none"  # without its own words: there may be a password in the address
     except (ImportError, ValueError, OSError) as error:
         reason = shorten(str(error))
-    raise ConfigError(f"no connection to the model can be opened: {reason}", hint=VARIABLES)
+    raise ConfigError(f"no connection to the model can be opened: {reason}", hint=VARIABLES_HINT)
 
 
 @lru_cache(maxsize=1)
-def _load_certificates(*_places: str | None) -> ssl.SSLContext:
+def _load_certificates(*_paths: str | None) -> ssl.SSLContext:
     """Read the certificates that the environment names, once: it takes longer than most requests to a near service."""
     return httpx2.create_ssl_context()
 
 
-MOST_BYTES = 64 << 20
+MAX_EVENT_BYTES = 64 << 20
 """What may come until an event is complete."""
 _FIELD = re.compile("(?:data|event|id|retry)?(?::|$)")
 
@@ -70,14 +70,14 @@ _FIELD = re.compile("(?:data|event|id|retry)?(?::|$)")
 class EventStream(AsyncStream[object]):
     """The chunks of one response."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._decoder = self._events = _Events()
 
     @property
-    def besides(self) -> str:
+    def unexpected_text(self) -> str:
         """The beginning of what came instead of events, where none came."""
-        return "" if self._events.come else self._events.besides
+        return "" if self._events.has_events else self._events.unexpected_text
 
 
 class _Events(SSEDecoder):
@@ -85,31 +85,31 @@ class _Events(SSEDecoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.besides = ""
-        self.come = self._begun = False
+        self.unexpected_text = ""
+        self.has_events = self._has_started = False
         self._bytes = 0
 
     async def aiter_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[ServerSentEvent]:
         """The events in these bytes."""
-        async for event in super().aiter_bytes(self._bounded(iterator)):
+        async for event in super().aiter_bytes(self._limit_bytes(iterator)):
             self._bytes = 0
             yield event
 
     def decode(self, line: str) -> ServerSentEvent | None:
         """Take in a line; some lines complete an event."""
-        line = line if self._begun else line.removeprefix("\ufeff")
-        self._begun = True
-        if not self.come and len(self.besides) < LONGEST_READ and not _FIELD.match(line):
-            self.besides += f"{line[:LONGEST_READ]}\n"
+        line = line if self._has_started else line.removeprefix("\ufeff")
+        self._has_started = True
+        if not self.has_events and len(self.unexpected_text) < MAX_EXPLANATION_CHARS and not _FIELD.match(line):
+            self.unexpected_text += f"{line[:MAX_EXPLANATION_CHARS]}\n"
         event = super().decode(line)
         if event is None or not event.data:
             return None
-        self.come = True
+        self.has_events = True
         return event
 
-    async def _bounded(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _limit_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for piece in iterator:
             self._bytes += len(piece)
-            if self._bytes > MOST_BYTES:
+            if self._bytes > MAX_EVENT_BYTES:
                 raise ModelError("the model's provider sent a chunk that does not end")
             yield piece

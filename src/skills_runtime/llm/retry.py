@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.errors import ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
-LONGEST_WAIT_ASKED = 120.0
+MAX_RETRY_AFTER_SECONDS = 120.0
 """Seconds; a provider that wants more is taken at its word and the error is reported."""
 
 
@@ -25,17 +25,17 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     cap_delay_sec: float = 8.0
     jitter_ratio: float = 0.1
 
-    def delay(self, attempt: int, retry_after_sec: float | None, luck: float) -> float | None:
+    def delay(self, attempt: int, retry_after_sec: float | None, jitter: float) -> float | None:
         """Seconds to wait before try `attempt + 1`, or None when it is not worth it; `luck` is in [0, 1)."""
         if attempt > self.max_retries:
             return None
         if retry_after_sec is not None:
-            return retry_after_sec if retry_after_sec <= LONGEST_WAIT_ASKED else None
+            return retry_after_sec if retry_after_sec <= MAX_RETRY_AFTER_SECONDS else None
         delay = min(self.cap_delay_sec, self.base_delay_sec * 2 ** (attempt - 1))
-        return delay * (1 + self.jitter_ratio * luck)
+        return delay * (1 + self.jitter_ratio * jitter)
 
 
-class Streaming(Protocol):
+class StreamingBackend(Protocol):
     """A backend whose stream can be closed early."""
 
     def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
@@ -43,7 +43,7 @@ class Streaming(Protocol):
         ...
 
 
-def _by_chance() -> float:
+def _random_jitter() -> float:
     import random
 
     return random.random()
@@ -54,33 +54,33 @@ class RetryingBackend:
 
     def __init__(
         self,
-        backend: Streaming,
+        backend: StreamingBackend,
         policy: RetryPolicy,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        luck: Callable[[], float] | None = None,
+        jitter: Callable[[], float] | None = None,
     ) -> None:
         self._backend = backend
         self._policy = policy
         self._sleep = sleep
-        self._luck = luck or _by_chance
+        self._jitter = jitter or _random_jitter
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer, announcing every wait before it."""
         attempt = 0
         while True:
             attempt += 1
-            begun = False
+            has_started = False
             try:
                 async with aclosing(self._backend.stream_chat(request)) as stream:
                     async for event in stream:
-                        begun = True
+                        has_started = True
                         yield event
             except ModelError as error:
-                delay = self._policy.delay(attempt, error.retry_after_sec, self._luck()) if error.retryable else None
-                if begun or delay is None:
+                delay = self._policy.delay(attempt, error.retry_after_sec, self._jitter()) if error.retryable else None
+                if has_started or delay is None:
                     raise
-                yield _announced(error, attempt, self._policy.max_retries, delay)
+                yield _retry_event(error, attempt, self._policy.max_retries, delay)
                 await self._sleep(delay)
             else:
                 return
@@ -92,8 +92,8 @@ class RetryingBackend:
             await close()
 
 
-def _announced(error: ModelError, attempt: int, max_retries: int, delay: float) -> ChatStreamEvent:
-    asked = error.retry_after_sec
+def _retry_event(error: ModelError, attempt: int, max_retries: int, delay: float) -> ChatStreamEvent:
+    retry_after_sec = error.retry_after_sec
     return ChatStreamEvent(
         type="retry_scheduled",
         retry={
@@ -102,6 +102,6 @@ def _announced(error: ModelError, attempt: int, max_retries: int, delay: float) 
             "attempt": attempt,
             "max_retries": max_retries,
             "delay_ms": round(delay * 1000),
-            "retry_after_ms": None if asked is None else round(asked * 1000),
+            "retry_after_ms": None if retry_after_sec is None else round(retry_after_sec * 1000),
         },
     )

@@ -9,21 +9,21 @@ from skills_runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skills_runtime.service.audit import AuditEntry, AuditLog
-    from skills_runtime.service.settings import Given, Listener, ServiceSettings, notices, settings_from
+    from skills_runtime.service.settings import Listener, ServiceOptions, ServiceSettings, notices, settings_from
 
 __getattr__ = lazy_names(
     __name__,
     {
         "audit": "AuditEntry AuditLog",
-        "settings": "Given Listener ServiceSettings notices settings_from",
+        "settings": "Listener ServiceOptions ServiceSettings notices settings_from",
     },
 )
 
 __all__ = [
     "AuditEntry",
     "AuditLog",
-    "Given",
     "Listener",
+    "ServiceOptions",
     "ServiceSettings",
     "notices",
     "settings_from",

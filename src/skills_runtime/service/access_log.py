@@ -9,7 +9,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.service.access.callers import NOBODY, READING, Caller
+from skills_runtime.service.access.callers import ANONYMOUS, READ_METHODS, Caller
 from skills_runtime.service.audit import AuditEntry, AuditLog
 from skills_runtime.service.metrics import Metrics
 
@@ -38,50 +38,50 @@ class AccessLogMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        watched = _Watched(send, self._ids.new("req"))
-        scope.setdefault("state", {})["request_id"] = watched.request_id
-        began = time.perf_counter()
-        self._metrics.request_began()
+        response = _ResponseRecorder(send, self._ids.new("req"))
+        scope.setdefault("state", {})["request_id"] = response.request_id
+        started = time.perf_counter()
+        self._metrics.start_request()
         try:
-            await self._app(scope, receive, watched.send)
+            await self._app(scope, receive, response.send)
         finally:
-            self._tell(scope, watched, time.perf_counter() - began)
+            self._report(scope, response, time.perf_counter() - started)
 
-    def _tell(self, scope: Scope, watched: "_Watched", seconds: float) -> None:
-        caller: Caller = scope["state"].get("caller", NOBODY)
+    def _report(self, scope: Scope, response: "_ResponseRecorder", seconds: float) -> None:
+        caller: Caller = scope["state"].get("caller", ANONYMOUS)
         route = getattr(scope.get("route"), "path", "none")
         method = scope["method"] if scope["method"].isalpha() and len(scope["method"]) < 10 else "OTHER"
-        self._metrics.request_ended(method, route, watched.status, seconds)
+        self._metrics.finish_request(method, route, response.status, seconds)
         now, client = self._clock.now(), (scope.get("client") or ("",))[0]
-        about: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": now,
-            "request_id": watched.request_id,
+            "request_id": response.request_id,
             "client": client,
             "who": caller.name,
             "method": method,
             "path": scope["path"][:1000],  # never the query: it may have the token
-            "status": watched.status,
-            "bytes": watched.size,
+            "status": response.status,
+            "bytes": response.size,
             "duration_ms": round(seconds * 1000, 3),
         }
-        ACCESS_LOG.info("%s", json.dumps(about))
-        refused = watched.status in REFUSALS
-        if refused or (method not in READING and watched.status < HTTPStatus.BAD_REQUEST):
+        ACCESS_LOG.info("%s", json.dumps(entry))
+        refused = response.status in REFUSALS
+        if refused or (method not in READ_METHODS and response.status < HTTPStatus.BAD_REQUEST):
             self._audit.add(
                 AuditEntry(
                     time=now,
                     what="refused" if refused else "request",
                     who=caller.name,
                     client=client,
-                    request_id=watched.request_id,
+                    request_id=response.request_id,
                     method=method,
-                    path=about["path"],
-                    status=watched.status,
+                    path=entry["path"],
+                    status=response.status,
                 )
             )
 
 
-class _Watched:
+class _ResponseRecorder:
     """A response on its way out; one that never began counts as an error of ours."""
 
     def __init__(self, send: Send, request_id: str) -> None:
@@ -93,10 +93,10 @@ class _Watched:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = list(message.get("headers", ()))
-            said = {name.lower() for name, _ in own}
-            usual = (*SAFE_HEADERS, (b"cache-control", b"no-store"))
-            headers = [*own, *(one for one in usual if one[0] not in said)]
+            headers_set = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in headers_set}
+            defaults = (*SAFE_HEADERS, (b"cache-control", b"no-store"))
+            headers = [*headers_set, *(header for header in defaults if header[0] not in names)]
             headers.append((b"x-request-id", self.request_id.encode()))
             message = {**message, "headers": headers}
         elif message["type"] == "http.response.body":

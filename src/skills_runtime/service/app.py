@@ -16,12 +16,12 @@ from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import MAX_ARCHIVE_BYTES
 from skills_runtime.service import routes
-from skills_runtime.service.access.limits import MAX_UNAUTHENTICATED_BYTES, BodyLimit, ByteBudget, Rate
+from skills_runtime.service.access.limits import MAX_UNAUTHENTICATED_BYTES, BodyLimit, ByteBudget, RateLimiter
 from skills_runtime.service.access.middleware import AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 from skills_runtime.service.access_log import AccessLogMiddleware
-from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, built_studio, is_built, reference_page
-from skills_runtime.service.problems import dumped, install_problems
+from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, is_built, reference_page, studio_directory
+from skills_runtime.service.problems import encode_json, install_error_handlers
 from skills_runtime.service.responses import ExecuteFailure, ExecuteRequest, ProblemDocument
 from skills_runtime.service.routes import files, health, skill_service
 from skills_runtime.service.state import ServiceState
@@ -32,7 +32,7 @@ TITLE = "Skills Runtime"
 SUMMARY = "Skills in, an auditable run out."
 
 
-def create_app(parts: ServiceState) -> FastAPI:
+def create_app(state: ServiceState) -> FastAPI:
     """The app of a service; whoever made the parts closes them."""
     app = FastAPI(
         title=TITLE,
@@ -43,9 +43,9 @@ def create_app(parts: ServiceState) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
-    app.state.parts = parts
-    app.state.runs, app.state.streams = parts.runs, parts.streams
-    install_problems(app)
+    app.state.service = state
+    app.state.runs, app.state.streams = state.runs, state.streams
+    install_error_handlers(app)
     # Starlette tries routes in order: what is asked for most often comes first.
     first = (skill_service.router, health.router)
     for router in (*first, *(router for router in _routers() if router not in first)):
@@ -53,19 +53,19 @@ def create_app(parts: ServiceState) -> FastAPI:
     app.add_api_route(OPENAPI, _openapi, include_in_schema=False)
     app.add_api_route(PAGE, _page, include_in_schema=False)
     app.add_api_route("/", _front, include_in_schema=False)
-    app.router.routes.append(StudioRoute(built_studio()))
-    _surround(app, parts)
+    app.router.routes.append(StudioRoute(studio_directory()))
+    _add_middleware(app, state)
     return app
 
 
-def _surround(app: FastAPI, parts: ServiceState) -> None:
+def _add_middleware(app: FastAPI, state: ServiceState) -> None:
     """Put the layers around the routes; what is added last sees a request first."""
-    limits, monotonic = parts.settings.limits, SystemClock().monotonic
-    gate = RequestAuthorizer(
-        allowed_hosts=parts.settings.allowed_hosts,
-        token=parts.token,
-        recognised=parts.keys.recognised,
-        skill_service=parts.settings.skill_service,
+    limits, monotonic = state.settings.limits, SystemClock().monotonic
+    authorizer = RequestAuthorizer(
+        allowed_hosts=state.settings.allowed_hosts,
+        token=state.token,
+        find_key=state.keys.find,
+        skill_service=state.settings.skill_service,
     )
 
     def all_routes() -> Sequence[BaseRoute]:
@@ -76,19 +76,19 @@ def _surround(app: FastAPI, parts: ServiceState) -> None:
         max_bytes=limits.body_bytes,
         max_seconds=limits.body_seconds,
         unauthenticated=ByteBudget(max(limits.body_bytes, MAX_UNAUTHENTICATED_BYTES)),
-        longer={files.IMPORT_PATH: MAX_ARCHIVE_BYTES},
+        path_limits={files.IMPORT_PATH: MAX_ARCHIVE_BYTES},
     )
     app.add_middleware(
         AccessMiddleware,
-        gate=gate,
-        rate=Rate(per_second=limits.requests_per_second, burst=limits.burst, monotonic=monotonic),
-        failures=Rate(
+        authorizer=authorizer,
+        rate=RateLimiter(per_second=limits.requests_per_second, burst=limits.burst, monotonic=monotonic),
+        failures=RateLimiter(
             per_second=limits.failures_per_minute / 60, burst=limits.failures_per_minute, monotonic=monotonic
         ),
         routes=all_routes,
         monotonic=monotonic,
     )
-    app.add_middleware(AccessLogMiddleware, metrics=parts.metrics, audit=parts.audit)
+    app.add_middleware(AccessLogMiddleware, metrics=state.metrics, audit=state.audit)
 
 
 def _routers() -> Iterable[APIRouter]:
@@ -136,8 +136,8 @@ async def _page(request: Request) -> Response:
 
 
 async def _front() -> Response:
-    return RedirectResponse(STUDIO if is_built(built_studio()) else PAGE, status_code=307)
+    return RedirectResponse(STUDIO if is_built(studio_directory()) else PAGE, status_code=307)
 
 
 async def _openapi(request: Request) -> Response:
-    return Response(dumped(openapi_document(request.app)), media_type="application/json")
+    return Response(encode_json(openapi_document(request.app)), media_type="application/json")

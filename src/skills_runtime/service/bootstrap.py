@@ -24,7 +24,7 @@ from skills_runtime.service.settings import ServiceSettings
 from skills_runtime.service.state import ServiceState
 from skills_runtime.service.streams import Streams
 
-LATER = ("skills_runtime.sandbox.egress.gateway",)
+LAZY_MODULES = ("skills_runtime.sandbox.egress.gateway",)
 """What is imported only when an execution needs it."""
 REMOVE_EVERY_SECONDS = 60 * 60
 Pause = Callable[[], Awaitable[None]]
@@ -51,7 +51,7 @@ async def open_service(
                 workspace_root=settings.workspace_root,
                 state=settings.state,
                 config_paths=settings.config_paths,
-                given=settings.given,
+                given=settings.run_settings,
                 env_file=resolved.env_file,
             ),
             model=model,
@@ -62,8 +62,8 @@ async def open_service(
         executions = await closing.enter_async_context(runs.executions)
         metrics = Metrics()
         executor = executions.executor
-        metrics.watch("executions_running", "Executions under way.", lambda: executor.under_way[0])
-        metrics.watch("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
+        metrics.add_gauge("executions_running", "Executions under way.", lambda: executor.under_way[0])
+        metrics.add_gauge("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
         retention = Retention(days=settings.keep_days, bytes=settings.keep_bytes)
         await closing.enter_async_context(keep_retention(executor, retention, metrics))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
@@ -94,7 +94,7 @@ async def open_runs(
     What was under way when the last process ended goes on here, and so does what is under way now, later.
     """
     streams = Streams()
-    interaction = Interaction(hooks=(streams.heard,))
+    interaction = Interaction(hooks=(streams.notify,))
     with open_run_service(workspace, interaction=interaction, model=model, executions=executions) as runs:
         async with runs.working(recover=True):
             ending = asyncio.create_task(_end_streams(streams, stopping or asyncio.Event()))
@@ -115,7 +115,7 @@ def _prepare() -> None:
     """Have in memory what executions need of the package, whose files may be replaced while the service runs."""
     start_launcher()
     zygote_sources()
-    for name in LATER:
+    for name in LAZY_MODULES:
         import_module(name)
 
 
@@ -131,13 +131,13 @@ def _execution_options(settings: ServiceSettings, resolved: "Resolved") -> Execu
     )
 
 
-async def _an_hour() -> None:
+async def _wait_an_hour() -> None:
     await asyncio.sleep(REMOVE_EVERY_SECONDS)
 
 
 @asynccontextmanager
 async def keep_retention(
-    executor: Executor, keep: Retention, metrics: Metrics, *, pause: Pause = _an_hour
+    executor: Executor, keep: Retention, metrics: Metrics, *, pause: Pause = _wait_an_hour
 ) -> AsyncGenerator[None]:
     """Remove executions that were kept for long enough, at once and again after each pause.
 
@@ -158,7 +158,7 @@ async def _remove_repeatedly(executor: Executor, keep: Retention, metrics: Metri
     while True:
         try:
             count = await executor.tidy(keep)
-            metrics.executions_removed("retention", count.removed)
+            metrics.count_removed("retention", count.removed)
             if count.removed or count.failed:
                 _log_removal(logging.WARNING if count.failed else logging.INFO, **msgspec.structs.asdict(count))
         except (SkillsRuntimeError, OSError) as error:  # the next time it may work
@@ -166,5 +166,5 @@ async def _remove_repeatedly(executor: Executor, keep: Retention, metrics: Metri
         await pause()
 
 
-def _log_removal(level: int, **about: object) -> None:
-    RETENTION_LOG.log(level, "%s", json.dumps({"time": SystemClock().now(), "what": "executions_removed", **about}))
+def _log_removal(level: int, **details: object) -> None:
+    RETENTION_LOG.log(level, "%s", json.dumps({"time": SystemClock().now(), "what": "executions_removed", **details}))

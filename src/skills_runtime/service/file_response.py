@@ -36,8 +36,8 @@ _TEXTS = frozenset(
 WantsPreview = Annotated[
     bool | None, Query(alias="preview", description="To look at it, as far as that is safe, instead of to save it.")
 ]
-PIECE = 256 * 1024
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+PIECE_BYTES = 256 * 1024
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
 
 
@@ -57,19 +57,19 @@ class Preview(msgspec.Struct, frozen=True):
         }
 
 
-def preview_of(name: str) -> Preview | None:
+def find_preview(name: str) -> Preview | None:
     """How a file of this name is looked at, or nothing where it is only something to save."""
-    found = media_type(name).partition(";")[0]
-    if found in _DOCUMENTS:
-        return Preview(_DOCUMENTS[found], _SANDBOXED)
-    if found in _IMAGES:
-        return Preview(found, _SANDBOXED)
-    if found.startswith("text/") or found in _TEXTS:
+    mime = media_type(name).partition(";")[0]
+    if mime in _DOCUMENTS:
+        return Preview(_DOCUMENTS[mime], _SANDBOXED)
+    if mime in _IMAGES:
+        return Preview(mime, _SANDBOXED)
+    if mime.startswith("text/") or mime in _TEXTS:
         return Preview(TEXT, _SANDBOXED)
     return None
 
 
-def inner_path(text: str) -> tuple[str, ...]:
+def parse_inner_path(text: str) -> tuple[str, ...]:
     """The names of a path that stays inside; any other is refused."""
     parts = relative_parts(text)
     if parts is None or not text.isprintable() or len(text) > 4096:
@@ -81,21 +81,21 @@ def open_inside(directory: Path, parts: Sequence[str]) -> int:
     """A regular file below a directory, open for reading; no link on the way is followed."""
     try:
         with open_directory(directory) as top:
-            descriptor = open_below(top, parts, _READING)
+            descriptor = open_below(top, parts, _READ_FLAGS)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EISDIR):
-            raise _absent(parts) from None
+            raise _not_found(parts) from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _absent(parts)
+        raise _not_found(parts)
     return descriptor
 
 
 def send_file(
     descriptor: int,
     *,
-    asked_range: str | None,
+    range_header: str | None,
     media_type: str,
     name: str,
     etag: str = "",
@@ -115,22 +115,22 @@ def send_file(
         **(preview.headers(file_name) if preview else {}),
     }
     media_type = preview.media_type if preview else media_type
-    span = _span(asked_range, size)
+    span = _parse_range(range_header, size)
     if span is None:
         os.close(descriptor)
         return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"}, media_type=media_type)
     first, last = span
     headers["Content-Length"] = str(max(0, last - first + 1))
-    partial = asked_range is not None and (first, last) != (0, size - 1)
+    partial = range_header is not None and (first, last) != (0, size - 1)
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last}/{size}"
     status = 206 if partial else 200
-    return StreamingResponse(_pieces(descriptor, first, last), status, headers=headers, media_type=media_type)
+    return StreamingResponse(_read_pieces(descriptor, first, last), status, headers=headers, media_type=media_type)
 
 
-def _span(asked: str | None, size: int) -> tuple[int, int] | None:
+def _parse_range(range_header: str | None, size: int) -> tuple[int, int] | None:
     """The first and the last byte to send; nothing where no byte of the file was asked for."""
-    matched = _RANGE.fullmatch(asked.strip()) if asked else None
+    matched = _RANGE.fullmatch(range_header.strip()) if range_header else None
     if matched is None or matched.group(1, 2) == ("", ""):
         return 0, size - 1  # no range, or one of a form that may be ignored
     begin, end = matched[1], matched[2]
@@ -142,11 +142,11 @@ def _span(asked: str | None, size: int) -> tuple[int, int] | None:
     return (int(begin), last) if int(begin) < size else None
 
 
-async def _pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes]:
+async def _read_pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes]:
     try:
         while first <= last:
-            wanted = min(PIECE, last - first + 1)
-            piece = await asyncio.to_thread(os.pread, descriptor, wanted, first)
+            size = min(PIECE_BYTES, last - first + 1)
+            piece = await asyncio.to_thread(os.pread, descriptor, size, first)
             if not piece:
                 return
             yield piece
@@ -155,7 +155,7 @@ async def _pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes
         os.close(descriptor)
 
 
-def _absent(parts: Sequence[str]) -> NotFound:
+def _not_found(parts: Sequence[str]) -> NotFound:
     name = "/".join(parts)[:200]
     return NotFound(
         f"there is no file {name!a}", hint="list the files to see what there is", resource="file", name=name

@@ -49,29 +49,29 @@ class Metrics:
         )
         self._open = Gauge("skills_runtime_http_requests_open", "Requests under way.", registry=self._registry)
 
-    def request_began(self) -> None:
+    def start_request(self) -> None:
         """Count a request that is under way."""
         self._open.inc()
 
-    def request_ended(self, method: str, route: str, status: int, seconds: float) -> None:
+    def finish_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered; `route` is the pattern, for paths are without number."""
         self._open.dec()
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def execution_ended(self, skill: str, status: str, seconds: float) -> None:
+    def finish_execution(self, skill: str, status: str, seconds: float) -> None:
         """Count an execution."""
         self._executions.labels(skill, status).inc()
         self._execution_seconds.labels(skill).observe(seconds)
 
-    def executions_removed(self, by: Literal["request", "retention"], count: int = 1) -> None:
+    def count_removed(self, by: Literal["request", "retention"], count: int = 1) -> None:
         """Count executions that are gone."""
         self._removed.labels(by).inc(count)
 
-    def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
+    def add_gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Show a number that is looked up whenever somebody reads."""
         Gauge(f"skills_runtime_{name}", text, registry=self._registry).set_function(value)
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         """Everything, for a monitor."""
         return generate_latest(self._registry)

@@ -15,8 +15,8 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.service.file_response import inner_path, open_inside
-from skills_runtime.service.problems import answer, problem_of
+from skills_runtime.service.file_response import open_inside, parse_inner_path
+from skills_runtime.service.problems import problem_of, problem_response
 
 STUDIO = "/studio/"
 INDEX = "index.html"
@@ -58,7 +58,7 @@ _STYLE = (
 )
 
 
-def built_studio() -> Path:
+def studio_directory() -> Path:
     """Where the built web app is, if it was built."""
     return Path(__file__).resolve().parent.parent / "studio_dist"
 
@@ -73,7 +73,7 @@ class StudioRoute(Route):
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        super().__init__("/studio{path:path}", self._shown, methods=["GET"], include_in_schema=False)
+        super().__init__("/studio{path:path}", self._serve, methods=["GET"], include_in_schema=False)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Whether a request is for the web app."""
@@ -82,14 +82,14 @@ class StudioRoute(Route):
             return Match.NONE, {}
         return super().matches(scope)
 
-    async def _shown(self, request: Request) -> Response:
+    async def _serve(self, request: Request) -> Response:
         path = request.url.path
         if path == "/studio":
             return RedirectResponse(STUDIO, status_code=307)
         try:
             return await run_in_threadpool(studio_file, self._root, path.removeprefix(STUDIO))
         except (NotFound, ValidationFailed) as error:
-            return answer(path, problem_of(error))
+            return problem_response(path, problem_of(error))
 
 
 def studio_file(root: Path, path: str) -> Response:
@@ -98,12 +98,12 @@ def studio_file(root: Path, path: str) -> Response:
         return Response(_NOT_BUILT, status_code=503, media_type="text/html", headers=_headers("no-store"))
     if path.startswith(f"{ASSETS}/"):
         return _file(root, path, "public, max-age=31536000, immutable")
-    if path != INDEX and _FILE_NAME.fullmatch(path) and path in _names(root):
+    if path != INDEX and _FILE_NAME.fullmatch(path) and path in _top_level_names(root):
         return _file(root, path, "no-cache")
     return _file(root, INDEX, "no-store")
 
 
-def _names(root: Path) -> list[str]:
+def _top_level_names(root: Path) -> list[str]:
     """What is there, by name: no name that somebody sends is looked for on the disk."""
     try:
         return os.listdir(root)  # noqa: PTH208 - names are enough
@@ -112,7 +112,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _file(root: Path, path: str, caching: str) -> Response:
-    parts = inner_path(path)
+    parts = parse_inner_path(path)
     with open(open_inside(root, parts), "rb") as file:
         if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
             raise NotFound(f"there is no file {path[:200]!a} to show")
@@ -159,10 +159,13 @@ def _groups(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _section(method: str, path: str, operation: Mapping[str, Any]) -> str:
     rows = [
-        (f"<code>{escape(one['name'])}</code> ({escape(one['in'])})", escape(one.get("description", "")))
-        for one in operation.get("parameters", ())
+        (
+            f"<code>{escape(parameter['name'])}</code> ({escape(parameter['in'])})",
+            escape(parameter.get("description", "")),
+        )
+        for parameter in operation.get("parameters", ())
     ]
-    answers = [(escape(status), escape(one["description"])) for status, one in operation["responses"].items()]
+    answers = [(escape(status), escape(response["description"])) for status, response in operation["responses"].items()]
     return (
         f"<h3><code>{method.upper()} {escape(path)}</code></h3>"
         f"<p>{escape(operation.get('description') or operation.get('summary', ''))}</p>"

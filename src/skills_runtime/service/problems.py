@@ -75,25 +75,25 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 Shape = Literal["skill_service", "studio", "problem"]
 
 
-def shape_of(path: str) -> Shape:
+def error_shape(path: str) -> Shape:
     """What an error on this path looks like; paths that other programs know keep the shape they know."""
     if path.startswith("/api/") and not path.startswith("/api/v1/"):
         return "skill_service"
     return "studio" if _STUDIO.fullmatch(path) else "problem"
 
 
-def answer(path: str, problem: Problem) -> Response:
+def problem_response(path: str, problem: Problem) -> Response:
     """The response for a problem."""
-    shape = shape_of(path)
+    shape = error_shape(path)
     if shape == "skill_service":
         body: dict[str, Any] = {"success": False, "error": problem.message, "code": problem.kind}
     elif shape == "studio":
-        about = {"kind": problem.kind, "message": problem.message, "details": dict(problem.details)}
-        body = {"detail": about}
+        detail = {"kind": problem.kind, "message": problem.message, "details": dict(problem.details)}
+        body = {"detail": detail}
     else:
         body = _document(problem)
     media_type = PROBLEM_TYPE if shape == "problem" else "application/json"
-    return Response(dumped(body), status_code=problem.status, media_type=media_type, headers=dict(problem.headers))
+    return Response(encode_json(body), status_code=problem.status, media_type=media_type, headers=dict(problem.headers))
 
 
 def _document(problem: Problem) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _document(problem: Problem) -> dict[str, Any]:
     }
 
 
-def dumped(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """JSON in ASCII, spaced as clients of the skill service have always seen it."""
     return json.dumps(value, allow_nan=False, default=str).encode("ascii")
 
@@ -123,42 +123,44 @@ def problem_of(error: SkillsRuntimeError) -> Problem:
     )
 
 
-def install_problems(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Make every error of an app JSON."""
-    app.add_exception_handler(SkillsRuntimeError, _ours)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(SkillsRuntimeError, _handle_runtime_error)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid_request)
+    app.add_exception_handler(Exception, _handle_unexpected_error)
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _handle_runtime_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SkillsRuntimeError)
-    return answer(request.url.path, problem_of(error))
+    return problem_response(request.url.path, problem_of(error))
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind, message = HTTP_ERRORS.get(error.status_code, ("http_error", str(error.detail)))
     if error.status_code in HTTP_ERRORS and not _is_default(error):
         message = str(error.detail)
     problem = Problem(status=error.status_code, kind=kind, message=message, headers=dict(error.headers or {}))
-    return answer(request.url.path, problem)
+    return problem_response(request.url.path, problem)
 
 
 def _is_default(error: HTTPException) -> bool:
     return error.detail == HTTPStatus(error.status_code).phrase
 
 
-async def _malformed(request: Request, error: Exception) -> Response:
+async def _handle_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     location = ".".join(str(part) for part in first["loc"])
     message = f"the request cannot be used: {location}: {first['msg']}"
     hint = "`/api/openapi.json` says what is expected"
-    return answer(request.url.path, Problem(status=400, kind="validation", message=message, hint=hint))
+    return problem_response(request.url.path, Problem(status=400, kind="validation", message=message, hint=hint))
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
     del error  # the log has it; whoever asks learns nothing about our insides
     message = "the service met an error it does not know"
-    return answer(request.url.path, Problem(status=500, kind="unknown", message=message, hint="its log says more"))
+    return problem_response(
+        request.url.path, Problem(status=500, kind="unknown", message=message, hint="its log says more")
+    )

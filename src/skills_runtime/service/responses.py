@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from skills_runtime.ports import InboxMessage
 
-EVERYWHERE = (400, 401, 403, 429, 500)
+COMMON_STATUSES = (400, 401, 403, 429, 500)
 """What any request may be answered with: a wrong name or form, no token, no scope, too often, our own mistake."""
-_WORDS = {
+_DESCRIPTIONS = {
     400: "The request cannot be used.",
     401: "A valid token or key is needed.",
     403: "This caller, or this page, may not do that.",
@@ -151,19 +151,22 @@ class NewExecution(BaseModel):
     timeout_ms: Annotated[int, Field(ge=1)] | None = None
 
 
-def failures(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[int | str, dict[str, Any]]:
+def failure_responses(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[int | str, dict[str, Any]]:
     """How the refusals of a route are documented."""
     media_type = "application/problem+json" if model is ProblemDocument else "application/json"
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {status: {"description": _WORDS[status], "content": {media_type: {"schema": schema}}} for status in statuses}
+    return {
+        status: {"description": _DESCRIPTIONS[status], "content": {media_type: {"schema": schema}}}
+        for status in statuses
+    }
 
 
-def receipt(message: InboxMessage) -> Response:
+def receipt_response(message: InboxMessage) -> Response:
     """A message that is kept until the run has read it."""
-    told = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
-    return as_json(told, 202)
+    body = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
+    return json_response(body, 202)
 
 
-def as_json(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     """A value as it is, in JSON."""
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

@@ -31,7 +31,7 @@ IdempotencyKey = Annotated[
 ]
 _PROMPT = 1_000_000
 _COUNT = 1_000_000_000
-KEPT = 4096
+MAX_SUMMARIES = 4096
 
 
 class Answer(BaseModel):
@@ -141,13 +141,13 @@ class EventPage(Answer):
 def run_document(view: RunView, *, trouble: str | None = None, now: str = "") -> dict[str, Any]:
     """A run by its log."""
     state, pending = view.state, view.pending
-    told = (
+    names = (
         "run_id session_id task_id kind profile_id attempt parent_run_id model task created_at updated_at started_at "
         "completed_at failure_reason error_kind final_output waiting_kind waiting_message last_seq turns steps "
         "tool_calls input_tokens output_tokens cached_tokens cost_usd workspace_mode required_deliverables artifacts"
     )
     return {
-        **{name: getattr(state, name) for name in told.split()},
+        **{name: getattr(state, name) for name in names.split()},
         "status": state.status.value,
         "fork": {"run_id": state.fork.run_id, "seq": state.fork.seq} if state.fork else None,
         "children": {run_id: child.status for run_id, child in state.children.items()},
@@ -173,18 +173,18 @@ def duration_ms(started_at: str | None, until: str | None) -> int | None:
     if not started_at or not until:
         return None
     try:
-        taken = datetime.fromisoformat(until) - datetime.fromisoformat(started_at)
+        duration = datetime.fromisoformat(until) - datetime.fromisoformat(started_at)
     except (ValueError, TypeError):  # a log that somebody else wrote may say anything
         return None
-    return max(0, round(taken.total_seconds() * 1000))
+    return max(0, round(duration.total_seconds() * 1000))
 
 
 def row_document(row: RunRow, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A run as the index knows it, and what else is known `about` it."""
     hidden = {"path", "last_mac", "workspace_root"}
-    told = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
+    document = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
     scripted = is_scripted(row.profile_id)
-    return {**told, "status": row.status.value, "scripted": scripted, **(about or {})}
+    return {**document, "status": row.status.value, "scripted": scripted, **(about or {})}
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -201,12 +201,12 @@ class Summaries:
 
     def __init__(self, runs: RunService) -> None:
         self._runs = runs
-        self._known: OrderedDict[str, Summary] = OrderedDict()
+        self._cache: OrderedDict[str, Summary] = OrderedDict()
         self._lock = threading.Lock()
 
-    def about(self, row: RunRow, paths: RunPaths) -> dict[str, Any]:
+    def describe(self, row: RunRow, paths: RunPaths) -> dict[str, Any]:
         """The rest of a row; a run that cannot be read has none."""
-        summary = self._of(row, paths)
+        summary = self._load(row, paths)
         until = row.completed_at or (row.updated_at if row.status.terminal else SystemClock().now())
         return {
             "cost_usd": summary.cost_usd,
@@ -215,23 +215,23 @@ class Summaries:
             "duration_ms": duration_ms(row.started_at, until),
         }
 
-    def _of(self, row: RunRow, paths: RunPaths) -> Summary:
+    def _load(self, row: RunRow, paths: RunPaths) -> Summary:
         with self._lock:
-            summary = self._known.get(row.run_id)
-            if summary is not None and summary.last_seq == row.last_seq:
-                self._known.move_to_end(row.run_id)
-                return summary
+            cached = self._cache.get(row.run_id)
+            if cached is not None and cached.last_seq == row.last_seq:
+                self._cache.move_to_end(row.run_id)
+                return cached
         try:
             view = self._runs.view_at(paths)
             skills = tuple(view.conversation.skills)
-            found = Summary(row.last_seq, view.state.cost_usd, skills, self._runs.is_imported(paths))
+            summary = Summary(row.last_seq, view.state.cost_usd, skills, self._runs.is_imported(paths))
         except (SkillsRuntimeError, OSError):
-            found = Summary(row.last_seq)
+            summary = Summary(row.last_seq)
         with self._lock:
-            self._known[row.run_id] = found
-            if len(self._known) > KEPT:
-                self._known.popitem(last=False)
-        return found
+            self._cache[row.run_id] = summary
+            if len(self._cache) > MAX_SUMMARIES:
+                self._cache.popitem(last=False)
+        return summary
 
 
 def summaries_of(request: Request) -> Summaries:

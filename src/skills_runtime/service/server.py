@@ -19,10 +19,10 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.engine import Model
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.access.peers import PEER, Peer
-from skills_runtime.service.access.token import Announced, announce, withdraw
+from skills_runtime.service.access.token import RunningService, register_service, unregister_service
 from skills_runtime.service.app import create_app
 from skills_runtime.service.bootstrap import open_service
-from skills_runtime.service.problems import dumped
+from skills_runtime.service.problems import encode_json
 from skills_runtime.service.settings import Listener, ServiceSettings
 
 if TYPE_CHECKING:
@@ -39,49 +39,49 @@ ANSWER_SECONDS = 5.0
 async def serve(
     settings: ServiceSettings,
     resolved: "Resolved",
-    told: Callable[[Announced, Sequence[Listener]], None],
+    on_ready: Callable[[RunningService, Sequence[Listener]], None],
     *,
     model: Model = backend_for,
 ) -> None:
     """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
-    sockets = [bound_socket(listener) for listener in settings.listen]
+    sockets = [bind_socket(listener) for listener in settings.listen]
     actual = [
         Listener(listener.host, _port(connection))
         for listener, connection in zip(settings.listen, sockets, strict=True)
     ]
     _allow_many_connections()
-    async with open_service(settings, resolved, model=model) as parts:
-        server = _Server(_config(create_app(parts), settings), parts.stopping)
-        announced = Announced(
+    async with open_service(settings, resolved, model=model) as state:
+        server = _Server(_config(create_app(state), settings), state.stopping)
+        service = RunningService(
             url=f"http://{actual[0].text}",
-            token=parts.token,
+            token=state.token,
             pid=os.getpid(),
             workspace_root=str(settings.workspace_root),
             started_at=SystemClock().now(),
         )
         for listener in actual:
-            announce(settings.state, listener.port, announced)
-        late = asyncio.create_task(_end_late_work(parts, settings.grace_seconds))
+            register_service(settings.state, listener.port, service)
+        late_work = asyncio.create_task(_end_late_work(state, settings.grace_seconds))
         try:
-            server.when_started = lambda: told(announced, actual)
+            server.when_started = lambda: on_ready(service, actual)
             await server.serve(sockets)
         finally:
-            late.cancel()
+            late_work.cancel()
             for listener in actual:
-                withdraw(settings.state, listener.port, os.getpid())
+                unregister_service(settings.state, listener.port, os.getpid())
 
 
-async def _end_late_work(parts: "ServiceState", grace_seconds: float) -> None:
+async def _end_late_work(state: "ServiceState", grace_seconds: float) -> None:
     """End what is still under way some time after the service was told to stop; whoever waits for it is answered."""
-    await parts.stopping.wait()
+    await state.stopping.wait()
     await asyncio.sleep(grace_seconds)
-    await parts.runs.executions.executor.aclose()
+    await state.runs.executions.executor.aclose()
 
 
 def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - an ASGI app
-        http=Protocol,
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -124,10 +124,10 @@ class _Server(uvicorn.Server):
         self._stopping.set()
 
 
-class Protocol(H11Protocol):
+class HttpProtocol(H11Protocol):
     """The protocol of the server, which gives up on whoever never finishes a request, and says in JSON what is none."""
 
-    _unfinished: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for a request."""
@@ -143,24 +143,24 @@ class Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         super().connection_lost(exc)
-        if self._unfinished is not None:
-            self._unfinished.cancel()
+        if self._head_timer is not None:
+            self._head_timer.cancel()
 
     def _watch_head(self) -> None:
         """Let the time run while the head of a request is on its way."""
         if self.conn.their_state is not h11.IDLE:
-            if self._unfinished is not None:
-                self._unfinished.cancel()
-                self._unfinished = None
-        elif self._unfinished is None:
-            self._unfinished = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing in the log: whoever asks for another protocol gets this one, and no library would change it."""
 
     def send_400_response(self, msg: str) -> None:
         """Say that it was no HTTP."""
-        body = dumped({"success": False, "error": msg, "code": "bad_request"})
+        body = encode_json({"success": False, "error": msg, "code": "bad_request"})
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
@@ -169,7 +169,7 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
-def bound_socket(listener: Listener) -> socket.socket:
+def bind_socket(listener: Listener) -> socket.socket:
     """A socket that has its address, or the reason why it cannot have it."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     # Only of a socket that names its protocol does the event loop turn off the delay of small pieces.
@@ -194,6 +194,6 @@ def _port(connection: socket.socket) -> int:
 def _allow_many_connections() -> None:
     """Thousands may listen to one run; what the system allows at most is what we take."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = hard if hard != resource.RLIM_INFINITY else 65_536
-    if soft < wanted and sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    target = hard if hard != resource.RLIM_INFINITY else 65_536
+    if soft < target and sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))

@@ -86,11 +86,11 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long work may go on when the service is told to stop."""
     config_paths: tuple[Path, ...] = ()
     """Configuration files for runs, besides those of the workspace."""
-    given: Mapping[str, Any] = {}
+    run_settings: Mapping[str, Any] = {}
     """Settings for runs that whoever started the service gave; nothing counts more."""
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody typed; it counts before the variables of the environment, and those before what is configured."""
 
     listen: tuple[str, ...] = ()
@@ -111,52 +111,52 @@ def settings_from(
     workspace_root: Path,
     state: Path,
     environ: Mapping[str, str],
-    given: Given | None = None,
+    options: ServiceOptions | None = None,
     configured: ServiceSection | None = None,
 ) -> ServiceSettings:
     """The settings that options, the variables of the process and the configuration amount to, in this order."""
-    asked, section = given or Given(), configured or ServiceSection()
+    options, section = options or ServiceOptions(), configured or ServiceSection()
     root = workspace_root.resolve()
     skills = section.skills_dir or (own if (own := root / "skills").is_dir() else find_bundled_skills())
-    hosts = (*asked.allowed_hosts, *_listed(environ.get("DJANGO_ALLOWED_HOSTS", "")), *section.allowed_hosts)
+    hosts = (*options.allowed_hosts, *_split_names(environ.get("DJANGO_ALLOWED_HOSTS", "")), *section.allowed_hosts)
     default_ms = _milliseconds(environ.get("DEFAULT_TIMEOUT_MS", ""), section)
     return ServiceSettings(
         workspace_root=root,
         state=state,
-        skills_dir=_directory(asked.skills_dir, environ.get("SKILLS_DIR"), skills),
+        skills_dir=_directory(options.skills_dir, environ.get("SKILLS_DIR"), skills),
         artifacts_dir=_directory(
-            asked.artifacts_dir, environ.get("ARTIFACTS_DIR"), section.artifacts_dir or root / "artifacts"
+            options.artifacts_dir, environ.get("ARTIFACTS_DIR"), section.artifacts_dir or root / "artifacts"
         ),
-        listen=_listeners(asked, environ, section),
+        listen=_listeners(options, environ, section),
         allowed_hosts=tuple(dict.fromkeys(_host(name) for name in hosts)),
-        skill_service=asked.skill_service or section.skill_service,
+        skill_service=options.skill_service or section.skill_service,
         default_timeout_ms=default_ms,
         max_timeout_ms=section.max_timeout_ms,
         keep_days=section.executions.keep_days,
         keep_bytes=section.executions.keep_bytes,
         grace_seconds=section.grace_seconds,
-        config_paths=asked.config_paths,
-        given=asked.settings,
-        limits=_limits(asked, section.limits),
+        config_paths=options.config_paths,
+        run_settings=options.settings,
+        limits=_limits(options, section.limits),
     )
 
 
-def _limits(asked: Given, configured: ServiceLimits) -> Limits:
-    typed: dict[str, Any] = {
-        "concurrent": asked.concurrent,
-        "waiting": asked.waiting,
-        "body_bytes": asked.body_bytes,
-        "requests_per_second": asked.requests_per_second,
+def _limits(options: ServiceOptions, configured: ServiceLimits) -> Limits:
+    values: dict[str, Any] = {
+        "concurrent": options.concurrent,
+        "waiting": options.waiting,
+        "body_bytes": options.body_bytes,
+        "requests_per_second": options.requests_per_second,
         # Whoever says how many requests there may be in the long run means short runs as well.
-        "burst": None if asked.requests_per_second is None else max(1, round(asked.requests_per_second * 4)),
+        "burst": None if options.requests_per_second is None else max(1, round(options.requests_per_second * 4)),
     }
-    return Limits(**{**configured.model_dump(), **{name: value for name, value in typed.items() if value is not None}})
+    return Limits(**{**configured.model_dump(), **{name: value for name, value in values.items() if value is not None}})
 
 
 def notices(environ: Mapping[str, str]) -> tuple[str, ...]:
     """What somebody should know about variables that have no effect."""
-    found = [name for name in IGNORED_VARIABLES if environ.get(name)]
-    return (f"without effect here: {', '.join(found)}",) if found else ()
+    names = [name for name in IGNORED_VARIABLES if environ.get(name)]
+    return (f"without effect here: {', '.join(names)}",) if names else ()
 
 
 @lru_cache(maxsize=1024)
@@ -179,13 +179,13 @@ def parse_listen(text: str) -> Listener:
     return Listener((matched["host"] or "127.0.0.1").strip("[]"), port)
 
 
-def _listeners(asked: Given, environ: Mapping[str, str], configured: ServiceSection) -> tuple[Listener, ...]:
-    if asked.listen:
-        return tuple(dict.fromkeys(map(parse_listen, asked.listen)))
-    if asked.preset is not None:
-        if asked.preset not in PRESETS:
-            raise ConfigError(f"{asked.preset[:80]!a} is no preset", hint=f"take one of: {', '.join(PRESETS)}")
-        return (Listener(configured.host, PRESETS[asked.preset]),)
+def _listeners(options: ServiceOptions, environ: Mapping[str, str], configured: ServiceSection) -> tuple[Listener, ...]:
+    if options.listen:
+        return tuple(dict.fromkeys(map(parse_listen, options.listen)))
+    if options.preset is not None:
+        if options.preset not in PRESETS:
+            raise ConfigError(f"{options.preset[:80]!a} is no preset", hint=f"take one of: {', '.join(PRESETS)}")
+        return (Listener(configured.host, PRESETS[options.preset]),)
     port = environ.get("PORT", "")
     if not port:
         return (Listener(configured.host, configured.port),)
@@ -198,7 +198,7 @@ def _directory(path: Path | None, variable: str | None, default: Path) -> Path:
     return (path or (Path(variable) if variable else default)).absolute()
 
 
-def _listed(text: str) -> Iterable[str]:
+def _split_names(text: str) -> Iterable[str]:
     return (name.strip() for name in text.split(",") if name.strip())
 
 
@@ -209,9 +209,9 @@ def _host(name: str) -> str:
 
 
 def _milliseconds(text: str, configured: ServiceSection) -> int:
-    longest = configured.max_timeout_ms
+    max_timeout_ms = configured.max_timeout_ms
     if not text:
-        return min(configured.default_timeout_ms, longest)
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= longest):
-        raise ConfigError(f"the variable `DEFAULT_TIMEOUT_MS` must be a number from 1 to {longest}")
+        return min(configured.default_timeout_ms, max_timeout_ms)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= max_timeout_ms):
+        raise ConfigError(f"the variable `DEFAULT_TIMEOUT_MS` must be a number from 1 to {max_timeout_ms}")
     return int(text)

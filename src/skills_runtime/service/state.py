@@ -7,7 +7,7 @@ from fastapi import Request
 
 from skills_runtime.config import Resolved
 from skills_runtime.engine import RunService
-from skills_runtime.service.access.callers import NOBODY, Caller
+from skills_runtime.service.access.callers import ANONYMOUS, Caller
 from skills_runtime.service.access.keys import KeyFile
 from skills_runtime.service.audit import AuditLog
 from skills_runtime.service.metrics import Metrics
@@ -36,7 +36,7 @@ class ServiceState:
 
 def state_of(request: Request) -> ServiceState:
     """What the service of a request is made of."""
-    return request.app.state.parts
+    return request.app.state.service
 
 
 def runs_of(request: Request) -> RunService:
@@ -51,4 +51,4 @@ def streams_of(request: Request) -> Streams:
 
 def caller_of(request: Request) -> Caller:
     """Who makes a request."""
-    return getattr(request.state, "caller", NOBODY)
+    return getattr(request.state, "caller", ANONYMOUS)

@@ -11,7 +11,7 @@ from typing import IO, Any
 from skills_runtime.config import Resolved, resolve, state_home
 from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent
-from skills_runtime.service.access.token import Announced
+from skills_runtime.service.access.token import RunningService
 from skills_runtime.service.server import serve
 from skills_runtime.service.settings import Listener, ServiceSettings
 from skills_runtime.testing import says
@@ -80,7 +80,7 @@ def _redefine(skill: Path, **fields: Any) -> None:
     (skill / "skill.yaml").write_text(json.dumps({"name": skill.name, "description": "For a test.", **fields}))
 
 
-def _told(_: Announced, __: Sequence[Listener]) -> None:
+def _told(_: RunningService, __: Sequence[Listener]) -> None:
     """Nobody listens."""
 
 
@@ -92,7 +92,7 @@ async def main(workspace: Path, port: int) -> None:
         skills_dir=workspace / "skills",
         artifacts_dir=workspace / "artifacts",
         listen=(Listener("127.0.0.1", port),),
-        given=GIVEN,
+        run_settings=GIVEN,
     )
     await serve(settings, resolve(workspace, session_settings=GIVEN), _told, model=_model)
 

@@ -13,7 +13,7 @@ from skills_runtime.engine.log_tail import Frame, frame_of
 from skills_runtime.errors import LogCorrupt, RequestConflict
 from skills_runtime.service.streams import LogTail, Streams
 from skills_runtime.service.streams import log_stream as stream
-from skills_runtime.service.streams.log_stream import Recent
+from skills_runtime.service.streams.log_stream import RecentFrames
 from tests.support.runs import new_run, sample_events
 from tests.unit.service.served import messages_in
 
@@ -26,7 +26,7 @@ def frames(first: int, count: int, size: int = 10) -> list[Frame]:
 def test_from_any_place_that_is_kept_everything_follows_once(
     sizes: list[int], first: int, data: some.DataObject
 ) -> None:
-    kept, seq = Recent(first, limit=400), first
+    kept, seq = RecentFrames(first, limit=400), first
     for size in sizes:
         kept.add(frames(seq, size))
         seq += size
@@ -44,7 +44,7 @@ def test_from_any_place_that_is_kept_everything_follows_once(
 
 
 def test_no_more_is_kept_than_the_limit() -> None:
-    kept = Recent(0, limit=1000)
+    kept = RecentFrames(0, limit=1000)
     kept.add(frames(0, 500))
     assert kept.since(0) is None
     batch = kept.since(kept.first)
@@ -85,7 +85,7 @@ def test_a_log_that_became_shorter_is_not_followed(tmp_path: Path) -> None:
 async def test_who_falls_behind_reads_the_file_and_misses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "Recent", partial(Recent, limit=1))
+    monkeypatch.setattr(stream, "RecentFrames", partial(RecentFrames, limit=1))
     run, streams, payload = new_run(tmp_path), Streams(), sample_events()[0]
     quick, slow = streams.listen(run.paths), streams.listen(run.paths)
     seen = {"quick": (await quick.next()).decode(), "slow": (await slow.next()).decode()}

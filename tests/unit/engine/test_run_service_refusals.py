@@ -61,11 +61,11 @@ async def test_who_listens_is_sent_away_when_nobody_looks_any_more(
 
     async with serving(tmp_path, [says("x")]) as service:
         feed = Feed(service.runs)
-        monkeypatch.setattr("skills_runtime.service.streams.feed.seen_now", broken)
+        monkeypatch.setattr("skills_runtime.service.streams.feed.snapshot_runs", broken)
         reader = feed.listen()
-        assert await asyncio.wait_for(reader.waiting.get(), 30) is None
+        assert await asyncio.wait_for(reader.queue.get(), 30) is None
         monkeypatch.undo()
         again = feed.listen()
-        assert b"hello" in (await asyncio.wait_for(again.waiting.get(), 30) or b"")
+        assert b"hello" in (await asyncio.wait_for(again.queue.get(), 30) or b"")
         for one in (reader, again):
             feed.leave(one)

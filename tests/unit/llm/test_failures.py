@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.llm.failures import explained, is_too_long, refusal_of, rejected_option, retry_after
+from skills_runtime.llm.failures import find_rejected_option, is_too_long, model_error, parse_refusal, parse_retry_after
 
 TOO_LONG = [
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
@@ -42,37 +42,37 @@ def _body(message: str = "no", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("status", [400, 422, None])
 @pytest.mark.parametrize("message", TOO_LONG)
 def test_a_conversation_that_is_too_long_is_recognised(message: str, status: int | None) -> None:
-    assert explained(refusal_of(_body(message), status=status)).kind == "context_length_exceeded"
+    assert model_error(parse_refusal(_body(message), status=status)).kind == "context_length_exceeded"
 
 
 @pytest.mark.parametrize("message", SOMETHING_ELSE)
 def test_other_complaints_are_not_about_the_length(message: str) -> None:
-    assert explained(refusal_of(_body(message), status=400)).kind == "http_error"
+    assert model_error(parse_refusal(_body(message), status=400)).kind == "http_error"
 
 
 @pytest.mark.parametrize("status", [400, 413, 422, 500, None])
 @pytest.mark.parametrize("code", ["context_length_exceeded", "string_above_max_length", "array_above_max_length"])
 def test_a_code_says_it_whatever_the_message(code: str, status: int | None) -> None:
-    assert is_too_long(refusal_of(_body("no", code=code), status=status))
+    assert is_too_long(parse_refusal(_body("no", code=code), status=status))
 
 
 def test_a_request_too_large_is_too_long() -> None:
-    assert is_too_long(refusal_of("<html>413 Request Entity Too Large</html>", status=413))
+    assert is_too_long(parse_refusal("<html>413 Request Entity Too Large</html>", status=413))
 
 
 @pytest.mark.parametrize(("param", "too_long"), [("messages[3].content", True), ("tools[0].function.name", False)])
 def test_only_what_belongs_to_the_conversation_can_be_shortened(param: str, too_long: bool) -> None:
-    refusal = refusal_of(_body("string too long", code="string_above_max_length", param=param), status=400)
+    refusal = parse_refusal(_body("string too long", code="string_above_max_length", param=param), status=400)
     assert is_too_long(refusal) is too_long
 
 
 @pytest.mark.parametrize("status", [401, 404, 429, 500])
 def test_a_status_with_a_meaning_of_its_own_keeps_it(status: int) -> None:
-    assert not is_too_long(refusal_of(_body("prompt is too long"), status=status))
+    assert not is_too_long(parse_refusal(_body("prompt is too long"), status=status))
 
 
 def test_the_phrase_is_found_behind_a_long_preamble() -> None:
-    assert is_too_long(refusal_of(_body("x " * 800 + "prompt is too long"), status=400))
+    assert is_too_long(parse_refusal(_body("x " * 800 + "prompt is too long"), status=400))
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_the_phrase_is_found_behind_a_long_preamble() -> None:
     ],
 )
 def test_a_body_of_any_shape_is_read(body: object, message: str) -> None:
-    assert refusal_of(body, status=400).message == message
+    assert parse_refusal(body, status=400).message == message
 
 
 def test_a_message_can_be_written_whatever_it_holds() -> None:
-    explained(refusal_of(_body("half \ud83c of it"), status=400)).message.encode()
-    explained(refusal_of({"x": "\ud83c"}, status=400)).message.encode()
+    model_error(parse_refusal(_body("half \ud83c of it"), status=400)).message.encode()
+    model_error(parse_refusal({"x": "\ud83c"}, status=400)).message.encode()
 
 
 def test_braces_in_a_message_are_just_braces() -> None:
-    assert "{status} {0}" in explained(refusal_of(_body("{status} {0}"), status=400)).message
+    assert "{status} {0}" in model_error(parse_refusal(_body("{status} {0}"), status=400)).message
 
 
 @pytest.mark.parametrize(
@@ -124,29 +124,29 @@ def test_braces_in_a_message_are_just_braces() -> None:
     ],
 )
 def test_an_error_inside_a_stream_becomes_its_kind(error: dict[str, Any], kind: str, retryable: bool) -> None:
-    found = explained(refusal_of({"message": "no", **error}))
+    found = model_error(parse_refusal({"message": "no", **error}))
     assert (found.kind, found.retryable) == (kind, retryable)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
 def test_failures_that_may_pass_may_be_tried_again(status: int) -> None:
-    assert explained(refusal_of(_body(), status=status, headers={"retry-after": "3"})).retry_after_sec == 3
-    assert explained(refusal_of(_body(), status=status)).retryable
+    assert model_error(parse_refusal(_body(), status=status, headers={"retry-after": "3"})).retry_after_sec == 3
+    assert model_error(parse_refusal(_body(), status=status)).retryable
 
 
 @pytest.mark.parametrize("status", [307, 400, 401, 402, 403, 404, 418, 422])
 def test_failures_that_will_not_pass_are_not_tried_again(status: int) -> None:
-    assert not explained(refusal_of(_body(), status=status)).retryable
+    assert not model_error(parse_refusal(_body(), status=status)).retryable
 
 
 def test_an_empty_account_is_not_asked_again() -> None:
-    error = explained(refusal_of(_body(code="insufficient_quota"), status=429))
+    error = model_error(parse_refusal(_body(code="insufficient_quota"), status=429))
     assert (error.kind, error.retryable) == ("rate_limited", False)
     assert "billing" in error.hint
 
 
 def test_a_redirect_is_told_with_what_to_do() -> None:
-    error = explained(refusal_of(None, status=308))
+    error = model_error(parse_refusal(None, status=308))
     assert error.kind == "http_error"
     assert "llm.base_url" in error.hint
 
@@ -162,9 +162,9 @@ def test_a_redirect_is_told_with_what_to_do() -> None:
 )
 def test_a_service_that_does_not_know_stream_options_is_recognised(body: object) -> None:
     for status in (400, 404, 422):
-        assert rejected_option(refusal_of(body, status=status)) == "stream_options"
+        assert find_rejected_option(parse_refusal(body, status=status)) == "stream_options"
     for other in (401, 429, 500, None):
-        assert rejected_option(refusal_of(body, status=other)) is None
+        assert find_rejected_option(parse_refusal(body, status=other)) is None
 
 
 @pytest.mark.parametrize(
@@ -177,11 +177,11 @@ def test_a_service_that_does_not_know_stream_options_is_recognised(body: object)
     ],
 )
 def test_a_service_that_does_not_know_shapes_of_answers_is_recognised(body: object) -> None:
-    assert rejected_option(refusal_of(body, status=400)) == "response_format"
+    assert find_rejected_option(parse_refusal(body, status=400)) == "response_format"
 
 
 def test_other_refusals_do_not_name_stream_options() -> None:
-    assert rejected_option(refusal_of(_body("stream must be a boolean"), status=400)) is None
+    assert find_rejected_option(parse_refusal(_body("stream must be a boolean"), status=400)) is None
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_other_refusals_do_not_name_stream_options() -> None:
     ],
 )
 def test_the_wait_a_provider_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
+    assert parse_retry_after(headers) == seconds

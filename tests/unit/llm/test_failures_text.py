@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.llm.failures import LONGEST_TOLD, shorten
+from skills_runtime.llm.failures import MAX_MESSAGE_CHARS, shorten
 from skills_runtime.text import well_formed
 
 
@@ -24,8 +24,8 @@ def test_an_explanation_is_one_line() -> None:
 
 
 def test_an_explanation_is_bounded() -> None:
-    assert len(shorten("x" * 1_000_000)) == LONGEST_TOLD
-    assert shorten("x" * LONGEST_TOLD) == "x" * LONGEST_TOLD
+    assert len(shorten("x" * 1_000_000)) == MAX_MESSAGE_CHARS
+    assert shorten("x" * MAX_MESSAGE_CHARS) == "x" * MAX_MESSAGE_CHARS
 
 
 def test_a_secret_is_not_repeated() -> None:
@@ -33,7 +33,7 @@ def test_a_secret_is_not_repeated() -> None:
 
 
 def test_a_secret_at_the_edge_is_not_repeated_in_part() -> None:
-    assert "sk-ver" not in shorten("x" * (LONGEST_TOLD - 7) + "sk-very-secret", secret="sk-very-secret")
+    assert "sk-ver" not in shorten("x" * (MAX_MESSAGE_CHARS - 7) + "sk-very-secret", secret="sk-very-secret")
 
 
 def test_a_secret_too_short_to_be_one_does_not_eat_ordinary_words() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import ModelError
-from skills_runtime.llm.openai import Assembly, usage_of
+from skills_runtime.llm.openai import StreamAccumulator, parse_usage
 from skills_runtime.ports import ChatStreamEvent, ToolCall
 from tests.support.model_server import chunk, end_chunk, text_chunk
 
@@ -20,8 +20,8 @@ JSON = st.recursive(
 
 
 def _events(*chunks: object, prefix: str = "call") -> list[ChatStreamEvent]:
-    answer = Assembly(prefix=prefix)
-    return [*(event for one in chunks for event in answer.take(one)), *answer.end()]
+    answer = StreamAccumulator(prefix=prefix)
+    return [*(event for one in chunks for event in answer.add(one)), *answer.finish()]
 
 
 def _said(*deltas: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -168,12 +168,12 @@ def test_a_refusal_is_an_error_that_repeats_it() -> None:
     ],
 )
 def test_cached_tokens_are_found_where_providers_put_them(usage: dict[str, Any], cached: int) -> None:
-    assert usage_of({"prompt_tokens": 9, **usage})["cached_tokens"] == cached
+    assert parse_usage({"prompt_tokens": 9, **usage})["cached_tokens"] == cached
 
 
 def test_reasoning_tokens_are_counted() -> None:
     usage = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 7}}
-    assert usage_of(usage) == {
+    assert parse_usage(usage) == {
         "input_tokens": 0,
         "output_tokens": 9,
         "total_tokens": 9,
@@ -184,7 +184,7 @@ def test_reasoning_tokens_are_counted() -> None:
 
 @pytest.mark.parametrize("count", [-1, 2**64, float("nan"), float("inf"), "12", None, [], 10**400])
 def test_counts_that_cannot_be_are_none(count: object) -> None:
-    assert usage_of({"prompt_tokens": count})["input_tokens"] == 0
+    assert parse_usage({"prompt_tokens": count})["input_tokens"] == 0
 
 
 def test_usage_that_grows_with_every_chunk_counts_once() -> None:

@@ -30,7 +30,7 @@ async def stream(*answers: Answer, patience: Patience | None = None, max_retries
     with model_server.start(answers) as server:
         plain = OpenAIChatBackend(base_url=server.base_url, api_key="k", timeout_sec=10)
         sleep = (patience or Patience()).sleep
-        backend = RetryingBackend(plain, RetryPolicy(max_retries=max_retries), sleep=sleep, luck=lambda: 0.0)
+        backend = RetryingBackend(plain, RetryPolicy(max_retries=max_retries), sleep=sleep, jitter=lambda: 0.0)
         try:
             return [event async for event in backend.stream_chat(REQUEST)]
         finally:

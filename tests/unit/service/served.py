@@ -22,7 +22,7 @@ from skills_runtime.llm import FakeChatCall, ScriptedBackend
 from skills_runtime.ports import Backend
 from skills_runtime.service.access.callers import SCOPES, Caller
 from skills_runtime.service.bootstrap import open_runs
-from skills_runtime.service.problems import install_problems
+from skills_runtime.service.problems import install_error_handlers
 from skills_runtime.service.streams import Streams
 
 ROUTES = (
@@ -133,7 +133,7 @@ def app_of(runs: RunService, streams: Streams) -> FastAPI:
     """An app with the routes about runs, for somebody who may do everything."""
     app = FastAPI()
     app.state.runs, app.state.streams = runs, streams
-    install_problems(app)
+    install_error_handlers(app)
     for name in ROUTES:
         app.include_router(import_module(f"skills_runtime.service.routes.{name}").router)
 

@@ -17,7 +17,7 @@ from skills_runtime.errors import ApprovalStale, NotFound
 from skills_runtime.service import server as serving
 from skills_runtime.service.app import create_app
 from skills_runtime.service.bootstrap import open_service
-from skills_runtime.service.problems import Problem, answer, problem_of, shape_of
+from skills_runtime.service.problems import Problem, error_shape, problem_of, problem_response
 from skills_runtime.service.settings import Listener, settings_from
 from skills_runtime.service.state import ServiceState
 
@@ -51,23 +51,23 @@ def client_of(parts: ServiceState, **more: Any) -> httpx2.AsyncClient:
     ],
 )
 def test_an_error_has_the_shape_that_its_path_promises(path: str, shape: str) -> None:
-    assert shape_of(path) == shape
+    assert error_shape(path) == shape
 
 
 def test_a_problem_says_what_it_is_and_what_to_do() -> None:
-    response = answer("/api/v1/runs", problem_of(ApprovalStale("too late")))
+    response = problem_response("/api/v1/runs", problem_of(ApprovalStale("too late")))
     assert (response.status_code, response.media_type) == (409, "application/problem+json")
     assert b'"type": "urn:skills-runtime:problem:approval_stale"' in response.body
     assert b'"detail": "too late"' in response.body
 
 
 def test_the_studio_keeps_its_shape() -> None:
-    response = answer("/api/v1/sessions/s", problem_of(NotFound("no such session")))
+    response = problem_response("/api/v1/sessions/s", problem_of(NotFound("no such session")))
     assert response.body == b'{"detail": {"kind": "not_found", "message": "no such session", "details": {}}}'
 
 
 def test_text_that_is_no_unicode_can_be_told() -> None:
-    assert b"\\ud800" in answer("/api/x", Problem(status=400, kind="validation", message="\ud800")).body
+    assert b"\\ud800" in problem_response("/api/x", Problem(status=400, kind="validation", message="\ud800")).body
 
 
 async def test_an_error_nobody_foresaw_is_json_and_tells_nothing(parts: ServiceState) -> None:
@@ -111,7 +111,7 @@ async def test_a_service_without_its_directory_of_skills_is_not_ready(tmp_path: 
 
 
 def test_small_pieces_of_an_answer_are_sent_without_delay() -> None:
-    with serving.bound_socket(Listener(port=0)) as bound:
+    with serving.bind_socket(Listener(port=0)) as bound:
         assert bound.proto == serving.socket.IPPROTO_TCP
 
 
@@ -135,11 +135,11 @@ class Line(asyncio.Transport):
 @pytest.mark.parametrize("sent", [b"", b"GET /api/health HTTP/1.1\r\nHost: x\r\n"])
 async def test_a_client_that_never_finishes_a_request_is_given_up(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "HEAD_SECONDS", 0.0)
-    config = uvicorn.Config(cast(Any, None), http=serving.Protocol, lifespan="off", log_config=None)
+    config = uvicorn.Config(cast(Any, None), http=serving.HttpProtocol, lifespan="off", log_config=None)
     config.load_app = lambda: cast(Any, None)
     config.load()
     line = Line()
-    protocol = serving.Protocol(config, ServerState(), {})
+    protocol = serving.HttpProtocol(config, ServerState(), {})
     protocol.connection_made(line)
     if sent:
         protocol.data_received(sent)

@@ -59,7 +59,7 @@ class Turns:
 
 
 def _removed(metrics: Metrics) -> list[str]:
-    return [line for line in metrics.text().decode().splitlines() if line.startswith("skills_runtime_executions_rem")]
+    return [line for line in metrics.render().decode().splitlines() if line.startswith("skills_runtime_executions_rem")]
 
 
 async def test_old_executions_are_removed_when_the_service_starts(tmp_path: Path) -> None:

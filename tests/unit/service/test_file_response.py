@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.service.file_response import inner_path, open_inside, send_file
+from skills_runtime.service.file_response import open_inside, parse_inner_path, send_file
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from skills_runtime.service.file_response import inner_path, open_inside, send_f
 )
 def test_a_path_that_leads_out_is_refused(text: str) -> None:
     with pytest.raises(ValidationFailed):
-        inner_path(text)
+        parse_inner_path(text)
 
 
 @pytest.mark.parametrize("name", ["link", "linked/file", "pipe", "directory", "missing", "file/below"])
@@ -34,7 +34,7 @@ def test_only_a_regular_file_is_opened(tmp_path: Path, name: str) -> None:
 def test_whatever_range_is_asked_for_the_answer_makes_sense(asked: str) -> None:
     descriptor = os.memfd_create("file")
     os.write(descriptor, b"0123456789")
-    answer = send_file(descriptor, asked_range=asked, media_type="text/plain", name="n")
+    answer = send_file(descriptor, range_header=asked, media_type="text/plain", name="n")
     if answer.status_code != 416:
         os.close(descriptor)
         assert 0 <= int(answer.headers["content-length"]) <= 10

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from skills_runtime.config.models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
-from skills_runtime.service.settings import Given, Limits, Listener, notices, parse_listen, settings_from
+from skills_runtime.service.settings import Limits, Listener, ServiceOptions, notices, parse_listen, settings_from
 from skills_runtime.skills.configured import find_bundled_skills
 
 
@@ -41,14 +41,16 @@ def test_the_variables_of_the_skill_service_are_heard(tmp_path: Path) -> None:
 
 
 def test_an_option_counts_before_a_variable(tmp_path: Path) -> None:
-    given = Given(listen=("[::1]:9000", "0.0.0.0:9001"), skills_dir=tmp_path / "x")
+    given = ServiceOptions(listen=("[::1]:9000", "0.0.0.0:9001"), skills_dir=tmp_path / "x")
     settings = settings_from(tmp_path, tmp_path, {"SKILLS_DIR": "/y", "PORT": "1"}, given)
     assert settings.listen == (Listener("::1", 9000), Listener("0.0.0.0", 9001))
     assert settings.skills_dir == tmp_path / "x"
 
 
 def test_the_preset_of_the_skill_service_listens_on_8080(tmp_path: Path) -> None:
-    assert settings_from(tmp_path, tmp_path, {}, Given(preset="skill-service")).listen == (Listener(port=8080),)
+    assert settings_from(tmp_path, tmp_path, {}, ServiceOptions(preset="skill-service")).listen == (
+        Listener(port=8080),
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_a_variable_that_makes_no_sense_is_refused(tmp_path: Path, environ: dict
 
 def test_an_unknown_preset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
-        settings_from(tmp_path, tmp_path, {}, Given(preset="gunicorn"))
+        settings_from(tmp_path, tmp_path, {}, ServiceOptions(preset="gunicorn"))
 
 
 def test_variables_without_effect_are_named() -> None:
@@ -132,7 +134,7 @@ def test_a_variable_counts_before_what_is_configured(tmp_path: Path) -> None:
 
 
 def test_an_option_counts_before_what_is_configured(tmp_path: Path) -> None:
-    given = Given(listen=("127.0.0.1:1",), skill_service="open", concurrent=7, requests_per_second=100.0)
+    given = ServiceOptions(listen=("127.0.0.1:1",), skill_service="open", concurrent=7, requests_per_second=100.0)
     settings = settings_from(tmp_path, tmp_path, {}, given, CONFIGURED)
     assert (settings.listen, settings.skill_service) == ((Listener("127.0.0.1", 1),), "open")
     limits = settings.limits
@@ -140,7 +142,7 @@ def test_an_option_counts_before_what_is_configured(tmp_path: Path) -> None:
 
 
 def test_a_preset_is_a_port_of_the_configured_address(tmp_path: Path) -> None:
-    settings = settings_from(tmp_path, tmp_path, {}, Given(preset="skill-service"), CONFIGURED)
+    settings = settings_from(tmp_path, tmp_path, {}, ServiceOptions(preset="skill-service"), CONFIGURED)
     assert settings.listen == (Listener("::1", 8080),)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.cli.serve import has_screen
-from skills_runtime.service.access.token import Announced
+from skills_runtime.service.access.token import RunningService
 from tests.support import ROOT
 
 PAGE = "src/skills_runtime/studio_dist/index.html"
@@ -104,6 +104,6 @@ def test_a_browser_is_opened_only_where_there_is_a_screen() -> None:
 
 
 def test_the_link_of_a_page_has_the_token() -> None:
-    server = Announced(url="http://127.0.0.1:8000", token="t", pid=1, workspace_root="/", started_at="")
+    server = RunningService(url="http://127.0.0.1:8000", token="t", pid=1, workspace_root="/", started_at="")
     assert server.link == "http://127.0.0.1:8000/?token=t"
     assert server.link_to("/studio/") == "http://127.0.0.1:8000/studio/?token=t"

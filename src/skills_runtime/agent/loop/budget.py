@@ -61,12 +61,12 @@ def own_usage(view: RunView) -> Usage:
     return Usage(state.input_tokens + state.output_tokens, state.cost_usd, view.conversation.finished_calls)
 
 
-def recorded_usage(child: "Child") -> Usage:
+def child_usage(child: "Child") -> Usage:
     """Return what a sub-agent and those below it have used, as the log of their parent says."""
     return Usage(child.tokens, child.cost_usd, child.tool_calls)
 
 
-def logged_usage(view: RunView) -> Usage:
+def log_usage(view: RunView) -> Usage:
     """Return what the log of a run says that it and its sub-agents have used."""
     state = view.state
     return own_usage(view) + Usage(state.child_tokens, state.child_cost_usd, state.child_tool_calls)
@@ -79,18 +79,18 @@ def time_left(view: RunView, budget: Budget) -> float | None:
     return max(0.0, budget.max_wall_time_sec + view.state.extra_wall_time_sec - view.state.worked_sec)
 
 
-def exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = None) -> LimitReached | None:
+def find_exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = None) -> LimitReached | None:
     """Return the limit on tokens or money that the run has come to; `used` is by all runs that share the budget."""
     if budget.max_tokens is None and budget.max_cost_usd is None:
         return None
-    own = logged_usage(view)
+    own = log_usage(view)
     usage = usage or own
-    alone = usage.tokens == own.tokens
-    who = "the run has" if alone else "the run and those that share its budget have"
+    is_alone = usage.tokens == own.tokens
+    subject = "the run has" if is_alone else "the run and those that share its budget have"
     if budget.max_tokens is not None and usage.tokens >= budget.max_tokens:
-        return LimitReached(f"{who} used {usage.tokens:,} tokens", "run.max_tokens")
+        return LimitReached(f"{subject} used {usage.tokens:,} tokens", "run.max_tokens")
     if budget.max_cost_usd is not None and usage.cost_usd >= budget.max_cost_usd:
-        return LimitReached(f"{who} cost {usage.cost_usd:.4f} US dollars", "run.max_cost_usd")
+        return LimitReached(f"{subject} cost {usage.cost_usd:.4f} US dollars", "run.max_cost_usd")
     return None
 
 
@@ -101,13 +101,13 @@ def calls_left(view: RunView, budget: Budget, usage: Usage | None = None) -> tup
     out_of_steps = LimitReached(f"the run has made {allowed} tool calls", "run.max_steps")
     if budget.max_tool_calls is None:
         return steps, out_of_steps
-    own = logged_usage(view).tool_calls
-    made = usage.tool_calls if usage is not None else own
-    rest = budget.max_tool_calls - made
-    if rest >= steps:
+    own = log_usage(view).tool_calls
+    calls_made = usage.tool_calls if usage is not None else own
+    remaining = budget.max_tool_calls - calls_made
+    if remaining >= steps:
         return steps, out_of_steps
-    who = "its sub-agents" if made == own else "those that share its budget"
-    return rest, LimitReached(f"the run and {who} have made {made} tool calls", "run.max_tool_calls")
+    sharers = "its sub-agents" if calls_made == own else "those that share its budget"
+    return remaining, LimitReached(f"the run and {sharers} have made {calls_made} tool calls", "run.max_tool_calls")
 
 
 def child_budget(view: RunView, budget: Budget) -> Budget:
@@ -123,7 +123,7 @@ class UsageTracker(ABC):
         """Record what sub-agents have used that an earlier process did not get to record."""
 
     @abstractmethod
-    def used(self) -> Usage:
+    def total_usage(self) -> Usage:
         """Return the usage of all of them together."""
 
     @abstractmethod
@@ -158,21 +158,21 @@ class SharedBudget:
         total = own_usage(self.view)
         for child_id, child in self.view.state.children.items():
             if child_id not in self.children:
-                total += recorded_usage(child)
+                total += child_usage(child)
         for live in self.children.values():
             total += live.subtree_usage()
         return total
 
-    def used(self) -> Usage:
+    def total_usage(self) -> Usage:
         """Return the usage of the whole tree; the open calls of all other runs count as made."""
         if self._parent is None and not self.children:  # as most runs are: alone
             return self.subtree_usage()
         root = self
         while root._parent is not None:
             root = root._parent
-        others = root._open_calls() - len(self.view.conversation.open_calls)
-        return root.subtree_usage() + Usage(tool_calls=others)
+        other_calls = root._open_calls() - len(self.view.conversation.open_calls)
+        return root.subtree_usage() + Usage(tool_calls=other_calls)
 
     def _open_calls(self) -> int:
-        below = sum(child._open_calls() for child in self.children.values())
-        return len(self.view.conversation.open_calls) + below
+        child_calls = sum(child._open_calls() for child in self.children.values())
+        return len(self.view.conversation.open_calls) + child_calls

@@ -23,7 +23,7 @@ class CallContext(msgspec.Struct, frozen=True):
     run: Run
     call: Call
     ports: AgentPorts
-    asked: list[int] = msgspec.field(default_factory=list[int])
+    question_counts: list[int] = msgspec.field(default_factory=list[int])
     approved_keys: list[str] = msgspec.field(default_factory=list[str])
     """The key of what was approved, if a person was asked."""
 
@@ -74,17 +74,17 @@ class CallContext(msgspec.Struct, frozen=True):
         return self.ports.children
 
     @property
-    def edited(self) -> str | None:
+    def edited_blob(self) -> str | None:
         """The arguments as an approver changed them, if one did."""
         settled = self.approvals.settled.get(self.call.id)
         return settled.arguments_blob if settled is not None else None
 
     def arguments(self) -> bytes:
         """The exact arguments that count."""
-        edited = self.edited
-        return self.run.blobs.get(edited) if edited else self.proposed()
+        edited = self.edited_blob
+        return self.run.blobs.get(edited) if edited else self.proposed_arguments()
 
-    def proposed(self) -> bytes:
+    def proposed_arguments(self) -> bytes:
         """The exact arguments as the model wrote them: what an approver is asked about."""
         return arguments_of(self.call, self.run.blobs.get).encode()
 
@@ -141,5 +141,5 @@ class CallContext(msgspec.Struct, frozen=True):
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
         """Ask a person and return the answers by question id."""
-        self.asked.append(len(questions))
-        return await ask(self.run, self.ports, self.call, questions, number=len(self.asked))
+        self.question_counts.append(len(questions))
+        return await ask(self.run, self.ports, self.call, questions, number=len(self.question_counts))

@@ -41,8 +41,8 @@ ACTIVATE = "activate_skill"
 MAX_PARALLEL_CALLS = 16
 """Calls of one answer that run at the same time."""
 MAX_SHOWN_ARGUMENTS = 2000
-AGAIN, HAPPENED = "it did not happen: do it again", "it happened"
-UNKNOWN = refused_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
+ANSWER_REPEAT, ANSWER_HAPPENED = "it did not happen: do it again", "it happened"
+UNKNOWN_OUTCOME = refused_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
 CANCELLED_ITSELF = refused_result("unknown", "outcome unknown: the call cancelled itself")
 
 
@@ -86,7 +86,7 @@ async def assess_calls(
             continue
         context = CallContext(run, call, ports)
         try:
-            assessment = await ports.gate.assess(tool, read_arguments(context.proposed()), context)
+            assessment = await ports.gate.assess(tool, read_arguments(context.proposed_arguments()), context)
         except (ToolError, UsageError, PolicyDenied, SandboxError):
             continue  # it fails by itself in its turn, and asks nobody
         if isinstance(assessment.decision, Ask):
@@ -118,15 +118,15 @@ async def settle_calls(
         for call, task in zip(calls, tasks, strict=True):
             await _wait(task)  # and not the task itself, which would be cancelled each time we are
             try:
-                done = task.result()
+                settled = task.result()
             except Parked:
                 waiting = waiting or call
                 continue
             except asyncio.CancelledError:
                 if ports.control.stopping:
                     raise
-                done = Settled(CANCELLED_ITSELF, commit=True)  # nobody wants the run to stop but the call itself
-            _finish(run, call, done)
+                settled = Settled(CANCELLED_ITSELF, commit=True)  # nobody wants the run to stop but the call itself
+            _finish(run, call, settled)
     finally:
         for task in tasks:
             task.cancel()
@@ -155,34 +155,34 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
     tool = ports.tools.find(call.tool)
     if tool is None:
         if call.phase == "started" and call.effect != "read":  # then, the run had the tool
-            return Settled(UNKNOWN, commit=True)
+            return Settled(UNKNOWN_OUTCOME, commit=True)
         return Settled(missing_tool_result(call.tool))
     if not call.valid:
-        given = arguments_of(call, run.blobs.get)[:MAX_SHOWN_ARGUMENTS]
+        raw_arguments = arguments_of(call, run.blobs.get)[:MAX_SHOWN_ARGUMENTS]
         return Settled(
-            refused_result("validation", f"the arguments are not a JSON object: {given}"), hidden=("stderr",)
+            refused_result("validation", f"the arguments are not a JSON object: {raw_arguments}"), hidden=("stderr",)
         )
     context = CallContext(run, call, ports)
     if call.phase == "started":
-        known = await _recover(tool, read_arguments(context.arguments()), context)
-        if known is not None:
-            return Settled(known, tool.spec.hidden_results, commit=True)
+        recovered = await _recover(tool, read_arguments(context.arguments()), context)
+        if recovered is not None:
+            return Settled(recovered, tool.spec.hidden_results, commit=True)
     refusal = await _admit(tool, context, assessed)  # one made again too: what was approved may not be there now
     if refusal is not None:
         return Settled(refusal)
     arguments = context.arguments()
     await _start(context, tool, arguments)
     result = await invoke(tool, read_arguments(arguments), context, clock=run.ports.clock)
-    if context.edited:  # the model is told what really ran
-        changed = sanitize(tool.spec, read_arguments(context.arguments()))
-        data = {**(result.data or {}), "arguments_changed_by_approver": changed}
+    if context.edited_blob:  # the model is told what really ran
+        edited_arguments = sanitize(tool.spec, read_arguments(context.arguments()))
+        data = {**(result.data or {}), "arguments_changed_by_approver": edited_arguments}
         result = msgspec.structs.replace(result, data=data)
     return Settled(result, tool.spec.hidden_results, commit=tool.spec.effect != "read")
 
 
 async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) -> ToolResult | None:
     """Return the result of a call that may not run, or cannot; nothing where it may."""
-    gate, arguments = context.ports.gate, read_arguments(context.proposed())
+    gate, arguments = context.ports.gate, read_arguments(context.proposed_arguments())
     try:
         # Whoever decides may think as long as they like; where there is nobody the clock need not be stopped.
         with context.ports.control.waiting() if gate.approver is not None else nullcontext():
@@ -211,21 +211,21 @@ async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:
         await run.commit_async()
 
 
-def _finish(run: Run, call: Call, done: Settled) -> None:
-    exact = msgspec.to_builtins(done.result)
-    shown = conceal(exact, done.hidden)
-    data = msgspec.json.encode(exact) if shown != exact else None
+def _finish(run: Run, call: Call, settled: Settled) -> None:
+    exact = msgspec.to_builtins(settled.result)
+    visible = conceal(exact, settled.hidden)
+    data = msgspec.json.encode(exact) if visible != exact else None
     run.append(
         ToolCallFinished(
             call_id=call.id,
             tool=call.tool,
-            result=shown,
+            result=visible,
             result_blob=run.put_blob(data) if data is not None else None,
             size=len(data) if data is not None else None,
         ),
         step_id=call.step_id,
     )
-    if done.commit:
+    if settled.commit:
         # Not awaited: the model is asked while the disk syncs. Without this result, a resumed run would only say
         # "outcome unknown", as it would had the power failed a moment earlier.
         run.log.commit_soon()
@@ -239,13 +239,13 @@ async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContex
         case "retry":
             return None
         case "verify":
-            unverified = f"{UNKNOWN.stderr}, and finding out failed: "
+            unverified = f"{UNKNOWN_OUTCOME.stderr}, and finding out failed: "
             verify = cast("VerifyingTool", tool).verify(arguments, context)
             return await safely(verify, lambda problem: unverified + problem)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
         case "ask_human" if context.ports.human is None and not context.run.view.pending.has_question(call.id):
-            return UNKNOWN
+            return UNKNOWN_OUTCOME
         case "ask_human":
             return await _ask_what_happened(context)
 
@@ -253,25 +253,25 @@ async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContex
 async def _ask_what_happened(context: CallContext) -> ToolResult | None:
     question = Question(
         question=f"The runtime stopped while `{context.call.tool}` was under way. Did it happen?",
-        choices=(Choice(HAPPENED), Choice(AGAIN), Choice("nobody knows")),
+        choices=(Choice(ANSWER_HAPPENED), Choice(ANSWER_REPEAT), Choice("nobody knows")),
     )
     try:
         answers = await ask(context.run, context.ports, context.call, [question])
     except TimeoutError:  # who does not answer in time does not know either
-        return UNKNOWN
+        return UNKNOWN_OUTCOME
     answer = answers.get(question.id, "")
-    if answer == AGAIN:
+    if answer == ANSWER_REPEAT:
         return None
-    return ToolResult(ok=True, stdout="somebody checked: it happened") if answer == HAPPENED else UNKNOWN
+    return ToolResult(ok=True, stdout="somebody checked: it happened") if answer == ANSWER_HAPPENED else UNKNOWN_OUTCOME
 
 
 def call_skills(run: Run) -> None:
     """Record the calls for skills with a run of their own as one answer, each once, also after a process died."""
-    talk = run.view.conversation
-    free = (name for number in count(1) if (name := f"skill_{number}") not in talk.call_ids)
-    ids = list(islice(free, len(talk.skills_to_call)))
-    recorded = {call.id for call in talk.partial_calls}
-    for call_id, skill in zip(ids, talk.skills_to_call, strict=True):
+    conversation = run.view.conversation
+    free = (name for number in count(1) if (name := f"skill_{number}") not in conversation.call_ids)
+    ids = list(islice(free, len(conversation.skills_to_call)))
+    recorded = {call.id for call in conversation.partial_calls}
+    for call_id, skill in zip(ids, conversation.skills_to_call, strict=True):
         if call_id not in recorded:
             arguments = {"name": skill.mention, "arguments": skill.arguments}
             called = ToolCallRequested(call_id=call_id, tool=ACTIVATE, name=ACTIVATE, arguments=arguments)

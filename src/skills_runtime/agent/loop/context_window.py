@@ -3,7 +3,7 @@
 from typing import Literal
 
 from skills_runtime.agent.loop.human import ask
-from skills_runtime.agent.loop.model_call import excerpt, shortened
+from skills_runtime.agent.loop.model_call import excerpt, truncate_middle
 from skills_runtime.agent.loop.ports import AgentPorts, ContextRules
 from skills_runtime.errors import ModelError
 from skills_runtime.events import (
@@ -20,7 +20,7 @@ from skills_runtime.events import (
     RunWaitingHuman,
     SkillUnloaded,
 )
-from skills_runtime.llm import Transcriber, transcribe
+from skills_runtime.llm import EventRecorder, record_answer
 from skills_runtime.ports import ChatRequest, Choice, Parked, Question
 from skills_runtime.projections import CONTEXT_RECOVERY, Call, Content, Conversation
 from skills_runtime.runs import Run, write_artifact
@@ -30,9 +30,9 @@ Reason = Literal["resume", "threshold", "context_length_exceeded"]
 
 CHARS_PER_TOKEN = 3
 """A careful guess, used only for what the model has not counted yet."""
-WORTH_IT = 0.25
+MIN_FREED_SHARE = 0.25
 """The share of a full window that another compaction has to make room for."""
-MAX_IN_A_ROW = 2
+MAX_CONSECUTIVE_COMPACTIONS = 2
 """Compactions without an answer between them, after which another one will not help either."""
 CHOICES = (
     Choice("compact_continue", "sum up the conversation and go on"),
@@ -40,58 +40,62 @@ CHOICES = (
     Choice("handoff_new_run", "end this run with a summary that a new one can start from"),
     Choice("terminate", "end this run"),
 )
-WHAT_NOW = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
+RECOVERY_QUESTION = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
 
 
-def tokens_in(conversation: Conversation) -> int:
+def estimate_tokens(conversation: Conversation) -> int:
     """How many tokens the next request has, about: what the model counted, and a guess for what came since."""
     since = max(0, conversation.chars - conversation.measured_chars)
     return conversation.measured_tokens + since // CHARS_PER_TOKEN
 
 
-def due(conversation: Conversation, rules: ContextRules) -> Reason | None:
+def compaction_reason(conversation: Conversation, rules: ContextRules) -> Reason | None:
     """Why it is time to compact before the model refuses, if it is."""
-    if conversation.unanswered_compactions or used_up(conversation, rules):
+    if conversation.unanswered_compactions or is_compaction_limit_reached(conversation, rules):
         return None
     # Going on is no reason to sum up what a session said before.
     own = len(conversation.messages) - conversation.preamble_count
     if conversation.should_summarize and own > 2 + rules.keep_last_messages:
         return "resume"
-    full = tokens_in(conversation) >= rules.window_tokens * rules.compact_at
-    return "threshold" if full and rules.mode == "compact_first" and _gains(conversation, rules) else None
+    full = estimate_tokens(conversation) >= rules.window_tokens * rules.compact_at
+    return "threshold" if full and rules.mode == "compact_first" and _is_worth_compacting(conversation, rules) else None
 
 
-def _gains(conversation: Conversation, rules: ContextRules) -> bool:
+def _is_worth_compacting(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether compacting a full window is worth it: what stays whatever is left out must not cost one every time."""
     left_out = conversation.compactable_sizes(rules.keep_last_messages)
     if len(left_out) < 2:
         return False  # one message for one summary
     if not conversation.compactions:
         return True
-    enough = rules.window_tokens * rules.compact_at * WORTH_IT
+    enough = rules.window_tokens * rules.compact_at * MIN_FREED_SHARE
     least = conversation.compacted_tokens or conversation.compacted_chars // CHARS_PER_TOKEN
-    return max(tokens_in(conversation) - least, sum(left_out) // CHARS_PER_TOKEN) >= enough
+    return max(estimate_tokens(conversation) - least, sum(left_out) // CHARS_PER_TOKEN) >= enough
 
 
 def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether compacting may help after the model has refused."""
-    if conversation.unanswered_compactions >= MAX_IN_A_ROW or used_up(conversation, rules):
+    if conversation.unanswered_compactions >= MAX_CONSECUTIVE_COMPACTIONS or is_compaction_limit_reached(
+        conversation, rules
+    ):
         return False
-    kept = kept_messages("context_length_exceeded", rules)
-    return bool(conversation.compactable_sizes(kept) or conversation.find_skills_over_limit(rules.skills_max_chars))
+    keep_count = messages_to_keep("context_length_exceeded", rules)
+    return bool(
+        conversation.compactable_sizes(keep_count) or conversation.find_skills_over_limit(rules.skills_max_chars)
+    )
 
 
-def kept_messages(reason: Reason, rules: ContextRules) -> int:
+def messages_to_keep(reason: Reason, rules: ContextRules) -> int:
     """How many of the newest messages stay; after a refusal they may be what is too long."""
     return min(2, rules.keep_last_messages) if reason == "context_length_exceeded" else rules.keep_last_messages
 
 
-def room_for_summary(rules: ContextRules) -> int:
+def max_summary_chars(rules: ContextRules) -> int:
     """How many characters a summary is made of and may have: they fit the window even if each is a token."""
     return min(rules.history_max_chars, rules.window_tokens * CHARS_PER_TOKEN // 4)
 
 
-def used_up(conversation: Conversation, rules: ContextRules) -> bool:
+def is_compaction_limit_reached(conversation: Conversation, rules: ContextRules) -> bool:
     """Whether the run has compacted as often as it may."""
     return 0 < rules.max_compactions <= conversation.compactions
 
@@ -99,8 +103,8 @@ def used_up(conversation: Conversation, rules: ContextRules) -> bool:
 Stop = RunCompleted | RunWaitingHuman | None
 """How the segment ends, if making room is the end of it."""
 
-TOO_LONG = "the conversation is too long for the model"
-WAITING = "the conversation no longer fits the model: somebody has to say what now"
+TOO_LONG_MESSAGE = "the conversation is too long for the model"
+WAITING_MESSAGE = "the conversation no longer fits the model: somebody has to say what now"
 SUMMARY_PROMPT = """\
 Another model will continue this work with your summary in place of the conversation.
 Say what the task is, what was done and found, which files were written, what failed and why, and what is still to do.
@@ -110,14 +114,14 @@ Keep names, paths, numbers and decisions exact. Answer with the summary only.
 
 def needs_room(run: Run, ports: AgentPorts) -> bool:
     """Whether something is due before the model is asked: what was decided earlier, or a summary in good time."""
-    return _is_recovering(run) or due(run.view.conversation, ports.context) is not None
+    return _is_recovering(run) or compaction_reason(run.view.conversation, ports.context) is not None
 
 
 async def make_room(run: Run, ports: AgentPorts) -> Stop:
     """Do what is due before the model is asked."""
     if _is_recovering(run):
-        return await recover(run, ports, ModelError(TOO_LONG, kind="context_length_exceeded"))
-    reason = due(run.view.conversation, ports.context)
+        return await recover(run, ports, ModelError(TOO_LONG_MESSAGE, kind="context_length_exceeded"))
+    reason = compaction_reason(run.view.conversation, ports.context)
     if reason is not None:
         await compact(run, ports, reason=reason)
     return None
@@ -130,8 +134,8 @@ async def recover(run: Run, ports: AgentPorts, error: ModelError) -> Stop:
         try:
             await _decide(run, ports)
         except Parked:
-            name = _name_of_question(conversation)
-            waiting = RunWaitingHuman(message=WAITING, tool=CONTEXT_RECOVERY, call_id=name, wal_locator=locator)
+            name = _question_id(conversation)
+            waiting = RunWaitingHuman(message=WAITING_MESSAGE, tool=CONTEXT_RECOVERY, call_id=name, wal_locator=locator)
             return waiting if not run.view.pending.cancelled else None
     if conversation.recovery == "handoff_new_run":
         summary = await _summary(run, ports)
@@ -151,8 +155,8 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
     except ModelError as error:
         run.append(CompactionFailed(reason=reason, error=error.message))
         # It goes into the log and a file, which may hold what events show and nothing more.
-        shown = excerpt(run.view.conversation, None, limit=room_for_summary(rules))
-        summary = ports.secrets.text(shown)
+        text = excerpt(run.view.conversation, None, limit=max_summary_chars(rules))
+        summary = ports.secrets.text(text)
     name = f"archive/compaction-{count:03d}.md"
     write_artifact(run, name, summary.encode())
     left_out = run.view.conversation.find_skills_over_limit(rules.skills_max_chars)
@@ -161,7 +165,7 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
     run.append(
         ContextCompacted(
             summary=summary,
-            kept_messages=kept_messages(reason, rules),
+            kept_messages=messages_to_keep(reason, rules),
             reason=reason,
             count=count,
             artifact_path=name,
@@ -174,11 +178,11 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
 async def _decide(run: Run, ports: AgentPorts) -> None:
     """Record what shall be done; raises `Parked` when somebody has to say so and nobody has yet."""
     rules, conversation = ports.context, run.view.conversation
-    if not run.view.pending.has_question(_name_of_question(conversation)):
+    if not run.view.pending.has_question(_question_id(conversation)):
         run.append(ContextLengthExceeded(mode=rules.mode, compactions=conversation.compactions))
-    said = await _said(run, ports) if rules.mode == "ask_first" else None
-    fallback = rules.fallback_mode if rules.mode == "ask_first" and said is None else None
-    decision = said or ("compact_continue" if "compact_first" in (rules.mode, fallback) else "terminate")
+    chosen = await _ask_user(run, ports) if rules.mode == "ask_first" else None
+    fallback = rules.fallback_mode if rules.mode == "ask_first" and chosen is None else None
+    decision = chosen or ("compact_continue" if "compact_first" in (rules.mode, fallback) else "terminate")
     if decision == "increase_budget_continue":
         more = BudgetIncreased(
             reason="context_length_exceeded",
@@ -191,32 +195,32 @@ async def _decide(run: Run, ports: AgentPorts) -> None:
     await run.commit_async()
 
 
-async def _said(run: Run, ports: AgentPorts) -> str | None:
+async def _ask_user(run: Run, ports: AgentPorts) -> str | None:
     """What somebody wants done; nothing when nobody can be asked, or nobody answers in time."""
-    name = _name_of_question(run.view.conversation)
+    name = _question_id(run.view.conversation)
     if ports.human is None and ports.inbox is None and not run.view.pending.has_question(name):
         return None
     call = Call(id=name, tool=CONTEXT_RECOVERY, arguments=Content())
     try:
-        answers = await ask(run, ports, call, [WHAT_NOW])
+        answers = await ask(run, ports, call, [RECOVERY_QUESTION])
     except TimeoutError:
         return None
-    said = answers.get(WHAT_NOW.id, "")
-    return said if said in {choice.label for choice in WHAT_NOW.choices} else "terminate"
+    answer = answers.get(RECOVERY_QUESTION.id, "")
+    return answer if answer in {choice.label for choice in RECOVERY_QUESTION.choices} else "terminate"
 
 
 def _is_recovering(run: Run) -> bool:
     conversation = run.view.conversation
-    return bool(conversation.recovery) or run.view.pending.has_question(_name_of_question(conversation))
+    return bool(conversation.recovery) or run.view.pending.has_question(_question_id(conversation))
 
 
-def _name_of_question(conversation: Conversation) -> str:
+def _question_id(conversation: Conversation) -> str:
     return f"{CONTEXT_RECOVERY}#{conversation.compactions + 1}"
 
 
 async def _summary(run: Run, ports: AgentPorts) -> str:
     """What the planner makes of the conversation, never longer than what it is given; raises when that is nothing."""
-    limit = room_for_summary(ports.context)
+    limit = max_summary_chars(ports.context)
     history = excerpt(run.view.conversation, run.blobs.get, limit=limit)
     turn_id, model = f"turn_{run.state.turns + 1}", ports.planner_model
     request = ChatRequest(
@@ -227,19 +231,19 @@ async def _summary(run: Run, ports: AgentPorts) -> str:
         answered=run.view.conversation.compactions,
         purpose="compaction",
     )
-    said: list[str] = []
+    texts: list[str] = []
 
     def record(payload: Payload) -> None:
         if not isinstance(payload, LlmResponseDelta):
             run.append(payload, turn_id=turn_id)
         elif payload.delta_type == "text":
-            said.append(payload.text)
+            texts.append(payload.text)
 
     record(LlmRequestStarted(model=model, messages_count=2, purpose="compaction"))
     price = ports.prices.get(model)
-    transcriber = Transcriber(record, model=model, clock=run.ports.clock, price=price, secrets=ports.secrets)
-    await transcribe(ports.backend, request, transcriber)
-    summary = "".join(said).strip()
+    recorder = EventRecorder(record, model=model, clock=run.ports.clock, price=price, secrets=ports.secrets)
+    await record_answer(ports.backend, request, recorder)
+    summary = "".join(texts).strip()
     if not summary:
         raise ModelError("the model summed up the conversation with nothing", retryable=True)
-    return shortened(summary, limit=limit)
+    return truncate_middle(summary, limit=limit)

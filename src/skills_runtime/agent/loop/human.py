@@ -24,11 +24,11 @@ async def ask(
         call = msgspec.structs.replace(call, id=f"{call.id}#{number}")
     pending = run.view.pending
     if call.id not in pending.responses:
-        given = pending.answers.get(call.id)
-        if given is None:
-            given = await _ask_now(run, ports, call, questions)
-        first = next(iter(given.values()), "")
-        run.append(HumanResponse(call_id=call.id, answer=first, answers=dict(given)), step_id=call.step_id)
+        answers = pending.answers.get(call.id)
+        if answers is None:
+            answers = await _ask_now(run, ports, call, questions)
+        first = next(iter(answers.values()), "")
+        run.append(HumanResponse(call_id=call.id, answer=first, answers=dict(answers)), step_id=call.step_id)
         await run.commit_async()
     response = pending.responses[call.id]
     if len(questions) == 1:  # the log gives a single answer no name of its own
@@ -47,7 +47,7 @@ async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[
             choices=[choice.label for choice in only.choices] if only else [],
             context=only.context if only else "",
             tool=call.tool,
-            questions=[] if only else [msgspec.to_builtins(one) for one in questions],
+            questions=[] if only else [msgspec.to_builtins(question) for question in questions],
         )
         run.append(request, step_id=call.step_id)
         await run.commit_async()

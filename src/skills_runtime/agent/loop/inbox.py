@@ -34,10 +34,10 @@ async def receive_messages(run: Run, ports: AgentPorts) -> None:
             except SkillsRuntimeError:
                 break  # it is pending again at the next turn, and known by then
     approvals = run.view.pending.approvals
-    strays = refuse_stale_decisions(approvals, run.state.run_id) if approvals.sent else ()
-    for refused in strays:  # also a decision whose request was settled since it came
+    refusals = refuse_stale_decisions(approvals, run.state.run_id) if approvals.sent else ()
+    for refused in refusals:  # also a decision whose request was settled since it came
         run.append(refused)
-    if strays:
+    if refusals:
         await run.commit_async()
 
 
@@ -45,7 +45,7 @@ def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) 
     """End a run for good with all pending messages in its log; how it ends may follow from them."""
     drain = InboxDrain(run, inbox)
     drain.record_pending()
-    finish_run(run, end(), before_end=lambda: drain.close(puts_off=False))
+    finish_run(run, end(), before_end=lambda: drain.close(can_postpone=False))
     drain.acknowledge()
 
 
@@ -57,14 +57,14 @@ async def finish_run_and_inbox_async(run: Run, inbox: Inbox | None, end: End, sk
     completes = isinstance(end, RunCompleted)
     drain = InboxDrain(run, inbox, skills_of if completes else None)
     try:
-        ended = await finish_run_async(run, end, should_continue=lambda: drain.close(puts_off=completes))
+        has_ended = await finish_run_async(run, end, should_continue=lambda: drain.close(can_postpone=completes))
     except asyncio.CancelledError:
         drain.acknowledge()  # it has ended all the same
         raise
-    if not ended:
+    if not has_ended:
         run.commit()
     drain.acknowledge()
-    return ended
+    return has_ended
 
 
 class InboxDrain:
@@ -79,7 +79,7 @@ class InboxDrain:
         if self._inbox is not None:
             self._record(_pending(self._run, self._inbox))
 
-    def close(self, *, puts_off: bool) -> bool:
+    def close(self, *, can_postpone: bool) -> bool:
         """Record every pending message and accept no more; a new one that `puts_off` the end leaves the inbox open.
 
         Returns whether the end is put off. One that is not has all in its log that was accepted: a message between
@@ -87,9 +87,9 @@ class InboxDrain:
         """
         if self._inbox is None:
             return False
-        known = self._run.state.inbox_position
-        self._record(self._close(self._inbox, unless_behind=known if puts_off else None))
-        return puts_off and self._run.state.inbox_position > known
+        last_position = self._run.state.inbox_position
+        self._record(self._close(self._inbox, unless_behind=last_position if can_postpone else None))
+        return can_postpone and self._run.state.inbox_position > last_position
 
     def _close(self, inbox: Inbox, *, unless_behind: int | None) -> Sequence[InboxMessage]:
         if isinstance(inbox, ClosingInbox):

@@ -15,7 +15,7 @@ import msgspec
 from skills_runtime.agent.loop.output import is_strict
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.events import LlmRequestStarted, LlmResponseFinished, Payload, ToolCallRequested, build_decoder
-from skills_runtime.llm import Transcriber, transcribe
+from skills_runtime.llm import EventRecorder, record_answer
 from skills_runtime.ports import ChatRequest, ToolCall
 from skills_runtime.projections import Call, Content, Conversation, Message
 from skills_runtime.runs import Run
@@ -23,8 +23,8 @@ from skills_runtime.safety import sanitize
 
 ReadBlob = Callable[[str], bytes]
 
-EXCERPT_OF_A_RESULT = 800
-_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
+MAX_EXCERPT_CHARS = 800
+_INVALID_NAME_CHARS = re.compile("[^a-zA-Z0-9_-]")
 
 read_arguments = build_decoder(dict[str, Any])
 """The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
@@ -37,15 +37,15 @@ class Prompt:
         self._system = {"role": "system", "content": system_prompt}
         self._read_blob = read_blob
         self._conversation: list[Message] = []
-        self._taken = 0
+        self._built_count = 0
         self._built: list[dict[str, Any]] = []
 
     def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
         """The whole request, in the shape chat providers take."""
         if conversation.messages is not self._conversation:  # it only grows, unless it was compacted into a new one
-            self._conversation, self._taken, self._built = conversation.messages, 0, []
-        self._built.extend(_messages(conversation.messages[self._taken :], self._read_blob))
-        self._taken = len(conversation.messages)
+            self._conversation, self._built_count, self._built = conversation.messages, 0, []
+        self._built.extend(_messages(conversation.messages[self._built_count :], self._read_blob))
+        self._built_count = len(conversation.messages)
         return [self._system, *self._built]
 
 
@@ -71,19 +71,19 @@ async def ask_model(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
         run.append(payload, turn_id=turn_id)
 
     record(LlmRequestStarted(model=model, messages_count=len(request.messages), tools_count=len(request.tools)))
-    taken, price = run.view.conversation.call_ids, ports.prices.get(model)
-    transcriber = Transcriber(
-        record, model=model, clock=run.ports.clock, price=price, taken=taken, secrets=ports.secrets
+    used_ids, price = run.view.conversation.call_ids, ports.prices.get(model)
+    recorder = EventRecorder(
+        record, model=model, clock=run.ports.clock, price=price, used_ids=used_ids, secrets=ports.secrets
     )
-    answer = await transcribe(ports.backend, request, transcriber)
+    answer = await record_answer(ports.backend, request, recorder)
     calls = [call.id for call in answer.calls]
     finished = LlmResponseFinished(finish_reason=answer.finish_reason, text_chars=answer.text_chars, calls=calls)
     steps = enumerate(answer.calls, start=run.state.steps + 1)
-    asked = [(_requested(run, call, ports), turn_id, f"step_{number}") for number, call in steps]
-    run.append_all([*asked, (finished, turn_id, None)])
+    requests = [(_call_event(run, call, ports), turn_id, f"step_{number}") for number, call in steps]
+    run.append_all([*requests, (finished, turn_id, None)])
 
 
-def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested:
+def _call_event(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested:
     """The call as events may show it; the exact arguments are a blob unless the event already has them."""
     tool = ports.tools.find(call.name)
     raw = call.arguments.encode()
@@ -100,13 +100,13 @@ def _requested(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested
             raw_arguments_sha256=hashlib.sha256(raw).hexdigest(),
             raw_arguments_error=str(error),
         )
-    shown = sanitize(tool.spec if tool is not None else None, arguments)
-    exact = msgspec.json.encode(shown) == raw and ports.secrets.line(raw) is raw
+    visible = sanitize(tool.spec if tool is not None else None, arguments)
+    exact = msgspec.json.encode(visible) == raw and ports.secrets.line(raw) is raw
     return ToolCallRequested(
         call_id=call.id,
         tool=call.name,
         name=call.name,
-        arguments=shown,
+        arguments=visible,
         arguments_blob=None if exact else run.put_blob(raw),
     )
 
@@ -119,32 +119,32 @@ def arguments_of(call: Call, read_blob: ReadBlob) -> str:
 def excerpt(conversation: Conversation, read_blob: ReadBlob | None, *, limit: int) -> str:
     """The conversation as text of `limit` characters, with the middle left out; without blobs only what events show."""
     lines = [line for message in conversation.messages for line in _lines(message, read_blob)]
-    return shortened("\n\n".join(lines), limit=limit)
+    return truncate_middle("\n\n".join(lines), limit=limit)
 
 
-def shortened(text: str, *, limit: int) -> str:
+def truncate_middle(text: str, *, limit: int) -> str:
     """The text in at most `limit` characters, with its middle left out when it has more."""
     if len(text) <= limit:
         return text
     note = f"\n\n[… {len(text) - limit} characters left out …]\n\n"
-    room = max(0, limit - len(note))
-    return f"{text[: room // 3]}{note}{text[len(text) - (room - room // 3) :]}"
+    available = max(0, limit - len(note))
+    return f"{text[: available // 3]}{note}{text[len(text) - (available - available // 3) :]}"
 
 
 def _messages(messages: list[Message], read_blob: ReadBlob) -> Iterator[dict[str, Any]]:
     """Yield each message as providers take it; images that tools return follow the results, as from the user."""
-    seen: list[Mapping[str, Any]] = []
+    images: list[Mapping[str, Any]] = []
     for message in messages:
-        if seen and message.role != "tool":
-            yield _images_message(seen, read_blob)
-            seen = []
+        if images and message.role != "tool":
+            yield _images_message(images, read_blob)
+            images = []
         yield _message(message, read_blob)
         if message.role == "tool":
             image = _field(_field((message.result or Content()).data, "data"), "image")
             if _field(image, "blob") and _field(image, "media_type"):
-                seen.append(image)
-    if seen:
-        yield _images_message(seen, read_blob)
+                images.append(image)
+    if images:
+        yield _images_message(images, read_blob)
 
 
 def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
         for call in message.calls:
             # Services read the arguments of earlier calls, and refuse every later request when they cannot.
             arguments = arguments_of(call, read_blob) if call.valid else "{}"
-            function = {"name": (_NOT_IN_NAMES.sub("_", call.tool)[:64] or "unknown"), "arguments": arguments}
+            function = {"name": (_INVALID_NAME_CHARS.sub("_", call.tool)[:64] or "unknown"), "arguments": arguments}
             calls.append({"id": call.id, "type": "function", "function": function})
         return {"role": message.role, "content": message.text or None, "tool_calls": calls}
     text = read_blob(message.blob).decode() if message.blob else message.text
@@ -188,13 +188,13 @@ def _image_part(image: Mapping[str, Any], read_blob: ReadBlob) -> dict[str, Any]
 def _lines(message: Message, read_blob: ReadBlob | None) -> Iterator[str]:
     if message.role == "tool":
         text = _text(message.result or Content(), read_blob)
-        yield f"result of {message.call_id}: {_short(text)}"
+        yield f"result of {message.call_id}: {_truncate(text)}"
         return
     if message.text or not message.calls:
         yield f"{message.role}: {message.text}"
     for call in message.calls:
-        yield f"call {call.id}: {call.tool} {_short(_text(call.arguments, read_blob))}"
+        yield f"call {call.id}: {call.tool} {_truncate(_text(call.arguments, read_blob))}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= EXCERPT_OF_A_RESULT else f"{text[:EXCERPT_OF_A_RESULT]} […]"
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_EXCERPT_CHARS else f"{text[:MAX_EXCERPT_CHARS]} […]"

@@ -11,7 +11,7 @@ from skills_runtime.events import build_decoder
 
 MAX_REJECTIONS = 2
 """How often the model may try again."""
-MOST_TOLD = 20_000
+MAX_SCHEMA_CHARS = 20_000
 """Characters of a schema that have room in a prompt."""
 
 _read = build_decoder(object)
@@ -19,10 +19,10 @@ _read = build_decoder(object)
 
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise unless this is a schema, before a run is paid for that could not end well."""
-    _check_of(schema)
+    _compile_check(schema)
 
 
-def problem_with(text: str, schema: Mapping[str, Any]) -> str | None:
+def find_problem(text: str, schema: Mapping[str, Any]) -> str | None:
     """Why this answer is not what was asked for, or nothing when it is."""
     import fastjsonschema
 
@@ -30,7 +30,7 @@ def problem_with(text: str, schema: Mapping[str, Any]) -> str | None:
         data = _read(text.encode())
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         return f"it is not JSON: {error}"
-    check = _check_of(schema)
+    check = _compile_check(schema)
     try:
         check(data)
     except fastjsonschema.JsonSchemaValueException as error:
@@ -57,44 +57,44 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
             yield part
         schema = list(part.values())
     if isinstance(schema, list):
-        for one in cast("list[Any]", schema):
-            yield from _objects(one)
+        for item in cast("list[Any]", schema):
+            yield from _objects(item)
 
 
-def demand(schema: Mapping[str, Any] | None) -> str:
+def schema_instruction(schema: Mapping[str, Any] | None) -> str:
     """What the model is told of the shape of its last answer: not every service tells it, or makes it keep to that."""
     text = msgspec.json.encode(schema).decode() if schema is not None else ""
-    if not text or len(text) > MOST_TOLD:
+    if not text or len(text) > MAX_SCHEMA_CHARS:
         return ""
     return f"Your last answer, the one without a tool call, must be JSON alone that matches this schema: {text}"
 
 
-def correction(problem: str) -> str:
+def correction_message(problem: str) -> str:
     """What the model is told."""
     return f"That answer cannot be used: {problem}. Answer again with only the JSON that matches the schema."
 
 
-def _check_of(schema: Mapping[str, Any]) -> Callable[[Any], object]:
+def _compile_check(schema: Mapping[str, Any]) -> Callable[[Any], object]:
     """What raises where data does not match the schema."""
     import fastjsonschema
 
     try:
-        return fastjsonschema.compile(dict(schema), handlers=_Nowhere())
+        return fastjsonschema.compile(dict(schema), handlers=_NoRemoteSchemas())
     except (
         fastjsonschema.JsonSchemaDefinitionException, TypeError, AttributeError, ValueError, RecursionError, re.error
     ) as error:  # fmt: skip
         raise ConfigError(f"`run.output_schema` is not a JSON schema: {error}", hint="correct it") from error
 
 
-class _Nowhere(dict[str, Callable[[str], Any]]):
+class _NoRemoteSchemas(dict[str, Callable[[str], Any]]):
     """Where a schema may be fetched from: whatever names a place is refused, and nothing is read or asked for."""
 
     def __contains__(self, scheme: object) -> bool:
         return True
 
     def __getitem__(self, scheme: str) -> Callable[[str], Any]:
-        return _refuse
+        return _refuse_remote
 
 
-def _refuse(location: str) -> Any:
+def _refuse_remote(location: str) -> Any:
     raise ValueError(f"`{location}` is somewhere else, and a schema has to be whole")

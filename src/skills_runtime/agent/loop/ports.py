@@ -50,18 +50,18 @@ class RunScope:
     """What tools hold on to from one call to the next; closed when work on the run stops."""
 
     def __init__(self) -> None:
-        self._held: dict[type, Closeable] = {}
+        self._resources: dict[type, Closeable] = {}
 
     def hold(self, kind: type[ResourceT], make: Callable[[], ResourceT]) -> ResourceT:
         """The one thing of this kind, made when it is first asked for."""
-        if kind not in self._held:
-            self._held[kind] = make()
-        return cast("ResourceT", self._held[kind])
+        if kind not in self._resources:
+            self._resources[kind] = make()
+        return cast("ResourceT", self._resources[kind])
 
     async def aclose(self) -> None:
         """Let go of everything, the newest first."""
-        while self._held:
-            _, closing = self._held.popitem()
+        while self._resources:
+            _, closing = self._resources.popitem()
             await closing.aclose()
 
 
@@ -110,12 +110,12 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     control: Control = msgspec.field(default_factory=Control)
     scope: RunScope = msgspec.field(default_factory=RunScope)
 
-    def used(self) -> Usage | None:
+    def total_usage(self) -> Usage | None:
         """What all that share the budget have used by now; nothing means that the log of the run tells it all."""
         if not isinstance(self.children, UsageTracker):
             return None
         if self.budget.is_shared:
-            return self.children.used()
+            return self.children.total_usage()
         self.children.catch_up()
         return None
 

@@ -13,7 +13,7 @@ from skills_runtime.agent.loop.budget import (
     LimitReached,
     OnLimit,
     calls_left,
-    exceeded_limit,
+    find_exceeded_limit,
     time_left,
 )
 from skills_runtime.agent.loop.calls import assess_calls, call_skills, parallel_calls, settle_calls
@@ -25,7 +25,7 @@ from skills_runtime.agent.loop.inbox import (
     receive_messages,
 )
 from skills_runtime.agent.loop.model_call import Prompt, ask_model
-from skills_runtime.agent.loop.output import MAX_REJECTIONS, correction, problem_with
+from skills_runtime.agent.loop.output import MAX_REJECTIONS, correction_message, find_problem
 from skills_runtime.agent.loop.ports import AgentPorts
 from skills_runtime.errors import LogError, ModelError, SkillsRuntimeError
 from skills_runtime.events import OutputRejected, RunCancelled, RunCompleted, RunFailed, RunStatus, RunWaitingHuman
@@ -75,9 +75,9 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 async def _work_in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Work within the time that the budget leaves."""
-    before = ports.control.time  # a run that goes on has no more time than it had
-    left = asyncio.timeout(time_left(run.view, ports.budget))
-    limit = ports.control.time = asyncio.timeout_at(before.when()) if before is not None else left
+    previous = ports.control.time  # a run that goes on has no more time than it had
+    timeout = asyncio.timeout(time_left(run.view, ports.budget))
+    limit = ports.control.time = asyncio.timeout_at(previous.when()) if previous is not None else timeout
     try:
         async with limit:
             return await _work(run, ports, locator)
@@ -91,14 +91,14 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Take one step after the other; each begins with the messages that have come."""
     prompt = Prompt(ports.system_prompt, run.blobs.get)
     answerable: set[str] = set()
-    talk = run.view.conversation
+    conversation = run.view.conversation
     while not ports.control.yielding:
         await receive_messages(run, ports)
         if run.view.pending.cancelled:
             return RunCancelled(message=run.view.pending.cancelled, wal_locator=locator)
-        if talk.open_calls:
+        if conversation.open_calls:
             stop = await _settle_calls(run, ports, answerable, locator)
-        elif talk.has_final_answer:
+        elif conversation.has_final_answer:
             stop = _complete(run, ports, locator)
         else:
             answerable.clear()  # the ids of calls may come again in the next answer
@@ -113,23 +113,23 @@ async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locat
     calls = list(run.view.conversation.open_calls.values())
     batch = parallel_calls(calls, ports.tools)
     assessed = await assess_calls(run, batch, calls[len(batch) :], ports, answerable)
-    usage = ports.used()
-    room, limit = calls_left(run.view, ports.budget, usage)
-    reached = exceeded_limit(run.view, ports.budget, usage) or (limit if room <= 0 else None)
+    usage = ports.total_usage()
+    available, limit = calls_left(run.view, ports.budget, usage)
+    reached = find_exceeded_limit(run.view, ports.budget, usage) or (limit if available <= 0 else None)
     if reached is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
-    waiting = await settle_calls(run, batch[:room], ports, assessed)
+    waiting = await settle_calls(run, batch[:available], ports, assessed)
     if waiting is None or run.view.pending.cancelled:
         return None
-    what = "an approval" if run.view.pending.approvals.find_by_call(waiting.id) is not None else "an answer"
+    need = "an approval" if run.view.pending.approvals.find_by_call(waiting.id) is not None else "an answer"
     return RunWaitingHuman(
-        message=f"`{waiting.tool}` waits for {what}", tool=waiting.tool, call_id=waiting.id, wal_locator=locator
+        message=f"`{waiting.tool}` waits for {need}", tool=waiting.tool, call_id=waiting.id, wal_locator=locator
     )
 
 
 async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
     """Ask the model, unless something comes before that: a limit, a named skill, or a context window that is full."""
-    if (reached := exceeded_limit(run.view, ports.budget, ports.used())) is not None:
+    if (reached := find_exceeded_limit(run.view, ports.budget, ports.total_usage())) is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
     if run.view.conversation.skills_to_call:
         call_skills(run)
@@ -149,13 +149,13 @@ async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -
 
 def _complete(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Return the end, unless the answer does not match the schema and the model may try again."""
-    talk = run.view.conversation
-    text = talk.last_text
-    problem = problem_with(text, ports.output_schema) if ports.output_schema is not None else None
+    conversation = run.view.conversation
+    text = conversation.last_text
+    problem = find_problem(text, ports.output_schema) if ports.output_schema is not None else None
     if problem is None:
         return RunCompleted(final_output=text, wal_locator=locator)
-    if talk.rejections < MAX_REJECTIONS:
-        run.append(OutputRejected(message=correction(problem)))
+    if conversation.rejections < MAX_REJECTIONS:
+        run.append(OutputRejected(message=correction_message(problem)))
         return None
     message = f"the model's answer does not match `run.output_schema`: {problem}"
     return RunFailed(error_kind="validation", message=message, wal_locator=locator)

@@ -15,7 +15,7 @@ import msgspec
 from skills_runtime.agent.loop.calls import ACTIVATE
 from skills_runtime.agent.loop.ports import SkillChanges
 from skills_runtime.agent.options import AgentOptions
-from skills_runtime.agent.skills.permissions import SkillPermissions, as_first, first_skills
+from skills_runtime.agent.skills.permissions import SkillPermissions, initial_skills, revoke_stale_preapproval
 from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.events import Payload, SkillCatalogOffered, SkillInjected, SkillInjectionSkipped
 from skills_runtime.ports import InboxMessage, Question
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
     from skills_runtime.ports import Secrets
 
-PAUSE_SECONDS = 0.25
+MIN_POLL_SECONDS = 0.25
 """How long nothing is looked at after somebody has looked."""
-SHARE = 20
+MIN_POLL_RATIO = 20
 """Looking takes at most this part of the time."""
-SECONDS_EACH = 5e-6
+SECONDS_PER_SKILL = 5e-6
 """How long looking at one skill takes, about."""
-MAX_NAMED = 100
+MAX_LISTED_SKILLS = 100
 """How many skills of a kind the event names."""
-HOW = f"(`{ACTIVATE}` takes the names of new skills too, although its list does not have them.)"
-_SIGNS = ("$", "/")
+ACTIVATION_NOTE = f"(`{ACTIVATE}` takes the names of new skills too, although its list does not have them.)"
+_MENTION_SIGNS = ("$", "/")
 """Every form of a mention has one of these."""
 
 
@@ -76,14 +76,14 @@ def empty_library() -> Library:
     return Library()
 
 
-def disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
+def resolve_disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
     """Return where skills lie that shall be left out; a path that leads nowhere would leave them in."""
     disabled: list[Path] = []
-    for given in paths:
-        path = workspace_root / Path(given).expanduser()
+    for entry in paths:
+        path = workspace_root / Path(entry).expanduser()
         if not os.path.lexists(path):
             raise ConfigError(
-                f"`skills_disabled_paths` names `{given}`, which does not exist",
+                f"`skills_disabled_paths` names `{entry}`, which does not exist",
                 hint="name a `SKILL.md`, its directory, or a directory above it",
             )
         disabled.append(path)
@@ -97,7 +97,7 @@ class SkillContext:
         self._run = run
         self._options = options
         self._library = library
-        self._permits = SkillPermissions(resolved)
+        self._permissions = SkillPermissions(resolved)
 
     def active(self) -> Mapping[str, tuple[str, str]]:
         """The skills the model has, by mention: the digest of what each says, and its arguments."""
@@ -110,10 +110,10 @@ class SkillContext:
 
     def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with what the skill permits."""
-        permitted = self._permits(skill, event)
+        permitted = self._permissions(skill, event)
         if not permitted.preapproves:
             return permitted
-        return as_first(permitted, skill, self._options.first_skills, first_skills(self._run))
+        return revoke_stale_preapproval(permitted, skill, self._options.initial_skills, initial_skills(self._run))
 
     def confined(self) -> bool:
         """Whether an active skill confines the run to what it lists."""
@@ -147,7 +147,7 @@ class InboxSkills:
     def __call__(self, message: InboxMessage) -> Iterable[Payload]:
         """What becomes of each skill of a message; most messages mention none, and cost nothing."""
         text = str(message.body.get("text", "")) if message.kind == "steer" else ""
-        if not any(sign in text for sign in _SIGNS):
+        if not any(sign in text for sign in _MENTION_SIGNS):
             return ()
         choices = resolve_prompt_choices(apply_template(self._resolved.settings.prompt, self._options.templates))
         return self._events(text, choices) if choices.injection != "none" else ()
@@ -157,14 +157,14 @@ class InboxSkills:
         try:
             chosen = select_skills(text, (text,), library, route=False, list_available=False)
         except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
-            return [_left_out(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
+            return [_skipped_event(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
         events: list[Payload] = list(chosen.unresolved)
         for skill in chosen.skills:
             outcome = _outcome(skill, library, choices, chosen.arguments.get(skill.mention, ""))
-            events += self._taught(outcome)
+            events += self._activation_events(outcome)
         return events
 
-    def _taught(self, outcome: Injected | SkillInjectionSkipped) -> list[Payload]:
+    def _activation_events(self, outcome: Injected | SkillInjectionSkipped) -> list[Payload]:
         """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
         if not isinstance(outcome, Injected):
             return [outcome]
@@ -183,18 +183,20 @@ def _outcome(
     """What becomes of a skill: nobody is asked for its variables here, and a run of its own is begun by a tool."""
     name = skill.mention.text
     if skill.metadata.get("context") == "fork":
-        return _left_out(skill.name, f"`{name}` is worked on by a run of its own: activate it with `activate_skill`")
+        return _skipped_event(
+            skill.name, f"`{name}` is worked on by a run of its own: activate it with `activate_skill`"
+        )
     try:
         outcome = inject_skill(skill, library, choices.render, arguments)
     except SkillsRuntimeError as error:
-        return _left_out(skill.name, f"`{name}` was left out: {error.message}")
+        return _skipped_event(skill.name, f"`{name}` was left out: {error.message}")
     if isinstance(outcome, tuple):
         missing = ", ".join(f"`{variable.name}`" for variable in outcome)
-        return _left_out(skill.name, f"`{name}` needs {missing}: activate it with `activate_skill`")
+        return _skipped_event(skill.name, f"`{name}` needs {missing}: activate it with `activate_skill`")
     return outcome
 
 
-def _left_out(name: str, reason: str) -> SkillInjectionSkipped:
+def _skipped_event(name: str, reason: str) -> SkillInjectionSkipped:
     return SkillInjectionSkipped(skill_name=name, reason=reason)
 
 
@@ -204,50 +206,52 @@ class SkillReloader(SkillChanges):
     def __init__(self, library: Library, run: Run) -> None:
         self._library = library
         self._clock = run.ports.clock
-        self._next = self._clock.monotonic() + max(PAUSE_SECONDS, SHARE * SECONDS_EACH * len(library.list()))
-        self._compared: object = None
+        self._next_poll = self._clock.monotonic() + max(
+            MIN_POLL_SECONDS, MIN_POLL_RATIO * SECONDS_PER_SKILL * len(library.list())
+        )
+        self._offered_list: object = None
         """The list of skills that the model was told of, or that says nothing else."""
 
     def is_due(self) -> bool:
         """Whether something may be new; asked at every turn, so it costs nothing."""
-        return self._clock.monotonic() >= self._next or self._library.list() is not self._compared
+        return self._clock.monotonic() >= self._next_poll or self._library.list() is not self._offered_list
 
     async def record(self, run: Run) -> None:
         """Record what is different from what the log says was told."""
-        told = run.view.conversation.skills_blob
+        offered_digest = run.view.conversation.skills_blob
         began = self._clock.monotonic()
-        if began >= self._next:
-            if told:
+        if began >= self._next_poll:
+            if offered_digest:
                 await asyncio.to_thread(self._library.refresh)
             start = self._clock.monotonic()
-            self._next = start + max(PAUSE_SECONDS, SHARE * (start - began))
-        if self._library.list() is self._compared:
+            self._next_poll = start + max(MIN_POLL_SECONDS, MIN_POLL_RATIO * (start - began))
+        if self._library.list() is self._offered_list:
             return
-        event = self._news(run, told) if told else None
-        self._compared = self._library.list()
+        event = self._build_event(run, offered_digest) if offered_digest else None
+        self._offered_list = self._library.list()
         if event is not None:
             run.append(event)
 
-    def _news(self, run: Run, told: str) -> SkillCatalogOffered | None:
+    def _build_event(self, run: Run, offered_digest: str) -> SkillCatalogOffered | None:
         marks = compute_marks(self._library)
-        if marks.digest == told:
+        if marks.digest == offered_digest:
             return None
         try:
-            known = decode_marks(run.blobs.get(told))
+            offered = decode_marks(run.blobs.get(offered_digest))
         except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
             return None
-        delta = compute_delta(known, build_entries(marks.skills))
+        delta = compute_delta(offered, build_entries(marks.skills))
         if not delta:
             return None
-        text = "\n".join((delta.text(), *((HOW,) if delta.added else ())))
+        text = "\n".join((delta.text(), *((ACTIVATION_NOTE,) if delta.added else ())))
         return SkillCatalogOffered(
             level="full",
             offered=len(marks.skills),
             tokens=estimate_tokens(text),
             reason="skills changed while the run was at work",
-            added=[entry.mention for entry in delta.added[:MAX_NAMED]],
-            changed=[entry.mention for entry in delta.changed[:MAX_NAMED]],
-            removed=list(delta.removed[:MAX_NAMED]),
+            added=[entry.mention for entry in delta.added[:MAX_LISTED_SKILLS]],
+            changed=[entry.mention for entry in delta.changed[:MAX_LISTED_SKILLS]],
+            removed=list(delta.removed[:MAX_LISTED_SKILLS]),
             text=text,
             skills_blob=run.put_blob(marks.data),
         )

@@ -45,14 +45,14 @@ MAX_COPIED_BYTES = 64 << 20
 """The largest artifact that is put into the working directory; larger ones stay with the execution."""
 LIMITS = ExecutionLimits(timeout_ms=DEFAULT_TIMEOUT_MS, max_timeout_ms=MAX_TIMEOUT_MS)
 KINDS = {"timeout": "timeout", "cancelled": "cancelled", "exit_code": "exit_code", "resource_limit": "sandbox_denied"}
-_OF_THE_OUTPUT = ("invalid_output", "empty_output", "stdout_limit")
+_OUTPUT_ERRORS = ("invalid_output", "empty_output", "stdout_limit")
 
 
 class RunExecutions:
     """Executions that are part of a run."""
 
     def __init__(self, path: Path, library: "Library", environments: "ScriptEnvironments | None" = None) -> None:
-        self._place = path
+        self._directory = path
         self._library = library
         self._packages = ScriptPackages(environments)
 
@@ -61,8 +61,8 @@ class RunExecutions:
         network = CommandNetwork(context)
         with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
             supplies = Supplies(
-                variables=lambda one: {
-                    **declared_variables(self._library, one),
+                variables=lambda executed: {
+                    **declared_variables(self._library, executed),
                     **{"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)},
                 },
                 packages=self._packages,
@@ -70,30 +70,32 @@ class RunExecutions:
                 stages=Path(os.path.realpath(stages)),
             )
             executor = Executor(
-                self._place,
-                lambda workspace: _OfTheRun(context.sandbox, workspace),
+                self._directory,
+                lambda workspace: _StageSandbox(context.sandbox, workspace),
                 limits=LIMITS,
                 pool=PoolLimits(warm=0),
                 supplies=supplies,
             )
             async with executor:
                 key = context.idempotency_key
-                within = ExecutionIds(execution_id=_name(key), run_id=context.run_id, call_id=context.call_id)
-                began = SkillExecutionStarted(call_id=context.call_id, execution_id=_name(key), skill=skill.name)
+                ids = ExecutionIds(execution_id=_execution_id(key), run_id=context.run_id, call_id=context.call_id)
+                started_event = SkillExecutionStarted(
+                    call_id=context.call_id, execution_id=_execution_id(key), skill=skill.name
+                )
                 try:
-                    if not (self._place / began.execution_id).exists():  # else the call is made again
-                        context.emit(began)
-                    execution = await executor.execute(skill, value, key=key, within=within)
+                    if not (self._directory / started_event.execution_id).exists():  # else the call is made again
+                        context.emit(started_event)
+                    execution = await executor.execute(skill, value, key=key, within=ids)
                 except UsageError as error:  # it did not begin
                     kind = error.kind if error.kind in TOOL_KINDS else "validation"
                     raise ToolError(kind, error.message, hint=error.hint) from error
-                context.emit(_finished(execution, context.call_id))
-                kept = _kept(execution, executor.directory(execution.id), context)
-        result = _result(execution, kept, network.evidence(execution.record.isolation))
-        return _explained(result, execution, Path(stages), context.sandbox)
+                context.emit(_finished_event(execution, context.call_id))
+                artifact_paths = _copy_artifacts(execution, executor.directory(execution.id), context)
+        result = _result(execution, artifact_paths, network.evidence(execution.record.isolation))
+        return _with_denials(result, execution, Path(stages), context.sandbox)
 
 
-class _OfTheRun:
+class _StageSandbox:
     """The fence of a run, with the directory that an execution works in."""
 
     def __init__(self, sandbox: Sandbox, stage: Path) -> None:
@@ -109,7 +111,7 @@ class _OfTheRun:
         return msgspec.structs.replace(plan, evidence=evidence)
 
 
-def _finished(execution: Execution, call_id: str) -> SkillExecutionFinished:
+def _finished_event(execution: Execution, call_id: str) -> SkillExecutionFinished:
     record = execution.record
     return SkillExecutionFinished(
         call_id=call_id,
@@ -127,37 +129,37 @@ def _finished(execution: Execution, call_id: str) -> SkillExecutionFinished:
     )
 
 
-def _explained(result: ToolResult, execution: Execution, stages: Path, fence: Sandbox) -> ToolResult:
+def _with_denials(result: ToolResult, execution: Execution, stages: Path, sandbox: Sandbox) -> ToolResult:
     """The result of a skill that failed, with what the fence stopped; nobody can be asked to allow it for one call."""
     if execution.error is None or execution.error.code != "exit_code":
         return result
     code = execution.exit_code
     by_signal = code is not None and code < 0
-    ended = Finished(
+    finished = Finished(
         exit_code=None if by_signal else code,
         signal=-code if by_signal and code is not None else None,
-        stdout=_captured(execution.stdout),
-        stderr=_captured(execution.stderr),
+        stdout=_capture(execution.stdout),
+        stderr=_capture(execution.stderr),
         duration_ms=execution.duration_ms,
         ended_by="exit",
     )
     command = RequestedCommand(argv=(), cwd=stages)
-    return explain_denials(result, ended, command, fence, grantable=False)
+    return explain_denials(result, finished, command, sandbox, grantable=False)
 
 
-def _captured(text: str) -> Captured:
+def _capture(text: str) -> Captured:
     data = text.encode()
     return Captured(data, b"", len(data), hashlib.sha256(data).hexdigest())
 
 
-def _name(key: str) -> str:
+def _execution_id(key: str) -> str:
     """The name of the execution: the same each time the same call is made."""
     return f"exec-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
-def _kept(execution: Execution, directory: Path, context: ToolContext) -> list[str]:
+def _copy_artifacts(execution: Execution, directory: Path, context: ToolContext) -> list[str]:
     """Put the artifacts where the model can read them; returns their paths from the working directory."""
-    found: list[str] = []
+    paths: list[str] = []
     for artifact in execution.artifacts:
         path = f"{ARTIFACTS}/{execution.id}/{artifact.path}"
         if artifact.size > MAX_COPIED_BYTES:
@@ -166,8 +168,8 @@ def _kept(execution: Execution, directory: Path, context: ToolContext) -> list[s
             context.files.write(str(context.root / path), (directory / artifact.path).read_bytes(), create_dirs=True)
         except SkillsRuntimeError:  # recorded as refused; the execution has it
             continue
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def _result(execution: Execution, artifacts: list[str], evidence: Mapping[str, Any]) -> ToolResult:
@@ -175,10 +177,10 @@ def _result(execution: Execution, artifacts: list[str], evidence: Mapping[str, A
     data = {**process_facts(evidence), "execution_id": execution.id, "artifacts": artifacts}
     stderr, kind = execution.stderr, None
     if error is not None:
-        kind = "validation" if error.code in _OF_THE_OUTPUT else KINDS.get(error.code, "unknown")
+        kind = "validation" if error.code in _OUTPUT_ERRORS else KINDS.get(error.code, "unknown")
         if error.code != "exit_code":
             stderr = f"{stderr.rstrip()}\n[{error.message}]".lstrip()
-        if error.code in _OF_THE_OUTPUT:
+        if error.code in _OUTPUT_ERRORS:
             data["error"] = {"code": "SKILL_RUN_OUTPUT_INVALID", "message": error.message, "details": {}}
     elif len(execution.stdout) <= MAX_SHOWN_BYTES:
         data["output"] = execution.output

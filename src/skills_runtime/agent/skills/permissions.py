@@ -55,7 +55,7 @@ class SkillPermissions:
     def __init__(self, resolved: "Resolved") -> None:
         self._mode: AllowedTools = resolved.settings.safety.skill_tools
         by_project = {"skills.sources", "skills.spaces"} & resolved.by_project
-        self._of_project = {space.id for space in resolved.settings.skills.spaces} if by_project else set[str]()
+        self._project_spaces = {space.id for space in resolved.settings.skills.spaces} if by_project else set[str]()
 
     def __call__(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with the rules of the skill, or as it is where the skill may not permit anything."""
@@ -63,22 +63,22 @@ class SkillPermissions:
         if self._mode == "ignore" or declared is None:
             return event
         permits = [{"text": f"rules:\n{render_rule(rule)}"} for rule in rules_of(skill)]
-        confines, preapproves = self._mode == "enforce", self._trusted(skill)
+        confines, preapproves = self._mode == "enforce", self._is_trusted(skill)
         return msgspec.structs.replace(event, permits=permits, preapproves=preapproves, confines=confines)
 
-    def _trusted(self, skill: Skill) -> bool:
+    def _is_trusted(self, skill: Skill) -> bool:
         """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
-        if skill.directory is None or skill.space_id in self._of_project:
+        if skill.directory is None or skill.space_id in self._project_spaces:
             return False
         from skills_runtime.skills.install import consented  # loads all of settings, which most runs have no use for
 
         try:
-            return not was_installed(skill.directory) or consented(skill.directory)
+            return not is_installed(skill.directory) or consented(skill.directory)
         except SkillsRuntimeError:  # a lock file that cannot be read says nothing in favour of a skill
             return False
 
 
-def was_installed(directory: Path) -> bool:
+def is_installed(directory: Path) -> bool:
     """Whether a lock file names the skill in a directory: then what is in it now must be what the user agreed to."""
     from skills_runtime.skills.install import project_places, read_lock, user_places
 
@@ -94,7 +94,9 @@ def rules_of(skill: Skill) -> list[Rule]:
     declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
     entries = allowed_tools(declared)
     # `Bash (git:*)` is no permission for everything, whatever its author meant.
-    usable = [entry for entry, after in zip_longest(entries, entries[1:], fillvalue="") if not after.startswith("(")]
+    usable = [
+        entry for entry, next_entry in zip_longest(entries, entries[1:], fillvalue="") if not next_entry.startswith("(")
+    ]
     rules = [_rule(skill, entry) for entry in usable]
     return [rule for rule in rules if rule is not None]
 
@@ -116,25 +118,25 @@ def _rule(skill: Skill, entry: str) -> Rule | None:
     if not pattern:
         return None
     if tools == COMMANDS:
-        words = _command(pattern)
-        return msgspec.structs.replace(permitted, command=(words,)) if words else None
+        prefix = _command_prefix(pattern)
+        return msgspec.structs.replace(permitted, command=(prefix,)) if prefix else None
     return msgspec.structs.replace(permitted, path=(pattern,))
 
 
-def _command(pattern: str) -> tuple[str, ...]:
+def _command_prefix(pattern: str) -> tuple[str, ...]:
     """The words a command has to begin with, or all of them where the pattern leaves nothing open."""
     beginning = re.fullmatch(r"(.*?)(?::\*|\s+\*)", pattern, re.DOTALL)
-    words = tuple((beginning[1] if beginning else pattern).split())
-    if not words or any("*" in word for word in words):
+    prefix = tuple((beginning[1] if beginning else pattern).split())
+    if not prefix or any("*" in word for word in prefix):
         return ()
-    return words if beginning else (*words, END)
+    return prefix if beginning else (*prefix, END)
 
 
-FirstSkills = Mapping[str, str]
+InitialSkills = Mapping[str, str]
 """What was known of skills then, by mention."""
 
 
-def first_skills(run: Run) -> FirstSkills | None:
+def initial_skills(run: Run) -> InitialSkills | None:
     """What the log says of the skills a run began with; nothing where its model was told of no list."""
     first = run.view.conversation.initial_skills_blob
     try:
@@ -143,22 +145,22 @@ def first_skills(run: Run) -> FirstSkills | None:
         return {}
 
 
-def as_first(event: SkillInjected, skill: Skill, *skillses: FirstSkills | None) -> SkillInjected:
+def revoke_stale_preapproval(event: SkillInjected, skill: Skill, *known_skills: InitialSkills | None) -> SkillInjected:
     """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
     if not event.preapproves or all(
         is_same_file(skills.get(escape_attribute(skill.mention.text), ""), skill)
-        for skills in skillses
+        for skills in known_skills
         if skills is not None
     ):
         return event
     return msgspec.structs.replace(event, preapproves=False)
 
 
-def only_first(marks: bytes, skills: FirstSkills | None) -> bytes:
+def strip_changed_marks(marks: bytes, skills: InitialSkills | None) -> bytes:
     """Marks for a run that another one begins: of skills that are not what is known of them, without their digests."""
     if skills is None:
         return marks
-    found = decode_marks(marks)
+    marks_by_name = decode_marks(marks)
     return msgspec.json.encode(
-        {name: one if skills.get(name) == one else one[:MARK_CHARS] for name, one in found.items()}
+        {name: mark if skills.get(name) == mark else mark[:MARK_CHARS] for name, mark in marks_by_name.items()}
     )

@@ -22,14 +22,14 @@ from skills_runtime.agent.loop.budget import (
     Usage,
     UsageTracker,
     child_budget,
+    child_usage,
     own_usage,
-    recorded_usage,
 )
 from skills_runtime.agent.loop.inbox import finish_run_and_inbox
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
 from skills_runtime.agent.result import RunResult, result_status
-from skills_runtime.agent.skills.permissions import first_skills
-from skills_runtime.agent.subagents.questions import pass_approval, pass_question, withdraw
+from skills_runtime.agent.skills.permissions import initial_skills
+from skills_runtime.agent.subagents.questions import relay_approval, relay_question, withdraw_requests
 from skills_runtime.errors import LogEnded, LogError, LogLocked, SkillsRuntimeError, ToolError
 from skills_runtime.events import ChildRunFinished, ChildRunStarted, RunCancelled, RunStatus
 from skills_runtime.ports import ChildStatus, Inbox, InboxClosed, Parked
@@ -84,23 +84,23 @@ class ChildRuns(UsageTracker):
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
         self._budget = options.budget or budget
         self._shared = shared_budget or SharedBudget(run.view)
-        self._left_behind = list(run.state.children)
+        self._uncounted = list(run.state.children)
         """Those that an earlier process began: it may have died before the log told what they have used."""
 
     def catch_up(self) -> None:
         """Record what children have used that an earlier process did not get to record."""
-        while self._left_behind:
-            self._catch_up(self._left_behind.pop())
+        while self._uncounted:
+            self._catch_up(self._uncounted.pop())
 
-    def used(self) -> Usage:
+    def total_usage(self) -> Usage:
         """Return what this run and all that share its budget have used by now."""
         self.catch_up()
-        return self._shared.used()
+        return self._shared.total_usage()
 
     def record_children(self) -> None:
         """Record what children at work have used by now: the run is about to end, and takes them down with it."""
         for child_id, shared in self._shared.children.items():
-            if (usage := shared.subtree_usage()) != recorded_usage(self._run.state.children[child_id]):
+            if (usage := shared.subtree_usage()) != child_usage(self._run.state.children[child_id]):
                 self._record(child_id, shared.view.state, usage)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
@@ -113,8 +113,8 @@ class ChildRuns(UsageTracker):
         state = self._run.state
         # The id is the same whenever this call is made, and that of no other call: a crash starts no second child.
         prefix = state.run_id[:ID_PREFIX_CHARS]
-        rest = f"{state.run_id}\n" if prefix != state.run_id else ""
-        name = f"{rest}{state.turns}\n{call_id}"
+        full_id = f"{state.run_id}\n" if prefix != state.run_id else ""
+        name = f"{full_id}{state.turns}\n{call_id}"
         child_id = f"{prefix}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         root = runs_root(self._resolved.workspace_root) / child_id
         self._run.append(
@@ -149,7 +149,7 @@ class ChildRuns(UsageTracker):
                 await asyncio.wait(tasks, timeout=timeout_ms / 1000 if timeout_ms is not None else None)
             relayed = {child_id: await self._relay(child_id) for child_id in mine}
             going = [child_id for child_id in mine if any(relayed[child_id])]
-            if not going and any(relayed.values()) and not any(self._running(child_id) for child_id in mine):
+            if not going and any(relayed.values()) and not any(self._is_running(child_id) for child_id in mine):
                 raise Parked(", ".join(child_id for child_id in mine if relayed[child_id]))
         return [self._status(child_id) for child_id in ids]
 
@@ -164,7 +164,7 @@ class ChildRuns(UsageTracker):
     async def resume(self, child_id: str) -> ChildStatus:
         """Go on with a run that stopped before its end."""
         status = self._status(child_id)
-        if status.status in ("paused", "waiting_human") and not self._running(child_id):
+        if status.status in ("paused", "waiting_human") and not self._is_running(child_id):
             child = self._run.state.children[child_id]
             agent = self._child_agent(child.profile_id)
             self._start(child_id, agent, agent.resume(Path(child.root)))
@@ -173,7 +173,7 @@ class ChildRuns(UsageTracker):
     async def close(self, child_id: str) -> ChildStatus:
         """Stop a run; returns when it is gone."""
         root = self._root(child_id)
-        if self._running(child_id):
+        if self._is_running(child_id):
             task, _ = self._work[child_id]
             task.cancel()
             await asyncio.wait([task])
@@ -196,14 +196,14 @@ class ChildRuns(UsageTracker):
     async def _relay(self, child_id: str) -> list[bool]:
         """Ask what a child asks, and give it the answers: for each question whether there was one."""
         inbox = self._options.inbox
-        if inbox is None or self._running(child_id):
+        if inbox is None or self._is_running(child_id):
             return []
         root = self._root(child_id)
         pending = self._view(root).pending
-        await withdraw(self._run, root, pending)
-        questions = [await pass_question(self._run, root, question, inbox) for question in pending.questions.values()]
+        await withdraw_requests(self._run, root, pending)
+        questions = [await relay_question(self._run, root, question, inbox) for question in pending.questions.values()]
         approvals = [
-            await pass_approval(self._run, root, approval, inbox) for approval in pending.approvals.open.values()
+            await relay_approval(self._run, root, approval, inbox) for approval in pending.approvals.open.values()
         ]
         return [*questions, *approvals]
 
@@ -226,8 +226,8 @@ class ChildRuns(UsageTracker):
         if RunStatus(child.status).terminal or child_id in self._shared.children or not root.exists():
             return
         with suppress(LogError):
-            usage = self._logged_usage(root)
-            if usage != recorded_usage(child):
+            usage = self._read_usage(root)
+            if usage != child_usage(child):
                 self._record(child_id, self._view(root).state, usage)
 
     def _record(self, child_id: str, state: RunState, usage: Usage) -> bool:
@@ -255,7 +255,7 @@ class ChildRuns(UsageTracker):
         }
         return self._make_agent(replace(self._resolved, settings=settings.model_copy(update=part)), options)
 
-    def _running(self, child_id: str) -> bool:
+    def _is_running(self, child_id: str) -> bool:
         return child_id in self._work and not self._work[child_id][0].done()
 
     def _root(self, child_id: str) -> Path:
@@ -266,7 +266,7 @@ class ChildRuns(UsageTracker):
 
     def _status(self, child_id: str) -> ChildStatus:
         root = self._root(child_id)
-        if self._running(child_id):
+        if self._is_running(child_id):
             return ChildStatus(id=child_id, status="running")
         if not root.exists():
             return ChildStatus(id=child_id, status="paused")
@@ -282,13 +282,13 @@ class ChildRuns(UsageTracker):
     def _view(self, root: Path) -> RunView:
         return read_view(RunPaths(root), self._run.ports)
 
-    def _logged_usage(self, root: Path) -> Usage:
+    def _read_usage(self, root: Path) -> Usage:
         """Return what a run and those below it have used, as their own logs tell."""
         view = self._view(root)
         total = own_usage(view)
         for child in view.state.children.values():
             path = Path(child.root)
-            total += self._logged_usage(path) if path.exists() else recorded_usage(child)
+            total += self._read_usage(path) if path.exists() else child_usage(child)
         return total
 
 
@@ -297,24 +297,24 @@ def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: s
     chosen = (options.profiles or {}).get(profile) or ChildProfile()
     depth = options.depth + 1
     names = {tool.spec.name for tool in options.tools} - (SUBAGENT_TOOLS if depth >= MAX_DEPTH else frozenset())
-    only, library = options.only, options.library
+    allowed_tools, library = options.allowed_tools, options.library
     if chosen.tools is not None:
         names &= chosen.tools
-        only = chosen.tools if only is None else only & chosen.tools
-    left = child_budget(run.view, budget)
+        allowed_tools = chosen.tools if allowed_tools is None else allowed_tools & chosen.tools
+    child_limits = child_budget(run.view, budget)
     if chosen.max_steps is not None:
-        left = msgspec.structs.replace(left, max_steps=min(left.max_steps, chosen.max_steps))
+        child_limits = msgspec.structs.replace(child_limits, max_steps=min(child_limits.max_steps, chosen.max_steps))
     # What this run knows of the skills it began with; its own parent may have known better.
-    first = first_skills(run) if library is not None else None
+    initial = initial_skills(run) if library is not None else None
     return msgspec.structs.replace(
         options,
         tools=Registry(*(tool for tool in options.tools if tool.spec.name in names)),
-        only=only,
-        budget=left,
+        allowed_tools=allowed_tools,
+        budget=child_limits,
         depth=depth,
         hooks=(),
         library=library.only(chosen.skills) if library is not None and chosen.skills is not None else library,
-        first_skills=first if first is not None else options.first_skills,
+        initial_skills=initial if initial is not None else options.initial_skills,
     )
 
 

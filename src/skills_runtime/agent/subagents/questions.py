@@ -12,7 +12,7 @@ from skills_runtime.projections import Pending, PendingApproval, PendingQuestion
 from skills_runtime.runs import Blobs, Run, RunPaths, read_events
 
 
-async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox: Inbox) -> bool:
+async def relay_question(run: Run, child: Path, question: PendingQuestion, inbox: Inbox) -> bool:
     """Ask a child's question, or give it the answer; returns whether there was one."""
     name, pending = f"{child.name}:{question.call_id}", run.view.pending
     if name not in pending.answers and name not in pending.responses:
@@ -25,15 +25,15 @@ async def pass_question(run: Run, child: Path, question: PendingQuestion, inbox:
             await run.commit_async()
         return False
     if name in pending.answers:
-        given = pending.answers[name]
-        run.append(HumanResponse(call_id=name, answer=next(iter(given.values()), ""), answers=given))
+        answers = pending.answers[name]
+        run.append(HumanResponse(call_id=name, answer=next(iter(answers.values()), ""), answers=answers))
         await run.commit_async()
-    said = {"call_id": question.call_id, "answers": pending.responses[name]}
-    inbox.send(child.name, "answer", said, idempotency_key=f"answer-{hashlib.sha256(name.encode()).hexdigest()}")
+    body = {"call_id": question.call_id, "answers": pending.responses[name]}
+    inbox.send(child.name, "answer", body, idempotency_key=f"answer-{hashlib.sha256(name.encode()).hexdigest()}")
     return True
 
 
-async def pass_approval(run: Run, child: Path, approval: PendingApproval, inbox: Inbox) -> bool:
+async def relay_approval(run: Run, child: Path, approval: PendingApproval, inbox: Inbox) -> bool:
     """Ask for a child's approval, or give it the decision; returns whether there was one."""
     approvals, name = run.view.pending.approvals, f"{child.name}:{approval.call_id}"
     decision = approvals.find_decision(approval.approval_id)
@@ -81,29 +81,29 @@ async def pass_approval(run: Run, child: Path, approval: PendingApproval, inbox:
     return False
 
 
-async def withdraw(run: Run, child: Path, pending: Pending) -> None:
+async def withdraw_requests(run: Run, child: Path, pending: Pending) -> None:
     """Close what was asked for a child that asks it no more: somebody answered the child itself, or it has ended."""
-    own, before = f"{child.name}:", run.view.state.last_seq
+    prefix, last_seq = f"{child.name}:", run.view.state.last_seq
     for name in [*run.view.pending.questions, *run.view.pending.answers]:
-        if name.startswith(own) and name.removeprefix(own) not in pending.questions:
+        if name.startswith(prefix) and name.removeprefix(prefix) not in pending.questions:
             # What a child heard when somebody answered it; nothing where nobody did.
-            call_id = name.removeprefix(own)
+            call_id = name.removeprefix(prefix)
             response = HumanResponse(call_id=call_id)
             for event in read_events(RunPaths(child)):
                 if isinstance(event.payload, HumanResponse) and event.payload.call_id == call_id:
                     response = event.payload
             run.append(msgspec.structs.replace(response, call_id=name))
     for approval in list(run.view.pending.approvals.open.values()):
-        if approval.call_id.startswith(own) and approval.approval_id not in pending.approvals.open:
+        if approval.call_id.startswith(prefix) and approval.approval_id not in pending.approvals.open:
             run.append(_void(approval, "the sub-agent does not ask for it any more"))
-    if run.view.state.last_seq > before:
+    if run.view.state.last_seq > last_seq:
         await run.commit_async()
 
 
-def _void(outdated: PendingApproval, why: str) -> ApprovalRefused:
+def _void(outdated: PendingApproval, reason: str) -> ApprovalRefused:
     return ApprovalRefused(
         reason="changed",
-        message=why,
+        message=reason,
         approval_id=outdated.approval_id,
         approval_key=outdated.approval_key,
         call_id=outdated.call_id,

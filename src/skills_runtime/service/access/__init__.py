@@ -6,20 +6,20 @@ from skills_runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from skills_runtime.service.access.keys import ApiKey, KeyFile
-    from skills_runtime.service.access.token import Announced, find_services, service_token
+    from skills_runtime.service.access.token import RunningService, find_services, service_token
 
 __getattr__ = lazy_names(
     __name__,
     {
         "keys": "ApiKey KeyFile",
-        "token": "Announced find_services service_token",
+        "token": "RunningService find_services service_token",
     },
 )
 
 __all__ = [
-    "Announced",
     "ApiKey",
     "KeyFile",
+    "RunningService",
     "find_services",
     "service_token",
 ]

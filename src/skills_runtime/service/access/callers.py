@@ -12,15 +12,15 @@ import msgspec
 Scope = Literal["read", "run", "approve", "execute", "admin"]
 """`read` looks, `run` starts and changes runs, `approve` decides, `execute` executes skills, `admin` does the rest."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-READING = frozenset({"GET", "HEAD"})
+READ_METHODS = frozenset({"GET", "HEAD"})
 HEALTH = ("GET", "/api/health")
 SKILL_SERVICE = frozenset({HEALTH, ("GET", "/api/skills"), ("POST", "/api/skills/execute")})
 """What programs of the service's own user may do without a token; a setting opens it to all of this machine, or to
 none, health excepted."""
-_OPEN = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
-_GUARDED = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
+_PUBLIC = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
+_ADMIN_ONLY = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
 """What only who may change it may look at."""
-_OWNERS = re.compile(r"(/studio)?/api/v1/(model|skills/install|sessions/[^/]+/skills/sources)")
+_OWNER_ONLY = re.compile(r"(/studio)?/api/v1/(model|skills/install|sessions/[^/]+/skills/sources)")
 """Changes of where conversations go and where skills come from: the owner's token's alone."""
 _PRIVATE = re.compile(r"(/studio)?/api/v1/runs/[^/]+/blobs/.*")
 """What the log leaves out: for whoever may steer runs, not for everybody who may look on."""
@@ -45,20 +45,20 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     by_cookie: bool = False
     """Whether a browser sent the token by itself."""
 
-    def may(self, scope: Scope) -> bool:
+    def has_scope(self, scope: Scope) -> bool:
         """Whether this caller has a scope; `admin` does not stand for the others."""
         return scope in self.scopes
 
 
-NOBODY = Caller(kind="nobody", name="nobody")
+ANONYMOUS = Caller(kind="nobody", name="nobody")
 
 
-def needed_scope(method: str, path: str) -> Scope | None:
+def find_scope(method: str, path: str) -> Scope | None:
     """The scope a request needs, or nothing where everybody may make it."""
-    if method in READING:
-        if _OPEN.fullmatch(path):
+    if method in READ_METHODS:
+        if _PUBLIC.fullmatch(path):
             return None
-        if _GUARDED.fullmatch(path):
+        if _ADMIN_ONLY.fullmatch(path):
             return "admin"
         if _PRIVATE.fullmatch(path):
             return "run"
@@ -69,9 +69,9 @@ def needed_scope(method: str, path: str) -> Scope | None:
     return "admin"
 
 
-def is_owners(method: str, path: str) -> bool:
+def is_owner_only(method: str, path: str) -> bool:
     """Whether no key may make a request, whatever its scopes."""
-    return method not in READING and _OWNERS.fullmatch(path) is not None
+    return method not in READ_METHODS and _OWNER_ONLY.fullmatch(path) is not None
 
 
 def is_api(path: str) -> bool:

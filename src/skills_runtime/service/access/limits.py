@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skills_runtime.service.access.callers import NOBODY, Caller
-from skills_runtime.service.problems import Problem, answer
+from skills_runtime.service.access.callers import ANONYMOUS, Caller
+from skills_runtime.service.problems import Problem, problem_response
 
 MAX_CALLERS = 10_000
 """How many callers are remembered; whoever was not heard of for the longest time is forgotten."""
@@ -22,22 +22,22 @@ MAX_UNAUTHENTICATED_BYTES = 32 << 20
 class ByteBudget:
     """Bytes that several requests share; what one takes is given back when it is answered."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self, size: int) -> None:
+        self._available = size
 
-    def take(self, count: int) -> bool:
+    def reserve(self, count: int) -> bool:
         """Take some, or nothing where too few are left."""
-        if count > self._left:
+        if count > self._available:
             return False
-        self._left -= count
+        self._available -= count
         return True
 
-    def give_back(self, count: int) -> None:
+    def release(self, count: int) -> None:
         """Let others have them."""
-        self._left += count
+        self._available += count
 
 
-class Rate:
+class RateLimiter:
     """A bucket for every caller that fills steadily and from which each request takes one."""
 
     def __init__(self, *, per_second: float, burst: int, monotonic: Callable[[], float]) -> None:
@@ -46,20 +46,20 @@ class Rate:
         self._monotonic = monotonic
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_for(self, caller: str) -> int:
+    def consume(self, caller: str) -> int:
         """Take one; how many whole seconds the caller has to wait if nothing is left, or zero."""
         now = self._monotonic()
-        left, before = self._buckets.get(caller, (self._burst, now))
-        left = min(self._burst, left + (now - before) * self._per_second)
-        allowed = left >= 1
-        self._buckets[caller] = (left - 1 if allowed else left, now)
+        tokens, refilled_at = self._buckets.get(caller, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - refilled_at) * self._per_second)
+        allowed = tokens >= 1
+        self._buckets[caller] = (tokens - 1 if allowed else tokens, now)
         self._buckets.move_to_end(caller)
         if len(self._buckets) > MAX_CALLERS:
             self._buckets.popitem(last=False)
-        return 0 if allowed else max(1, math.ceil((1 - left) / self._per_second))
+        return 0 if allowed else max(1, math.ceil((1 - tokens) / self._per_second))
 
 
-def too_many(seconds: int, message: str = "too many requests") -> Problem:
+def too_many_requests(seconds: int, message: str = "too many requests") -> Problem:
     """The refusal of somebody who comes too often."""
     headers = {"Retry-After": str(seconds)}
     return Problem(status=429, kind="too_many_requests", message=message, hint="try again later", headers=headers)
@@ -87,13 +87,13 @@ class BodyLimit:
         max_bytes: int,
         max_seconds: float,
         unauthenticated: ByteBudget,
-        longer: Mapping[str, int] | None = None,
+        path_limits: Mapping[str, int] | None = None,
     ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_seconds = max_seconds
         self._unauthenticated = unauthenticated
-        self._longer = longer or {}
+        self._path_limits = path_limits or {}
         """What may be longer on some paths, such as an archive."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,38 +102,40 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        most = max(self._max_bytes, self._longer.get(scope["path"], 0))
-        if not length.isdigit() or int(length[:20]) > most:
-            await answer(scope["path"], _too_long(most))(scope, receive, send)
+        limit = max(self._max_bytes, self._path_limits.get(scope["path"], 0))
+        if not length.isdigit() or int(length[:20]) > limit:
+            await problem_response(scope["path"], _too_large(limit))(scope, receive, send)
             return
-        caller: Caller = scope.get("state", {}).get("caller", NOBODY)
-        body = _Body(receive, most, self._max_seconds, self._unauthenticated if caller.kind == "nobody" else None)
-        told = _Told(send)
+        caller: Caller = scope.get("state", {}).get("caller", ANONYMOUS)
+        body = _LimitedBody(
+            receive, limit, self._max_seconds, self._unauthenticated if caller.kind == "nobody" else None
+        )
+        response = _ResponseState(send)
         try:
-            await self._app(scope, body.receive, told.send)
+            await self._app(scope, body.receive, response.send)
         except (_TooLong, _TooMuch, _TooSlow) as error:
-            if told.started:
+            if response.started:
                 raise
-            await answer(scope["path"], self._problem(error, most))(scope, receive, send)
+            await problem_response(scope["path"], self._problem(error, limit))(scope, receive, send)
         finally:
             body.give_back()
 
-    def _problem(self, error: Exception, most: int) -> Problem:
+    def _problem(self, error: Exception, limit: int) -> Problem:
         if isinstance(error, _TooLong):
-            return _too_long(most)
+            return _too_large(limit)
         if isinstance(error, _TooMuch):
-            refusal = too_many(1, "too much is under way without a token or a key")
+            refusal = too_many_requests(1, "too much is under way without a token or a key")
             return msgspec.structs.replace(refusal, headers={**refusal.headers, "Connection": "close"})
         message = f"the request did not come within {self._max_seconds:g} seconds"
         return Problem(status=408, kind="timeout", message=message, headers={"Connection": "close"})
 
 
-def _too_long(most: int) -> Problem:
-    message = f"the request is longer than {most} bytes"
+def _too_large(limit: int) -> Problem:
+    message = f"the request is longer than {limit} bytes"
     return Problem(status=413, kind="too_large", message=message, headers={"Connection": "close"})
 
 
-class _Body:
+class _LimitedBody:
     """Counts what comes in; `shared` is what it is taken from for a caller that nobody knows."""
 
     def __init__(self, receive: Receive, max_bytes: int, max_seconds: float, shared: ByteBudget | None) -> None:
@@ -142,7 +144,7 @@ class _Body:
         self._seconds = max_seconds
         self._shared = shared
         self._deadline = asyncio.get_running_loop().time() + max_seconds
-        self._taken = 0
+        self._reserved = 0
         self._complete = False
 
     async def receive(self) -> Message:
@@ -154,9 +156,9 @@ class _Body:
         except TimeoutError:
             raise _TooSlow from None
         size = len(message.get("body", b""))
-        if self._shared is not None and not self._shared.take(size):
+        if self._shared is not None and not self._shared.reserve(size):
             raise _TooMuch
-        self._taken += size
+        self._reserved += size
         if self._shared is None:  # an unknown caller has as long for all of it as a known one for each piece
             self._deadline = asyncio.get_running_loop().time() + self._seconds
         self._left -= size
@@ -167,10 +169,10 @@ class _Body:
 
     def give_back(self) -> None:
         if self._shared is not None:
-            self._shared.give_back(self._taken)
+            self._shared.release(self._reserved)
 
 
-class _Told:
+class _ResponseState:
     """Knows whether a response has begun."""
 
     def __init__(self, send: Send) -> None:

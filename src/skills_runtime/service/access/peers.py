@@ -28,13 +28,13 @@ class Peer:
         self._client = client
         self._server = server
         self._uid: int | None = None
-        self._is_known = False
+        self._is_resolved = False
 
     @property
     def is_own_user(self) -> bool:
         """Whether the service's own user or root opened the connection; false where that cannot be determined."""
-        if not self._is_known:
-            self._is_known = True
+        if not self._is_resolved:
+            self._is_resolved = True
             self._uid = _uid_of(self._client, self._server) if self._client and self._server else None
         return self._uid is not None and self._uid in (0, os.geteuid())
 
@@ -56,6 +56,6 @@ def _uid_of(local: Address, remote: Address) -> int | None:
         return None
     if len(answer) < _HEADER.size + _ANSWER.size or _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
         return None
-    found, state, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
+    socket_family, state, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
     # A socket that its process has closed has no inode, and the kernel names root as its owner.
-    return uid if found in (socket.AF_INET, socket.AF_INET6) and state in _CONNECTED and inode else None
+    return uid if socket_family in (socket.AF_INET, socket.AF_INET6) and state in _CONNECTED and inode else None

@@ -11,7 +11,7 @@ from skills_runtime.runs import DIRECTORY_MODE
 from skills_runtime.storage import create_directories, lock_file, wrap_write_errors, write_atomic
 
 MAX_BYTES = 4 << 20
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def service_directory(state: Path) -> Path:
@@ -34,7 +34,7 @@ def read_private(path: Path) -> bytes | None:
         raise AccessRefused(f"`{path}` cannot be read: {error.strerror}", hint="it must be a file of yours") from error
     with open(descriptor, "rb") as file:
         info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS:
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS_ACCESS:
             raise AccessRefused(f"`{path}` is not a private file of this user", hint=f"chmod 600 {path}, or remove it")
         return file.read(MAX_BYTES)
 
@@ -46,7 +46,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Generator[None]:
+def lock_private(path: Path) -> Generator[None]:
     """Keep other processes from changing a file meanwhile."""
     with ExitStack() as stack:
         try:

@@ -13,16 +13,16 @@ from urllib.parse import parse_qs
 import msgspec
 
 from skills_runtime.service.access.callers import (
+    ANONYMOUS,
     HEALTH,
-    NOBODY,
-    READING,
+    READ_METHODS,
     SCOPES,
     SKILL_SERVICE,
     Caller,
     Scope,
+    find_scope,
     is_api,
-    is_owners,
-    needed_scope,
+    is_owner_only,
 )
 from skills_runtime.service.access.keys import ApiKey
 from skills_runtime.service.access.peers import Peer
@@ -61,7 +61,7 @@ def parse_host(text: str) -> Host | None:
     return Host(matched["name"].strip("[]").lower(), int(matched["port"] or DEFAULT_PORT))
 
 
-def is_answered(host: Host, port: int, allowed: Iterable[str]) -> bool:
+def is_allowed_host(host: Host, port: int, allowed: Iterable[str]) -> bool:
     """Whether a service that listens on `port` answers to this name: its own names with its port, or an allowed one."""
     if host.is_loopback and host.port == port:
         return True
@@ -73,19 +73,19 @@ def _matches(rule: str, host: Host) -> bool:
         return True
     if rule.startswith("."):
         return host.name == rule[1:] or host.name.endswith(rule)
-    named = parse_host(rule)
-    if named is None or named.name != host.name:
+    allowed = parse_host(rule)
+    if allowed is None or allowed.name != host.name:
         return False
-    return named.port == host.port or not re.search(r":[0-9]+\Z", rule) or rule.endswith("]")
+    return allowed.port == host.port or not re.search(r":[0-9]+\Z", rule) or rule.endswith("]")
 
 
 def is_own_origin(origin: str, host_text: str) -> bool:
     """Whether a page of this very service made the request."""
-    scheme, separator, rest = origin.partition("://")
-    return bool(separator) and scheme in ("http", "https") and rest.lower() == host_text.lower()
+    scheme, separator, authority = origin.partition("://")
+    return bool(separator) and scheme in ("http", "https") and authority.lower() == host_text.lower()
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a request before its body is read."""
 
     method: str
@@ -112,91 +112,91 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
 
     allowed_hosts: tuple[str, ...]
     token: str
-    recognised: Callable[[str], ApiKey | None]
+    find_key: Callable[[str], ApiKey | None]
     skill_service: SkillServiceAccess = "user"
 
-    def judge(self, asked: Asked) -> Caller | Problem:
+    def authorize(self, head: RequestHead) -> Caller | Problem:
         """Who makes the request, or why it is refused."""
-        refusal = _odd_path(asked) or _two_lengths(asked) or self._wrong_host(asked) or _foreign_page(asked)
+        refusal = _check_path(head) or _check_length(head) or self._check_host(head) or _check_origin(head)
         if refusal is not None:
             return refusal
-        caller = self._caller(asked)
+        caller = self._identify(head)
         if isinstance(caller, Problem):
             return caller
-        return self._without_scope(asked, caller) or _unsafe_change(asked, caller) or caller
+        return self._check_scope(head, caller) or _check_change(head, caller) or caller
 
-    def is_local(self, asked: Asked) -> bool:
+    def is_local(self, head: RequestHead) -> bool:
         """Whether a program of this machine made the request directly."""
-        host = parse_host(asked.headers.get("host", ""))
+        host = parse_host(head.headers.get("host", ""))
         return (
-            is_loopback(asked.client)
-            and is_loopback(asked.server)
+            is_loopback(head.client)
+            and is_loopback(head.server)
             and host is not None
             and host.is_loopback
-            and not any(name in asked.headers for name in _FORWARDED)
+            and not any(name in head.headers for name in _FORWARDED)
         )
 
-    def _wrong_host(self, asked: Asked) -> Problem | None:
-        host = parse_host(asked.headers.get("host", ""))
-        if host is not None and is_answered(host, asked.port, self.allowed_hosts):
+    def _check_host(self, head: RequestHead) -> Problem | None:
+        host = parse_host(head.headers.get("host", ""))
+        if host is not None and is_allowed_host(host, head.port, self.allowed_hosts):
             return None
         hint = "use the address the service printed, or allow the name with `--allow-host`"
         return Problem(status=400, kind="bad_host", message="the service does not answer to this name", hint=hint)
 
-    def _caller(self, asked: Asked) -> Caller | Problem:
-        shown = asked.headers.get("authorization")
-        if shown is not None:
-            scheme, _, text = shown.partition(" ")
-            caller = self._by_text(text.strip(), asked) if scheme.lower() == "bearer" else None
-            return caller or _unknown("this token or key is not valid, or was revoked")
-        if not self.is_local(asked):
-            return NOBODY
-        if (asked_token := token_of_query(asked)) is not None:
-            return self._by_text(asked_token, asked) or _unknown("this token is not valid")
-        cookie = token_of_cookie(asked)
-        return (self._by_cookie(cookie) if cookie else None) or NOBODY
+    def _identify(self, head: RequestHead) -> Caller | Problem:
+        header = head.headers.get("authorization")
+        if header is not None:
+            scheme, _, text = header.partition(" ")
+            caller = self._find_caller(text.strip(), head) if scheme.lower() == "bearer" else None
+            return caller or _unauthorized("this token or key is not valid, or was revoked")
+        if not self.is_local(head):
+            return ANONYMOUS
+        if (query_token := token_of_query(head)) is not None:
+            return self._find_caller(query_token, head) or _unauthorized("this token is not valid")
+        cookie = token_of_cookie(head)
+        return (self._find_cookie_caller(cookie) if cookie else None) or ANONYMOUS
 
-    def _by_text(self, text: str, asked: Asked) -> Caller | None:
+    def _find_caller(self, text: str, head: RequestHead) -> Caller | None:
         if self._is_token(text):
-            return _OWNER if self.is_local(asked) else None
-        key = self.recognised(text)
+            return _OWNER if self.is_local(head) else None
+        key = self.find_key(text)
         return Caller(kind="key", name=f"key:{key.name}", scopes=frozenset(key.scopes)) if key else None
 
-    def _by_cookie(self, text: str) -> Caller | None:
+    def _find_cookie_caller(self, text: str) -> Caller | None:
         return msgspec.structs.replace(_OWNER, by_cookie=True) if self._is_token(text) else None
 
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(errors="replace"), self.token.encode())
 
-    def _without_scope(self, asked: Asked, caller: Caller) -> Problem | None:
-        scope = needed_scope(asked.method, asked.path)
-        if caller.kind == "nobody" and (asked.method, asked.path) in SKILL_SERVICE:
-            return None if self._is_open_to(asked) else _unknown("this needs a token or a key")
-        if caller.kind == "key" and is_owners(asked.method, asked.path):
-            return _owners()
-        if scope is None or caller.may(scope):
+    def _check_scope(self, head: RequestHead, caller: Caller) -> Problem | None:
+        scope = find_scope(head.method, head.path)
+        if caller.kind == "nobody" and (head.method, head.path) in SKILL_SERVICE:
+            return None if self._is_open_to(head) else _unauthorized("this needs a token or a key")
+        if caller.kind == "key" and is_owner_only(head.method, head.path):
+            return _owner_only()
+        if scope is None or caller.has_scope(scope):
             return None
-        return _unknown("this needs a token or a key") if caller.kind == "nobody" else _missing(scope)
+        return _unauthorized("this needs a token or a key") if caller.kind == "nobody" else _missing_scope(scope)
 
-    def _is_open_to(self, asked: Asked) -> bool:
+    def _is_open_to(self, head: RequestHead) -> bool:
         """Whether the skill service answers a request that has no token and no key."""
-        is_health = (asked.method, asked.path) == HEALTH
-        if not is_health and (self.skill_service == "closed" or not self.is_local(asked)):
+        is_health = (head.method, head.path) == HEALTH
+        if not is_health and (self.skill_service == "closed" or not self.is_local(head)):
             return False
-        return self.skill_service == "open" or (asked.peer is not None and asked.peer.is_own_user)
+        return self.skill_service == "open" or (head.peer is not None and head.peer.is_own_user)
 
 
-def token_of_query(asked: Asked) -> str | None:
+def token_of_query(head: RequestHead) -> str | None:
     """The token in a link somebody opened."""
-    found = parse_qs(asked.query).get("token") if asked.method in READING and "token=" in asked.query else None
-    return found[0] if found else None
+    values = parse_qs(head.query).get("token") if head.method in READ_METHODS and "token=" in head.query else None
+    return values[0] if values else None
 
 
-def token_of_cookie(asked: Asked) -> str | None:
+def token_of_cookie(head: RequestHead) -> str | None:
     """The token that a browser sends by itself; the port is part of its name, for cookies know no ports."""
-    text = asked.headers.get("cookie", "")
+    text = head.headers.get("cookie", "")
     try:
-        morsel = SimpleCookie(text).get(cookie_name(asked.port)) if text else None
+        morsel = SimpleCookie(text).get(cookie_name(head.port)) if text else None
     except CookieError:
         return None
     return morsel.value if morsel else None
@@ -207,66 +207,66 @@ def cookie_name(port: int) -> str:
     return f"skills-runtime-{port}"
 
 
-def _foreign_page(asked: Asked) -> Problem | None:
+def _check_origin(head: RequestHead) -> Problem | None:
     """A page of somebody else may not even read; only opening our pages by a link is fine."""
-    host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
-    site = asked.headers.get("sec-fetch-site", "none")
-    opened = asked.method == "GET" and not is_api(asked.path)
+    host, origin = head.headers.get("host", ""), head.headers.get("origin")
+    site = head.headers.get("sec-fetch-site", "none")
+    is_navigation = head.method == "GET" and not is_api(head.path)
     if origin is not None and not is_own_origin(origin, host):
-        return _foreign()
-    return _foreign() if site not in ("none", "same-origin") and not opened else None
+        return _foreign_origin()
+    return _foreign_origin() if site not in ("none", "same-origin") and not is_navigation else None
 
 
-def _unsafe_change(asked: Asked, caller: Caller) -> Problem | None:
-    if asked.method in READING:
+def _check_change(head: RequestHead, caller: Caller) -> Problem | None:
+    if head.method in READ_METHODS:
         return None
-    essence = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if asked.path == EXECUTE and essence in _FORMS:
+    essence = head.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if head.path == EXECUTE and essence in _FORMS:
         return Problem(status=400, kind="unsupported_media_type", message="Invalid JSON body")
     if essence and essence not in _BODIES and not _OTHER_JSON.fullmatch(essence):
         message = "the body must be JSON, and its Content-Type must say so"
         return Problem(status=415, kind="unsupported_media_type", message=message, hint="send application/json")
-    if asked.headers.get("content-encoding", "identity").strip().lower() != "identity":
+    if head.headers.get("content-encoding", "identity").strip().lower() != "identity":
         message = "the body must not be compressed"
         return Problem(status=415, kind="unsupported_media_type", message=message, hint="send it as it is")
-    if (asked.is_from_browser or caller.by_cookie) and not asked.headers.get(BROWSER_HEADER):
+    if (head.is_from_browser or caller.by_cookie) and not head.headers.get(BROWSER_HEADER):
         hint = f"send the header `{BROWSER_HEADER}: 1`"
         return Problem(status=403, kind="header_missing", message="a page must say that it means it", hint=hint)
     return None
 
 
-def _odd_path(asked: Asked) -> Problem | None:
+def _check_path(head: RequestHead) -> Problem | None:
     """A route also fits a path with a line end behind it, which the rules about scopes would take for another path."""
-    if asked.path.isascii() and asked.path.isprintable():
+    if head.path.isascii() and head.path.isprintable():
         return None
-    if not any(unicodedata.category(one) in ("Cc", "Zl", "Zp") for one in asked.path):
+    if not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in head.path):
         return None
     return Problem(status=400, kind="bad_request", message="the path has characters that no path has")
 
 
-def _two_lengths(asked: Asked) -> Problem | None:
+def _check_length(head: RequestHead) -> Problem | None:
     """A request whose end two readers may see at different places could carry another one past whoever reads first."""
-    if not {"transfer-encoding", "content-length"} <= asked.headers.keys():
+    if not {"transfer-encoding", "content-length"} <= head.headers.keys():
         return None
     message = "the request says twice, and differently, how long it is"
     return Problem(status=400, kind="bad_request", message=message, headers={"Connection": "close"})
 
 
-def _foreign() -> Problem:
+def _foreign_origin() -> Problem:
     return Problem(status=403, kind="foreign_origin", message="a page from somewhere else may not do this")
 
 
-def _unknown(message: str) -> Problem:
+def _unauthorized(message: str) -> Problem:
     hint = "send `Authorization: Bearer …`: the token that `serve` printed, or a key from `keys create`"
     headers = {"WWW-Authenticate": 'Bearer realm="skills-runtime"'}
     return Problem(status=401, kind="unauthorized", message=message, hint=hint, headers=headers)
 
 
-def _owners() -> Problem:
+def _owner_only() -> Problem:
     hint = "use the token that `serve` printed, on the machine of the service, or the command line"
     return Problem(status=403, kind="permission", message="only the owner's token may change this", hint=hint)
 
 
-def _missing(scope: Scope) -> Problem:
+def _missing_scope(scope: Scope) -> Problem:
     hint = "make a key that has it: `keys create NAME --scope …`"
     return Problem(status=403, kind="scope_missing", message=f"this needs the scope `{scope}`", hint=hint)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.service.access.private_files import locked, read_private, service_directory, write_private
+from skills_runtime.service.access.private_files import lock_private, read_private, service_directory, write_private
 
 TOKEN_FILE = "token"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class Announced(msgspec.Struct, frozen=True, kw_only=True):
+class RunningService(msgspec.Struct, frozen=True, kw_only=True):
     """A service that listens: what a program of the same user needs to talk to it."""
 
     url: str
@@ -35,7 +35,7 @@ class Announced(msgspec.Struct, frozen=True, kw_only=True):
 def service_token(state: Path, *, renew: bool = False) -> str:
     """The token, which stays the same from start to start so that open pages go on; `renew` makes another one."""
     path = service_directory(state) / TOKEN_FILE
-    with locked(path):
+    with lock_private(path):
         data = b"" if renew else read_private(path) or b""
         text = data.decode(errors="replace").strip()
         if _TOKEN.fullmatch(text):
@@ -45,41 +45,41 @@ def service_token(state: Path, *, renew: bool = False) -> str:
     return text
 
 
-def announce(state: Path, port: int, server: Announced) -> Path:
+def register_service(state: Path, port: int, server: RunningService) -> Path:
     """Write down that a service listens."""
-    path = _place(state, port)
+    path = _record_path(state, port)
     write_private(path, msgspec.json.encode(server))
     return path
 
 
-def withdraw(state: Path, port: int, pid: int) -> None:
+def unregister_service(state: Path, port: int, pid: int) -> None:
     """Forget a service that has ended, unless another one has taken its place."""
-    path = _place(state, port)
-    found = _announced(path)
-    if found is not None and found.pid == pid:
+    path = _record_path(state, port)
+    service = _read_record(path)
+    if service is not None and service.pid == pid:
         path.unlink(missing_ok=True)
 
 
-def find_services(state: Path) -> tuple[Announced, ...]:
+def find_services(state: Path) -> tuple[RunningService, ...]:
     """The services of this user that listen now, the latest first."""
-    known = (_announced(path) for path in sorted(service_directory(state).glob("server-*.json")))
-    alive = [server for server in known if server is not None and _lives(server.pid)]
+    services = (_read_record(path) for path in sorted(service_directory(state).glob("server-*.json")))
+    alive = [server for server in services if server is not None and _is_alive(server.pid)]
     return tuple(sorted(alive, key=lambda server: server.started_at, reverse=True))
 
 
-def _place(state: Path, port: int) -> Path:
+def _record_path(state: Path, port: int) -> Path:
     return service_directory(state) / f"server-{port}.json"
 
 
-def _announced(path: Path) -> Announced | None:
+def _read_record(path: Path) -> RunningService | None:
     data = read_private(path)
     try:
-        return msgspec.json.decode(data, type=Announced) if data else None
+        return msgspec.json.decode(data, type=RunningService) if data else None
     except msgspec.DecodeError:
         return None
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

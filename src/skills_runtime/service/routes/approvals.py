@@ -11,7 +11,7 @@ from starlette.responses import Response
 from skills_runtime.engine import PERSISTENT_SCOPES, ApprovalAnswer, OpenApproval, RunService, card
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response, receipt_response
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
 from skills_runtime.service.state import caller_of, runs_of
 
@@ -56,30 +56,30 @@ class NewDecision(Body):
     """Also allow such calls: for the rest of this run, or always, by this skill or by anything."""
 
 
-@router.get("/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE))
+@router.get("/approvals", response_model=ApprovalList, responses=failure_responses(*COMMON_STATUSES))
 def list_approvals(request: Request) -> Response:
     """Every request of this workspace that waits, with the exact call and what asked."""
     runs = runs_of(request)
-    return as_json({"approvals": _cards(runs, runs.approvals())})
+    return json_response({"approvals": _card_documents(runs, runs.approvals())})
 
 
-@router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failures(*EVERYWHERE, 404))
+@router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failure_responses(*COMMON_STATUSES, 404))
 def list_run_approvals(request: Request, run_id: RunId) -> Response:
     """The requests of one run that wait."""
     runs = runs_of(request)
-    return as_json({"approvals": _cards(runs, runs.approvals_of(run_id))})
+    return json_response({"approvals": _card_documents(runs, runs.approvals_of(run_id))})
 
 
 @router.post(
     "/approvals/{approval_id}",
     response_model=Receipt,
     status_code=202,
-    responses=failures(*EVERYWHERE, 404, 409, 413, 415),
+    responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415),
 )
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
     """Decide on a request; a decision about something else than what is asked now is refused."""
     runs, caller = runs_of(request), caller_of(request)
-    if body.rule in PERSISTENT_SCOPES and not caller.may("admin"):
+    if body.rule in PERSISTENT_SCOPES and not caller.has_scope("admin"):
         raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
     answer = ApprovalAnswer(
         decision=body.decision,
@@ -90,15 +90,15 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
         rule=body.rule,
     )
 
-    def decided() -> InboxMessage:
+    def send_decision() -> InboxMessage:
         return runs.decide(runs.find_approval(approval_id, body.run_id), answer)
 
-    message = await asyncio.to_thread(decided)
+    message = await asyncio.to_thread(send_decision)
     await runs.proceed(message.run_id)
-    return receipt(message)
+    return receipt_response(message)
 
 
-def _cards(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
+def _card_documents(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
     """Every request with what a page shows of it."""
     file = runs.rule_file
     return [{**approval.document(), **card(approval.request(), file)} for approval in approvals]

@@ -24,7 +24,7 @@ from skills_runtime.config import (
 from skills_runtime.engine import Storage, describe_decision, measure_storage, model_problem
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import OsSandbox, build_sandbox
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of, state_of
 from skills_runtime.skills.install import user_places
@@ -69,11 +69,11 @@ class JudgementDocument(Answer):
     notices: list[str]
 
 
-@router.get("/config", response_model=ConfigDocument, responses=failures(*EVERYWHERE))
+@router.get("/config", response_model=ConfigDocument, responses=failure_responses(*COMMON_STATUSES))
 def show_config(request: Request) -> Response:
     """The settings that hold for new runs, and where each comes from; keys are named, never shown."""
     resolved = runs_of(request).workspace.settings()
-    return as_json(
+    return json_response(
         {
             "settings": resolved.settings.model_dump(mode="json"),
             "origins": [asdict(origin) for origin in explain(resolved)],
@@ -82,27 +82,27 @@ def show_config(request: Request) -> Response:
     )
 
 
-@router.get("/sandbox/doctor", response_model=DoctorDocument, responses=failures(*EVERYWHERE, 503))
+@router.get("/sandbox/doctor", response_model=DoctorDocument, responses=failure_responses(*COMMON_STATUSES, 503))
 async def sandbox_doctor(request: Request) -> Response:
     """Which fences work on this machine for the settings of the workspace, and what is missing."""
-    home = runs_of(request).workspace
+    workspace = runs_of(request).workspace
 
-    def looked_at() -> dict[str, Any]:
-        resolved = home.settings()
-        fence = build_sandbox(
-            resolved.settings.sandbox, workspace=home.workspace_root, variables=resolved.environment.process
+    def check_sandbox() -> dict[str, Any]:
+        resolved = workspace.settings()
+        sandbox = build_sandbox(
+            resolved.settings.sandbox, workspace=workspace.workspace_root, variables=resolved.environment.process
         )
-        capabilities, gaps, kept = fence.state() if isinstance(fence, OsSandbox) else ((), (), False)
-        return {"adapters": capabilities, "gaps": gaps, "required_promises_kept": kept}
+        capabilities, gaps, promises_kept = sandbox.state() if isinstance(sandbox, OsSandbox) else ((), (), False)
+        return {"adapters": capabilities, "gaps": gaps, "required_promises_kept": promises_kept}
 
-    return as_json(await asyncio.to_thread(looked_at))
+    return json_response(await asyncio.to_thread(check_sandbox))
 
 
-@router.post("/policy/check", response_model=JudgementDocument, responses=failures(*EVERYWHERE, 413, 415))
+@router.post("/policy/check", response_model=JudgementDocument, responses=failure_responses(*COMMON_STATUSES, 413, 415))
 async def check_policy(request: Request, body: PlannedCommand) -> Response:
     """Whether a run may make a call, and which rule says so; nothing is executed."""
     settings = await asyncio.to_thread(runs_of(request).workspace.settings)
-    return as_json(await describe_decision(settings, body.tool, body.line, body.argv, body.arguments))
+    return json_response(await describe_decision(settings, body.tool, body.line, body.argv, body.arguments))
 
 
 _MODEL_FIELDS = {
@@ -150,45 +150,45 @@ class ChangedModel(ModelDocument):
     overridden: list[dict[str, str]]
 
 
-@router.get("/model", response_model=ModelDocument, responses=failures(*EVERYWHERE))
+@router.get("/model", response_model=ModelDocument, responses=failure_responses(*COMMON_STATUSES))
 def show_model(request: Request) -> Response:
     """The model that new runs use; needs the scope `admin`."""
-    return as_json(_model_document(runs_of(request).workspace.settings()))
+    return json_response(_model_document(runs_of(request).workspace.settings()))
 
 
-@router.put("/model", response_model=ChangedModel, responses=failures(*EVERYWHERE, 408, 413, 415))
+@router.put("/model", response_model=ChangedModel, responses=failure_responses(*COMMON_STATUSES, 408, 413, 415))
 def choose(request: Request, body: ChosenModel) -> Response:
     """Choose the model of this user for all workspaces; only the owner's token may."""
-    home = runs_of(request).workspace
-    before = home.settings()
-    path = config_home(before.environment.process)
+    workspace = runs_of(request).workspace
+    current = workspace.settings()
+    path = config_home(current.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
     _check_model(body, name)
-    _check_key(body, name, before)
+    _check_key(body, name, current)
     # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
-    home.settings(build_model_settings(base_url=body.base_url, model=body.model, api_key_env=name))
+    workspace.settings(build_model_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
-        store_key(path, name or KEY_VARIABLE, body.api_key, address=body.base_url or before.settings.llm.base_url)
+        store_key(path, name or KEY_VARIABLE, body.api_key, address=body.base_url or current.settings.llm.base_url)
     if body.remove_key:
-        delete_key(path, body.api_key_env or before.settings.llm.api_key_env)
+        delete_key(path, body.api_key_env or current.settings.llm.api_key_env)
     choose_model(path, base_url=body.base_url, model=body.model, api_key_env=name)
-    shown = _model_document(home.settings())
-    wanted = {"base_url": body.base_url, "model": body.model, "api_key_env": name}
+    document = _model_document(workspace.settings())
+    chosen = {"base_url": body.base_url, "model": body.model, "api_key_env": name}
     overridden = [
-        {"field": field, "by": shown["origins"][field]}
-        for field, value in wanted.items()
-        if value is not None and shown[field] != value
+        {"field": field, "by": document["origins"][field]}
+        for field, value in chosen.items()
+        if value is not None and document[field] != value
     ]
-    return as_json({**shown, "overridden": overridden})
+    return json_response({**document, "overridden": overridden})
 
 
 def _check_model(body: ChosenModel, name: str | None) -> None:
     """Refuse what no setting may be before anything is written."""
     if body.remove_key and body.api_key is not None:
         raise ValidationFailed("a key is stored or removed, not both")
-    given = {"base_url": body.base_url, "api_key_env": name}
+    values = {"base_url": body.base_url, "api_key_env": name}
     try:
-        LlmSettings.model_validate({field: value for field, value in given.items() if value is not None})
+        LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(map(str, first["loc"]))
@@ -197,16 +197,16 @@ def _check_model(body: ChosenModel, name: str | None) -> None:
         raise ValidationFailed("this is not the name of a model")
 
 
-def _check_key(body: ChosenModel, name: str | None, before: Resolved) -> None:
+def _check_key(body: ChosenModel, name: str | None, current: Resolved) -> None:
     """Refuse to send a key that was not given for it to an address that a client chose."""
-    llm = before.settings.llm
+    llm = current.settings.llm
     is_known = body.base_url is None or (
-        "llm.base_url" not in before.by_project and parse_origin(body.base_url) == parse_origin(llm.base_url)
+        "llm.base_url" not in current.by_project and parse_origin(body.base_url) == parse_origin(llm.base_url)
     )
     if body.api_key is None and not (is_known and name in (None, llm.api_key_env)):
         raise ValidationFailed("another address or variable comes with its key", hint="send `api_key` with it")
     # A variable counts more than a key that is stored under its name, and would be sent in its place.
-    if body.api_key is not None and before.environment.origin(name or KEY_VARIABLE) in ("process", "dotenv"):
+    if body.api_key is not None and current.environment.origin(name or KEY_VARIABLE) in ("process", "dotenv"):
         hint = "leave out `api_key_env`, or choose another name"
         raise ValidationFailed(f"`{name}` is a variable of the service", hint=hint)
 
@@ -238,13 +238,13 @@ class StorageDocument(Answer):
     largest_runs: list[dict[str, Any]]
 
 
-@router.get("/storage", response_model=StorageDocument, responses=failures(*EVERYWHERE))
+@router.get("/storage", response_model=StorageDocument, responses=failure_responses(*COMMON_STATUSES))
 async def show_storage(request: Request) -> Response:
     """Count what runs, executions and caches take, for a few seconds at most."""
     state = request.app.state
     counting: asyncio.Task[Storage] | None = getattr(state, "counting", None)
     if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
         settings = state_of(request).settings
-        places = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
-        counting = state.counting = asyncio.create_task(asyncio.to_thread(measure_storage, *places))
-    return as_json(await asyncio.shield(counting))
+        directories = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
+        counting = state.counting = asyncio.create_task(asyncio.to_thread(measure_storage, *directories))
+    return json_response(await asyncio.shield(counting))

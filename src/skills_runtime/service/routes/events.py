@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from skills_runtime.service.responses import EVERYWHERE, failures
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses
 from skills_runtime.service.run_documents import EventPage, RunId, studio_failures
 from skills_runtime.service.state import runs_of, streams_of
 from skills_runtime.service.streams import LogTail
@@ -28,7 +28,7 @@ feed = APIRouter(prefix="/api/v1/feed", tags=["events"])
 
 PAGE_BYTES = 4 << 20
 _STREAM = "text/event-stream"
-After = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only events with a greater number.")]
+AfterSeq = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only events with a greater number.")]
 LastEventId = Annotated[str | None, Header(max_length=100, description="What a browser sends when it comes again.")]
 
 
@@ -39,13 +39,13 @@ LastEventId = Annotated[str | None, Header(max_length=100, description="What a b
     responses={
         200: {"description": "A page, or a stream for who accepts `text/event-stream`.", "content": {_STREAM: {}}},
         204: {"description": "The run has ended, and everything was seen before."},
-        **failures(*EVERYWHERE, 404, 409),
+        **failure_responses(*COMMON_STATUSES, 404, 409),
     },
 )
 async def list_events(
     request: Request,
     run_id: RunId,
-    after: After = None,
+    after: AfterSeq = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     last_event_id: LastEventId = None,
 ) -> Response:
@@ -61,12 +61,12 @@ async def list_events(
     responses={
         200: {"description": "The events, one message each: `id` is the number.", "content": {_STREAM: {}}},
         204: {"description": "The run has ended, and everything was seen before."},
-        **studio_failures(*EVERYWHERE, 404, 409),
+        **studio_failures(*COMMON_STATUSES, 404, 409),
     },
     response_class=EventStream,
 )
 async def stream_events(
-    request: Request, run_id: RunId, after: After = None, last_event_id: LastEventId = None
+    request: Request, run_id: RunId, after: AfterSeq = None, last_event_id: LastEventId = None
 ) -> Response:
     """All events from a number on, those that are there and those that come, until the run ends."""
     return stream_of(request, run_id, from_seq(after, last_event_id))
@@ -75,10 +75,10 @@ async def stream_events(
 def stream_of(request: Request, run_id: str, first: int) -> Response:
     """The stream of a run, or the answer that makes a browser stop asking."""
     paths, streams = runs_of(request).find(run_id), streams_of(request)
-    if streams.closed:
+    if streams.is_closed:
         return retry_response()
     listener = streams.listen(paths, from_seq=first)
-    if listener.has_nothing:
+    if listener.is_exhausted:
         listener.close()
         return Response(status_code=204)
     return EventStream(listener)
@@ -112,22 +112,22 @@ class FeedStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
         del scope
-        runs = asyncio.create_task(self._send(send))
-        gone = asyncio.create_task(wait_disconnected(receive))
+        sending = asyncio.create_task(self._send(send))
+        disconnected = asyncio.create_task(wait_disconnected(receive))
         try:
-            await asyncio.wait({runs, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._feed.leave(self._reader)
-            for task in (runs, gone):
+            for task in (sending, disconnected):
                 task.cancel()
-            await asyncio.wait({runs, gone})
+            await asyncio.wait({sending, disconnected})
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await _pass_on(send, RETRY)
-        while (data := await self._reader.waiting.get()) is not None:
-            await _pass_on(send, data)
-        await _pass_on(send, b"", more=False)
+        await _send_piece(send, RETRY)
+        while (data := await self._reader.queue.get()) is not None:
+            await _send_piece(send, data)
+        await _send_piece(send, b"", more=False)
 
 
 @feed.get(
@@ -135,7 +135,7 @@ class FeedStream(Response):
     status_code=200,
     responses={
         200: {"description": "What changed, as it changes.", "content": {"text/event-stream": {}}},
-        **failures(*EVERYWHERE),
+        **failure_responses(*COMMON_STATUSES),
     },
     response_class=FeedStream,
 )
@@ -143,13 +143,13 @@ async def follow_feed(request: Request) -> Response:
     """Follow all runs of the workspace: each message names one that changed, and nothing is told twice."""
     state = request.app.state
     if not hasattr(state, "feed"):
-        parts = getattr(state, "parts", None)
-        state.feed = Feed(runs_of(request), parts.stopping.is_set if parts else bool)
+        service = getattr(state, "service", None)
+        state.feed = Feed(runs_of(request), service.stopping.is_set if service else bool)
     feed: Feed = state.feed
     return FeedStream(feed, feed.listen())
 
 
-async def _pass_on(send: Send, data: bytes, *, more: bool = True) -> None:
+async def _send_piece(send: Send, data: bytes, *, more: bool = True) -> None:
     body: Message = {"type": "http.response.body", "body": data, "more_body": more}
     async with asyncio.timeout(SLOW_SECONDS):
         await send(body)

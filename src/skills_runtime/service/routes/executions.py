@@ -10,15 +10,15 @@ from starlette.responses import Response
 from skills_runtime.engine import LOG_FILES
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions import Execution, Record, Status, is_execution_id
-from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
-from skills_runtime.service.problems import dumped
+from skills_runtime.service.file_response import WantsPreview, find_preview, open_inside, parse_inner_path, send_file
+from skills_runtime.service.problems import encode_json
 from skills_runtime.service.responses import (
-    EVERYWHERE,
+    COMMON_STATUSES,
     ArtifactDocument,
     ExecutionDocument,
     ExecutionPage,
     NewExecution,
-    failures,
+    failure_responses,
 )
 from skills_runtime.service.state import runs_of, state_of
 from skills_runtime.service.streams.sse import wait_disconnected
@@ -38,11 +38,11 @@ _LOGS: dict[int | str, dict[str, Any]] = {
     206: {"description": "The part of the text.", "content": {"text/plain": {}}},
     416: {"description": "The text has no such part."},
 }
-_OWN = frozenset({"owner", "key_digest"})
+_INTERNAL_FIELDS = frozenset({"owner", "key_digest"})
 """What only the runtime needs to know."""
 
 
-@router.get("", response_model=ExecutionPage, responses=failures(*EVERYWHERE))
+@router.get("", response_model=ExecutionPage, responses=failure_responses(*COMMON_STATUSES))
 async def list_executions(
     request: Request,
     skill: Annotated[str | None, Query(description="Only of this skill.")] = None,
@@ -63,48 +63,54 @@ async def list_executions(
     "",
     response_model=ExecutionDocument,
     status_code=201,
-    responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415, 503),
+    responses=failure_responses(*COMMON_STATUSES, 404, 408, 409, 413, 415, 503),
 )
 async def create_execution(
     request: Request,
-    wanted: NewExecution,
+    body: NewExecution,
     idempotency_key: Annotated[
         str | None, Header(description="The same key and request give the same execution.")
     ] = None,
 ) -> Response:
     """Execute a skill, and answer when it has ended, however it did."""
-    skill = await asyncio.to_thread(runs_of(request).executions.find, wanted.skill)
+    skill = await asyncio.to_thread(runs_of(request).executions.find, body.skill)
     try:
-        execution = await execute_for(request, skill, wanted.input, timeout_ms=wanted.timeout_ms, key=idempotency_key)
+        execution = await execute_for(request, skill, body.input, timeout_ms=body.timeout_ms, key=idempotency_key)
     except ClientGone:
         return Response(status_code=499)  # nobody reads it
     location = {"Location": f"{router.prefix}/{execution.id}"}
-    return _json(_whole(execution), status=201, headers=location)
+    return _json(_full_document(execution), status=201, headers=location)
 
 
-@router.get("/{execution_id}", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404))
+@router.get("/{execution_id}", response_model=ExecutionDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 async def get_execution(request: Request, execution_id: ExecutionId) -> Response:
     """Look at one execution, with its output."""
-    return _json(_whole(await _execution(request, execution_id)))
+    return _json(_full_document(await _execution(request, execution_id)))
 
 
 @router.post(
-    "/{execution_id}/cancel", response_model=ExecutionDocument, responses=failures(*EVERYWHERE, 404, 409, 413, 415)
+    "/{execution_id}/cancel",
+    response_model=ExecutionDocument,
+    responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415),
 )
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
     """End an execution and everything it started; one that has ended stays as it is."""
-    return _json(_whole(await runs_of(request).executions.cancel(execution_id)))
+    return _json(_full_document(await runs_of(request).executions.cancel(execution_id)))
 
 
-@router.delete("/{execution_id}", status_code=204, responses=failures(*EVERYWHERE, 404, 409, 413, 415))
+@router.delete("/{execution_id}", status_code=204, responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415))
 async def delete_execution(request: Request, execution_id: ExecutionId) -> Response:
     """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
     await runs_of(request).executions.remove(execution_id)
-    state_of(request).metrics.executions_removed("request")
+    state_of(request).metrics.count_removed("request")
     return Response(status_code=204)
 
 
-@router.get("/{execution_id}/artifacts", response_model=list[ArtifactDocument], responses=failures(*EVERYWHERE, 404))
+@router.get(
+    "/{execution_id}/artifacts",
+    response_model=list[ArtifactDocument],
+    responses=failure_responses(*COMMON_STATUSES, 404),
+)
 async def list_artifacts(request: Request, execution_id: ExecutionId) -> Response:
     """List the files that an execution left behind."""
     execution = await _execution(request, execution_id)
@@ -114,29 +120,33 @@ async def list_artifacts(request: Request, execution_id: ExecutionId) -> Respons
 @router.get(
     "/{execution_id}/artifacts/{path:path}",
     response_class=Response,
-    responses={**failures(*EVERYWHERE, 404), **_FILE},
+    responses={**failure_responses(*COMMON_STATUSES, 404), **_FILE},
 )
 async def get_artifact(
     request: Request, execution_id: ExecutionId, path: str, range: Range = None, preview: WantsPreview = None
 ) -> Response:
     """Fetch a file that an execution left behind, or a part of it."""
-    parts, execution = inner_path(path), await _execution(request, execution_id)
-    found = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
-    if found is None:
+    parts, execution = parse_inner_path(path), await _execution(request, execution_id)
+    artifact = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
+    if artifact is None:
         raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
     directory = runs_of(request).executions.directory_of(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, parts)
     return send_file(
         descriptor,
-        asked_range=range,
+        range_header=range,
         media_type="application/octet-stream",
         name=parts[-1],
-        etag=found.sha256,
-        preview=preview_of(parts[-1]) if preview else None,
+        etag=artifact.sha256,
+        preview=find_preview(parts[-1]) if preview else None,
     )
 
 
-@router.get("/{execution_id}/logs/{stream}", response_class=Response, responses={**failures(*EVERYWHERE, 404), **_LOGS})
+@router.get(
+    "/{execution_id}/logs/{stream}",
+    response_class=Response,
+    responses={**failure_responses(*COMMON_STATUSES, 404), **_LOGS},
+)
 async def get_log(
     request: Request,
     execution_id: ExecutionId,
@@ -148,24 +158,24 @@ async def get_log(
     name = LOG_FILES[stream]
     directory = runs_of(request).executions.directory_of(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, (name,))
-    return send_file(descriptor, asked_range=range, media_type="text/plain; charset=utf-8", name=name)
+    return send_file(descriptor, range_header=range, media_type="text/plain; charset=utf-8", name=name)
 
 
 async def _execution(request: Request, execution_id: str) -> Execution:
     return await runs_of(request).executions.show(execution_id)
 
 
-def _whole(execution: Execution) -> dict[str, Any]:
+def _full_document(execution: Execution) -> dict[str, Any]:
     return {**_document(execution.record), "output": execution.output}
 
 
 def _document(record: Record) -> dict[str, Any]:
     document = msgspec.to_builtins(record)
-    return {name: value for name, value in document.items() if name not in _OWN}
+    return {name: value for name, value in document.items() if name not in _INTERNAL_FIELDS}
 
 
 def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(dumped(value), status_code=status, media_type="application/json", headers=headers)
+    return Response(encode_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
 class ClientGone(Exception):
@@ -173,19 +183,19 @@ class ClientGone(Exception):
 
 
 async def execute_for(
-    request: Request, skill: Skill, given: Any, *, timeout_ms: int | None, key: str | None
+    request: Request, skill: Skill, input_value: Any, *, timeout_ms: int | None, key: str | None
 ) -> Execution:
     """The execution when it has ended; a client that goes away ends it, and all its processes."""
-    work = asyncio.create_task(runs_of(request).executions.start(skill, given, timeout_ms=timeout_ms, key=key))
-    gone = asyncio.create_task(wait_disconnected(request.receive))
+    work = asyncio.create_task(runs_of(request).executions.start(skill, input_value, timeout_ms=timeout_ms, key=key))
+    disconnected = asyncio.create_task(wait_disconnected(request.receive))
     try:
-        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({work, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             raise ClientGone
         execution = work.result()
     finally:
-        for task in (gone, work):
+        for task in (disconnected, work):
             task.cancel()
-        await asyncio.wait({gone, work})  # returns when nothing of the execution is left
-    state_of(request).metrics.execution_ended(execution.record.skill, execution.status, execution.duration_ms / 1000)
+        await asyncio.wait({disconnected, work})  # returns when nothing of the execution is left
+    state_of(request).metrics.finish_execution(execution.record.skill, execution.status, execution.duration_ms / 1000)
     return execution

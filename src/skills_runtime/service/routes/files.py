@@ -20,22 +20,22 @@ from skills_runtime.ledger import RunRow
 from skills_runtime.projections import RunView
 from skills_runtime.render import POLICY
 from skills_runtime.runs import ROLES, RunPaths
-from skills_runtime.service.file_response import WantsPreview, inner_path, open_inside, preview_of, send_file
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.file_response import WantsPreview, find_preview, open_inside, parse_inner_path, send_file
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, RunId, row_document, run_document
 from skills_runtime.service.state import caller_of, runs_of
 from skills_runtime.storage import media_type
 
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
-REFUSALS = failures(*EVERYWHERE, 404, 409)
+REFUSALS = failure_responses(*COMMON_STATUSES, 404, 409)
 InnerPath = Annotated[str, Path(max_length=4096, description="A path as it was listed.")]
 Range = Annotated[str | None, Header(max_length=200, description="One range of bytes, such as `bytes=0-99`.")]
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {"application/octet-stream": {}}},
     206: {"description": "The part of the file.", "content": {"application/octet-stream": {}}},
     416: {"description": "The file has no such part."},
-    **failures(*EVERYWHERE, 404),
+    **failure_responses(*COMMON_STATUSES, 404),
 }
 
 
@@ -60,13 +60,13 @@ class VerdictDocument(Answer):
 @router.get("/{run_id}/artifacts", response_model=ArtifactList, responses=REFUSALS)
 def list_artifacts(request: Request, run_id: RunId) -> Response:
     """The files a run produced and consumed, with sizes and digests."""
-    return as_json(runs_of(request).artifacts(run_id))
+    return json_response(runs_of(request).artifacts(run_id))
 
 
 @router.get("/{run_id}/deliverables", response_model=ArtifactList, responses=REFUSALS)
 def list_deliverables(request: Request, run_id: RunId) -> Response:
     """The files a run hands over."""
-    return as_json(runs_of(request).artifacts(run_id, deliverables=True))
+    return json_response(runs_of(request).artifacts(run_id, deliverables=True))
 
 
 @router.get("/{run_id}/artifacts/{path:path}", responses=_FILE, response_class=StreamingResponse)
@@ -74,7 +74,7 @@ def get_artifact(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
     """One file of a run, or a part of it."""
-    return _sent(runs_of(request).find(run_id), path, range, preview=bool(preview))
+    return _file_response(runs_of(request).find(run_id), path, range, preview=bool(preview))
 
 
 @router.get("/{run_id}/deliverables/{path:path}", responses=_FILE, response_class=StreamingResponse)
@@ -82,7 +82,7 @@ def get_deliverable(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
     """One file that a run hands over, or a part of it."""
-    return _sent(runs_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
+    return _file_response(runs_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
 
 
 @router.get(
@@ -94,15 +94,15 @@ def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
     pieces = runs_of(request).recorded(run_id).transcript()
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
-    rest = (piece.encode(errors="replace") for pieces_ in ((first,), pieces) for piece in pieces_)
-    return StreamingResponse(rest, media_type="text/markdown; charset=utf-8")
+    chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
+    return StreamingResponse(chunks, media_type="text/markdown; charset=utf-8")
 
 
 @router.get("/{run_id}/verify", response_model=VerdictDocument, responses=REFUSALS)
 def verify(request: Request, run_id: RunId) -> Response:
     """Check a run against its log, and the log against its key and against what the index saw of it."""
     verdict = runs_of(request).verify(run_id)
-    return as_json({**msgspec.to_builtins(verdict), "ok": verdict.ok, "outcome": verdict.outcome})
+    return json_response({**msgspec.to_builtins(verdict), "ok": verdict.ok, "outcome": verdict.outcome})
 
 
 @router.get(
@@ -138,36 +138,36 @@ def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en
     """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
     pieces = runs_of(request).recorded(run_id).page(lang)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
-    rest = (piece.encode(errors="replace") for some in ((first,), pieces) for piece in some)
+    chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
     headers = {
         "Content-Disposition": f'attachment; filename="{run_id}.html"',
         "Content-Security-Policy": f"sandbox; {POLICY}",
     }
-    return StreamingResponse(rest, media_type="text/html; charset=utf-8", headers=headers)
+    return StreamingResponse(chunks, media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _sent(paths: RunPaths, path: str, asked_range: str | None, *, preview: bool) -> Response:
-    top, *inner = inner_path(path)
+def _file_response(paths: RunPaths, path: str, range_header: str | None, *, preview: bool) -> Response:
+    top, *inner = parse_inner_path(path)
     if top not in ROLES or not inner:
         raise NotFound(f"a run has no file {path[:200]!a} for others", hint="list the artifacts to see what there is")
     descriptor = open_inside(paths.root / top, inner)
-    about = os.fstat(descriptor)
-    etag = hashlib.sha256(f"{about.st_ino}-{about.st_mtime_ns}-{about.st_size}".encode()).hexdigest()[:32]
+    info = os.fstat(descriptor)
+    etag = hashlib.sha256(f"{info.st_ino}-{info.st_mtime_ns}-{info.st_size}".encode()).hexdigest()[:32]
     name = inner[-1]
     return send_file(
         descriptor,
-        asked_range=asked_range,
+        range_header=range_header,
         media_type=media_type(name),
         name=name,
         etag=etag,
-        preview=preview_of(name) if preview else None,
+        preview=find_preview(name) if preview else None,
     )
 
 
 Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="A digest that an event refers to.")]
 _BLOB: dict[int | str, dict[str, Any]] = {
     200: {"description": "The bytes, to be saved.", "content": {"application/octet-stream": {}}},
-    **failures(*EVERYWHERE, 404, 409),
+    **failure_responses(*COMMON_STATUSES, 404, 409),
 }
 
 
@@ -202,20 +202,20 @@ class ImportedDocument(Answer):
     "/import",
     status_code=201,
     response_model=ImportedDocument,
-    responses=failures(*EVERYWHERE, 408, 409, 413, 415),
+    responses=failure_responses(*COMMON_STATUSES, 408, 409, 413, 415),
     openapi_extra={"requestBody": {"required": True, "content": dict.fromkeys(_KINDS, _ARCHIVE)}},
 )
 async def import_archive(request: Request) -> Response:
     """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""
-    runs, who = runs_of(request), caller_of(request).name
-    with _one_more(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
+    runs, caller_name = runs_of(request), caller_of(request).name
+    with _limit_imports(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
         async for piece in request.stream():
             archive.write(piece)
         archive.flush()
-        found = await asyncio.to_thread(
-            lambda: import_run(runs, FilePath(archive.name), imported_by=who, render=_render)
+        result = await asyncio.to_thread(
+            lambda: import_run(runs, FilePath(archive.name), imported_by=caller_name, render=_render)
         )
-    return as_json(found, 201)
+    return json_response(result, 201)
 
 
 def _render(row: RunRow, view: RunView) -> bytes:
@@ -223,7 +223,7 @@ def _render(row: RunRow, view: RunView) -> bytes:
 
 
 @contextmanager
-def _one_more(request: Request) -> Generator[None]:
+def _limit_imports(request: Request) -> Generator[None]:
     """Each may unpack to very much, and holds a thread: only a few are taken in at the same time."""
     state = request.app.state
     under_way: int = getattr(state, "importing", 0)

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from skills_runtime.service.metrics import CONTENT_TYPE
-from skills_runtime.service.problems import dumped
-from skills_runtime.service.responses import EVERYWHERE, failures
+from skills_runtime.service.problems import encode_json
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses
 from skills_runtime.service.state import ServiceState, state_of
 
 router = APIRouter(tags=["operation"])
@@ -21,48 +21,48 @@ _READY: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/livez", responses={**failures(400, 403, 500), 200: _READY[200]})
+@router.get("/livez", responses={**failure_responses(400, 403, 500), 200: _READY[200]})
 async def live() -> Response:
     """Say that the process answers."""
-    return Response(dumped({"status": "ok"}), media_type="application/json")
+    return Response(encode_json({"status": "ok"}), media_type="application/json")
 
 
-@router.get("/readyz", responses={**failures(400, 403, 500), **_READY})
+@router.get("/readyz", responses={**failure_responses(400, 403, 500), **_READY})
 async def ready(request: Request) -> Response:
     """Say whether work can be taken, and what stands in its way."""
-    parts = state_of(request)
-    running, waiting = parts.runs.executions.executor.under_way
-    checks = {name: await asyncio.to_thread(check, parts) for name, check in _CHECKS.items()}
-    is_ready = all(said == "ok" for said in checks.values())
+    state = state_of(request)
+    running, waiting = state.runs.executions.executor.under_way
+    checks = {name: await asyncio.to_thread(check, state) for name, check in _CHECKS.items()}
+    is_ready = all(result == "ok" for result in checks.values())
     body = {
         "status": "ready" if is_ready else "not_ready",
         "checks": checks,
         "executions": {"running": running, "waiting": waiting},
     }
-    return Response(dumped(body), status_code=200 if is_ready else 503, media_type="application/json")
+    return Response(encode_json(body), status_code=200 if is_ready else 503, media_type="application/json")
 
 
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={**failures(*EVERYWHERE), 200: {"description": "Numbers.", "content": {"text/plain": {}}}},
+    responses={**failure_responses(*COMMON_STATUSES), 200: {"description": "Numbers.", "content": {"text/plain": {}}}},
 )
 async def metrics(request: Request) -> Response:
     """Everything a monitor wants to know."""
-    return Response(state_of(request).metrics.text(), media_type=CONTENT_TYPE)
+    return Response(state_of(request).metrics.render(), media_type=CONTENT_TYPE)
 
 
-def _skills(parts: ServiceState) -> str:
-    return "ok" if parts.settings.skills_dir.is_dir() else "the directory of skills is not there"
+def _skills(state: ServiceState) -> str:
+    return "ok" if state.settings.skills_dir.is_dir() else "the directory of skills is not there"
 
 
-def _artifacts(parts: ServiceState) -> str:
-    path = parts.settings.artifacts_dir
+def _artifacts(state: ServiceState) -> str:
+    path = state.settings.artifacts_dir
     return "ok" if os.access(path, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
 
 
-def _stopping(parts: ServiceState) -> str:
-    return "the service is about to stop" if parts.stopping.is_set() else "ok"
+def _stopping(state: ServiceState) -> str:
+    return "the service is about to stop" if state.stopping.is_set() else "ok"
 
 
 _CHECKS: dict[str, Callable[[ServiceState], str]] = {"skills": _skills, "artifacts": _artifacts, "service": _stopping}

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.service.access.callers import Scope
 from skills_runtime.service.access.keys import ApiKey
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import state_of
 
@@ -56,13 +56,15 @@ class OneKey(Answer):
     key: KeyDocument
 
 
-@router.get("", response_model=KeyList, responses=failures(*EVERYWHERE))
+@router.get("", response_model=KeyList, responses=failure_responses(*COMMON_STATUSES))
 def list_keys(request: Request) -> Response:
     """List the keys of this user; needs the scope `admin`."""
-    return as_json({"keys": [_document(key) for key in state_of(request).keys.list()]})
+    return json_response({"keys": [_document(key) for key in state_of(request).keys.list()]})
 
 
-@router.post("", status_code=201, response_model=MadeKey, responses=failures(*EVERYWHERE, 408, 409, 413, 415))
+@router.post(
+    "", status_code=201, response_model=MadeKey, responses=failure_responses(*COMMON_STATUSES, 408, 409, 413, 415)
+)
 def create_key(request: Request, body: NewKey) -> Response:
     """Make a key and show it once; needs the scope `admin`."""
     try:
@@ -71,13 +73,13 @@ def create_key(request: Request, body: NewKey) -> Response:
         if "already" in error.message:
             raise RequestConflict(error.message, hint=error.hint) from error
         raise
-    return as_json({"key": _document(key), "secret": secret}, 201)
+    return json_response({"key": _document(key), "secret": secret}, 201)
 
 
-@router.delete("/{key_id}", response_model=OneKey, responses=failures(*EVERYWHERE, 404))
+@router.delete("/{key_id}", response_model=OneKey, responses=failure_responses(*COMMON_STATUSES, 404))
 def revoke_key(request: Request, key_id: KeyId) -> Response:
     """Make a key worthless; needs the scope `admin`."""
-    return as_json({"key": _document(state_of(request).keys.revoke(key_id))})
+    return json_response({"key": _document(state_of(request).keys.revoke(key_id))})
 
 
 def _document(key: ApiKey) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from skills_runtime.ledger import RunRow
 from skills_runtime.ports import InboxMessage, KeyTaken
 from skills_runtime.projections import Action
 from skills_runtime.runs import RunPaths
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures, receipt
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response, receipt_response
 from skills_runtime.service.run_documents import (
     Answer,
     Body,
@@ -88,12 +88,12 @@ class RunFilter(BaseModel):
     response_model=MadeDocument,
     responses={
         200: {"description": "The run that the same request has begun before.", "model": MadeDocument},
-        **failures(*EVERYWHERE, 404, 409, 413, 415, 503),
+        **failure_responses(*COMMON_STATUSES, 404, 409, 413, 415, 503),
     },
 )
 async def create_run(request: Request, body: NewRun, idempotency_key: IdempotencyKey = None) -> Response:
     """Begin a run; when this answers it is on the disk, and is worked on even if the service is killed."""
-    order = RunRequest(
+    run_request = RunRequest(
         prompt=body.prompt,
         session_id=body.session_id,
         task_id=body.task_id,
@@ -101,28 +101,28 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
         overrides=body.overrides(),
         skills=tuple(body.skills),
     )
-    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    answer = as_json({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
+    run = await runs_of(request).create(run_request, caller=caller_of(request).name, key=idempotency_key)
+    answer = json_response({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
     answer.headers["Location"] = f"/api/v1/runs/{run.run_id}"
     return answer
 
 
-@router.get("/runs", response_model=RunPage, responses=failures(*EVERYWHERE))
-def list_runs(request: Request, wanted: Annotated[RunFilter, Query()]) -> Response:
+@router.get("/runs", response_model=RunPage, responses=failure_responses(*COMMON_STATUSES))
+def list_runs(request: Request, filters: Annotated[RunFilter, Query()]) -> Response:
     """List the runs of this workspace, the newest first."""
-    rows, following = _found(request, wanted)
-    about = summaries_of(request).about
-    told = [row_document(row, about(row, RunPaths(FilePath(row.path)))) for row in rows]
-    return as_json({"runs": told, "next_cursor": following})
+    rows, following = _find_page(request, filters)
+    describe = summaries_of(request).describe
+    documents = [row_document(row, describe(row, RunPaths(FilePath(row.path)))) for row in rows]
+    return json_response({"runs": documents, "next_cursor": following})
 
 
-@router.get("/runs/options", response_model=StartOptions, responses=failures(*EVERYWHERE))
+@router.get("/runs/options", response_model=StartOptions, responses=failure_responses(*COMMON_STATUSES))
 def start_options(request: Request) -> Response:
     """What a new run may be started with: what holds here, and what a client may choose."""
     resolved = runs_of(request).workspace.settings()
     settings = resolved.settings
     choices = list_allowed_choices(settings)
-    return as_json(
+    return json_response(
         {
             "models": settings.models.model_dump(),
             "policy_modes": choices["policy_mode"],
@@ -140,41 +140,41 @@ def start_options(request: Request) -> Response:
     )
 
 
-@router.get("/runs/{run_id}", response_model=RunDocument, responses=failures(*EVERYWHERE, 404))
+@router.get("/runs/{run_id}", response_model=RunDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 def get_run(request: Request, run_id: RunId) -> Response:
     """Where a run stands, by its own verified log."""
     runs = runs_of(request)
-    trouble, paths = runs.errors.get(run_id), runs.find(run_id)
+    error, paths = runs.errors.get(run_id), runs.find(run_id)
     view, imported = runs.view(run_id), runs.is_imported(paths)
-    why = trouble.message if trouble else None if imported else explain_orphaned(paths, view.state)
-    return as_json({**run_document(view, trouble=why, now=SystemClock().now()), "imported": imported})
+    problem = error.message if error else None if imported else explain_orphaned(paths, view.state)
+    return json_response({**run_document(view, trouble=problem, now=SystemClock().now()), "imported": imported})
 
 
-def _found(request: Request, wanted: RunFilter) -> tuple[list[RunRow], str | None]:
+def _find_page(request: Request, filters: RunFilter) -> tuple[list[RunRow], str | None]:
     """One page, and where the next begins."""
-    about = summaries_of(request).about
+    describe = summaries_of(request).describe
 
     def matches(row: RunRow) -> bool:
-        if wanted.model is not None and row.model != wanted.model:
+        if filters.model is not None and row.model != filters.model:
             return False
-        if wanted.skill is None:
+        if filters.skill is None:
             return True
-        skills = about(row, RunPaths(FilePath(row.path)))["skills"]
-        return any(wanted.skill in (skill, skill.rpartition(".")[2]) for skill in skills)
+        skills = describe(row, RunPaths(FilePath(row.path)))["skills"]
+        return any(filters.skill in (skill, skill.rpartition(".")[2]) for skill in skills)
 
     chosen = engine.RunFilter(
-        status=wanted.status,
-        session_id=wanted.session_id,
-        task_id=wanted.task_id,
-        text=wanted.query or wanted.text or "",
+        status=filters.status,
+        session_id=filters.session_id,
+        task_id=filters.task_id,
+        text=filters.query or filters.text or "",
     )
-    rows = runs_of(request).list_runs(chosen, limit=wanted.limit + 1, before=wanted.cursor, matches=matches)
-    page = rows[: wanted.limit]
-    return page, page[-1].cursor if len(rows) > wanted.limit else None
+    rows = runs_of(request).list_runs(chosen, limit=filters.limit + 1, before=filters.cursor, matches=matches)
+    page = rows[: filters.limit]
+    return page, page[-1].cursor if len(rows) > filters.limit else None
 
 
-REFUSALS = failures(*EVERYWHERE, 404, 409, 413, 415, 503)
-Words = Annotated[str, Field(min_length=1, max_length=100_000)]
+REFUSALS = failure_responses(*COMMON_STATUSES, 404, 409, 413, 415, 503)
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
 class Cancel(Body):
@@ -186,14 +186,14 @@ class Cancel(Body):
 class Send(Body):
     """What a run should know."""
 
-    text: Words
+    text: Text
 
 
 class Say(Body):
     """The answer to a question: one text, or one for each part by its id."""
 
-    answer: Words | None = None
-    answers: dict[str, Words] | None = None
+    answer: Text | None = None
+    answers: dict[str, Text] | None = None
     call_id: Annotated[str, Field(min_length=1, max_length=300)] | None = None
 
 
@@ -234,40 +234,40 @@ async def fork_run(
 ) -> Response:
     """Begin a run that goes on from an event of another one."""
     fork = body or NewFork()
-    order = RunRequest(
+    run_request = RunRequest(
         prompt=fork.prompt or "",
         run_id=fork.run_id,
         overrides=fork.overrides(),
         fork_of=run_id,
         fork_at=fork.at,
     )
-    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
+    run = await runs_of(request).create(run_request, caller=caller_of(request).name, key=idempotency_key)
+    return json_response({"run_id": run.run_id, "created": run.new}, 201 if run.new else 200)
 
 
 @router.post("/runs/{run_id}/replay", response_model=Replayed, responses=REFUSALS)
 async def replay_run(request: Request, run_id: RunId) -> Response:
     """Repeat a run with what it recorded; nothing is executed and nobody is asked."""
     divergence = await runs_of(request).replay(run_id)
-    return as_json({"same": divergence is None, "divergence": divergence})
+    return json_response({"same": divergence is None, "divergence": divergence})
 
 
 @router.post("/runs/{run_id}/messages", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def send_message(request: Request, run_id: RunId, body: Send, idempotency_key: IdempotencyKey = None) -> Response:
     """Tell a run something; its model reads it at the next turn."""
-    return receipt(await _sent(lambda: runs_of(request).send(run_id, body.text, key=idempotency_key)))
+    return receipt_response(await _send(lambda: runs_of(request).send(run_id, body.text, key=idempotency_key)))
 
 
 @router.post("/runs/{run_id}/answers", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def answer_run(request: Request, run_id: RunId, body: Say, idempotency_key: IdempotencyKey = None) -> Response:
     """Answer what a run has asked; it goes on by itself."""
     runs = runs_of(request)
-    said = body.answer if body.answer is not None else body.answers
-    if said is None or (body.answer is not None and body.answers is not None):
+    answer = body.answer if body.answer is not None else body.answers
+    if answer is None or (body.answer is not None and body.answers is not None):
         raise ValidationFailed("give the answer once, as `answer` or as `answers`")
-    message = await _sent(lambda: runs.answer(run_id, said, call_id=body.call_id, key=idempotency_key))
+    message = await _send(lambda: runs.answer(run_id, answer, call_id=body.call_id, key=idempotency_key))
     await runs.proceed(run_id)
-    return receipt(message)
+    return receipt_response(message)
 
 
 @router.post("/runs/{run_id}/review", response_model=RunDocument, responses=REFUSALS)
@@ -280,7 +280,7 @@ async def review_run(request: Request, run_id: RunId, body: Review) -> Response:
     return await _run(request, run_id)
 
 
-async def _sent(send: Callable[[], InboxMessage]) -> InboxMessage:
+async def _send(send: Callable[[], InboxMessage]) -> InboxMessage:
     """Send a message; a key that was used for another one is a conflict."""
     try:
         return await asyncio.to_thread(send)
@@ -290,7 +290,7 @@ async def _sent(send: Callable[[], InboxMessage]) -> InboxMessage:
 
 async def _run(request: Request, run_id: str, status: int = 200) -> Response:
     view = await asyncio.to_thread(runs_of(request).view, run_id)
-    return as_json(run_document(view), status)
+    return json_response(run_document(view), status)
 
 
 MAX_MOVES = 2_000
@@ -313,44 +313,50 @@ class Comparison(Answer):
     rows: list[dict[str, Any]]
 
 
-@router.get("/runs/{run_id}/diff/{other_id}", response_model=Comparison, responses=failures(*EVERYWHERE, 404, 409))
+@router.get(
+    "/runs/{run_id}/diff/{other_id}", response_model=Comparison, responses=failure_responses(*COMMON_STATUSES, 404, 409)
+)
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare what two runs said and did, as `runs diff` does."""
-    one, other = (runs_of(request).recorded(one).actions() for one in (run_id, other_id))
-    lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (one, other))
+    actions, other_actions = (runs_of(request).recorded(name).actions() for name in (run_id, other_id))
+    lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (actions, other_actions))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
-    return as_json(
+    return json_response(
         {
             "a": run_id,
             "b": other_id,
-            "same": [str(move) for move in one] == [str(move) for move in other],
-            "truncated": max(len(one), len(other)) > MAX_MOVES,
+            "same": [str(move) for move in actions] == [str(move) for move in other_actions],
+            "truncated": max(len(actions), len(other_actions)) > MAX_MOVES,
             "unified": [
                 line[:chars] for line in unified_diff(lines, other_lines, (run_id, other_id), context=1, end="")
             ],
-            "rows": rows_of(one, other, (lines, other_lines), chars),
+            "rows": rows_of(actions, other_actions, (lines, other_lines), chars),
         }
     )
 
 
 def rows_of(
-    one: list[Action], other: list[Action], texts: tuple[list[str], list[str]], chars: int
+    actions: list[Action], other_actions: list[Action], texts: tuple[list[str], list[str]], chars: int
 ) -> list[dict[str, Any]]:
     """Where two runs are the same and where they differ, in order."""
     matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
     return [
-        {"op": op, "a": _shown(one[a:a_end], chars), "b": _shown(other[b:b_end], chars)}
+        {
+            "op": op,
+            "a": _action_documents(actions[a:a_end], chars),
+            "b": _action_documents(other_actions[b:b_end], chars),
+        }
         for op, a, a_end, b, b_end in matched.get_opcodes()
     ]
 
 
 def pairs(lines: list[str], other_lines: list[str]) -> int:
     """What an exact comparison costs: two runs that repeat one move a thousand times would take minutes."""
-    there = Counter(other_lines)
-    return sum(there[line] for line in lines)
+    counts = Counter(other_lines)
+    return sum(counts[line] for line in lines)
 
 
-def _shown(moves: list[Action], chars: int) -> list[dict[str, str]]:
+def _action_documents(moves: list[Action], chars: int) -> list[dict[str, str]]:
     return [{"kind": move.kind, "what": move.text[:chars]} for move in moves]
 
 
@@ -367,13 +373,16 @@ class DemoDocument(Answer):
 
 
 @router.post(
-    "/demo", status_code=201, response_model=DemoDocument, responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415, 503)
+    "/demo",
+    status_code=201,
+    response_model=DemoDocument,
+    responses=failure_responses(*COMMON_STATUSES, 404, 408, 409, 413, 415, 503),
 )
 async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_key: IdempotencyKey = None) -> Response:
     """Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open."""
     del body
     runs = runs_of(request)
     await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))
-    wanted = await asyncio.to_thread(demo_request)
-    run = await runs.create(wanted, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": run.run_id, "created": run.new, "scripted": True}, 201)
+    run_request = await asyncio.to_thread(demo_request)
+    run = await runs.create(run_request, caller=caller_of(request).name, key=idempotency_key)
+    return json_response({"run_id": run.run_id, "created": run.new, "scripted": True}, 201)

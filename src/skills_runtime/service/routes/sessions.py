@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from skills_runtime.engine import RunFilter, RunRequest, Session, Sessions
 from skills_runtime.errors import AccessRefused
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import (
     Answer,
     IdempotencyKey,
@@ -94,7 +94,7 @@ def sessions_of(request: Request) -> Sessions:
 @paths.get("/sessions", response_model=SessionList, responses=REFUSALS)
 def list_sessions(request: Request) -> Response:
     """List the sessions of this workspace."""
-    told = [
+    documents = [
         {
             "session_id": session.session_id,
             "title": session.title,
@@ -105,24 +105,24 @@ def list_sessions(request: Request) -> Response:
         }
         for session, row in sessions_of(request).all()
     ]
-    return as_json({"sessions": told})
+    return json_response({"sessions": documents})
 
 
 @paths.post("/sessions", status_code=201, response_model=OpenedSession, responses=REFUSALS)
 def create_session(request: Request, body: NewSession | None = None) -> Response:
     """Open a session."""
-    wanted = body or NewSession()
-    if wanted.filesystem_sources and caller_of(request).kind == "key":
+    new_session = body or NewSession()
+    if new_session.filesystem_sources and caller_of(request).kind == "key":
         hint = "open the session without `filesystem_sources`"
         raise AccessRefused("only the owner's token may choose directories of skills", hint=hint)
-    session = sessions_of(request).create(wanted.title or "", wanted.filesystem_sources)
-    return as_json({"session_id": session.session_id, "created_at": session.created_at}, 201)
+    session = sessions_of(request).create(new_session.title or "", new_session.filesystem_sources)
+    return json_response({"session_id": session.session_id, "created_at": session.created_at}, 201)
 
 
 @paths.get("/sessions/{session_id}", response_model=SessionDocument, responses=REFUSALS)
 def get_session(request: Request, session_id: SessionId) -> Response:
     """One session."""
-    return as_json(_document(sessions_of(request).get(session_id)))
+    return json_response(_document(sessions_of(request).get(session_id)))
 
 
 @paths.delete("/sessions/{session_id}", status_code=204, responses=REFUSALS)
@@ -136,7 +136,7 @@ def delete_session(request: Request, session_id: SessionId) -> Response:
 def set_sources(request: Request, session_id: SessionId, body: Sources) -> Response:
     """Choose the directories of skills that a session uses."""
     session = sessions_of(request).use(session_id, body.filesystem_sources)
-    return as_json({"ok": True, "filesystem_sources": session.filesystem_sources})
+    return json_response({"ok": True, "filesystem_sources": session.filesystem_sources})
 
 
 @paths.post(
@@ -150,9 +150,9 @@ async def create_session_run(
 ) -> Response:
     """Begin a run in a session; it knows what was said there before."""
     session = sessions_of(request).get(session_id)
-    order = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
-    run = await runs_of(request).create(order, caller=caller_of(request).name, key=idempotency_key)
-    return as_json({"run_id": run.run_id}, 201)
+    run_request = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
+    run = await runs_of(request).create(run_request, caller=caller_of(request).name, key=idempotency_key)
+    return json_response({"run_id": run.run_id}, 201)
 
 
 @paths.get("/sessions/{session_id}/runs", response_model=RunPage, responses=REFUSALS)
@@ -161,14 +161,14 @@ def list_session_runs(request: Request, session_id: SessionId) -> Response:
     runs = runs_of(request)
     sessions_of(request).get(session_id)
     rows = runs.list_runs(RunFilter(session_id=session_id), limit=500)
-    return as_json({"runs": [row_document(row) for row in rows], "next_cursor": None})
+    return json_response({"runs": [row_document(row) for row in rows], "next_cursor": None})
 
 
-@paths.get("/sessions/{session_id}/tasks", response_model=TaskList, responses=failures(*EVERYWHERE, 404))
+@paths.get("/sessions/{session_id}/tasks", response_model=TaskList, responses=failure_responses(*COMMON_STATUSES, 404))
 def list_tasks(request: Request, session_id: SessionId) -> Response:
     """The tasks of a session, each with how many runs tried it."""
     sessions_of(request).get(session_id)
-    return as_json({"tasks": runs_of(request).tasks(session_id)})
+    return json_response({"tasks": runs_of(request).tasks(session_id)})
 
 
 def _document(session: Session) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from starlette.responses import Response
 
 from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
 from skills_runtime.executions import Execution
-from skills_runtime.service.problems import Problem, answer, dumped, problem_of
+from skills_runtime.service.problems import Problem, encode_json, problem_of, problem_response
 from skills_runtime.service.responses import (
     ExecuteFailure,
     ExecuteSuccess,
     Health,
     SkillList,
-    failures,
+    failure_responses,
 )
 from skills_runtime.service.routes.executions import ClientGone, execute_for
 from skills_runtime.service.state import runs_of, state_of
@@ -30,7 +30,7 @@ _BODY = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for an execution, as it was understood."""
 
     skill: str
@@ -38,48 +38,52 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int | None
 
 
-@router.get("/health", response_model=Health, responses=failures(400, 403, 500, model=ExecuteFailure))
+@router.get("/health", response_model=Health, responses=failure_responses(400, 403, 500, model=ExecuteFailure))
 async def health() -> Response:
     """Say that the service is there."""
     return _json({"status": "ok"})
 
 
-@router.get("/skills", response_model=SkillList, responses=failures(400, 401, 403, 429, 500, model=ExecuteFailure))
+@router.get(
+    "/skills", response_model=SkillList, responses=failure_responses(400, 401, 403, 429, 500, model=ExecuteFailure)
+)
 async def skills(request: Request) -> Response:
     """List the skills that can be executed, and what is wrong with others."""
     listing = await asyncio.to_thread(runs_of(request).executions.list_skills)
     runs = [skill.run for skill in listing.skills if skill.run is not None]
-    listed = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
-    return _json({"skills": listed, "errors": list(listing.errors)})
+    documents = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
+    return _json({"skills": documents, "errors": list(listing.errors)})
 
 
 @router.post(
     "/skills/execute",
     response_model=ExecuteSuccess,
-    responses=failures(400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503, model=ExecuteFailure),
+    responses=failure_responses(400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503, model=ExecuteFailure),
     openapi_extra={"requestBody": _BODY},
 )
 async def execute(request: Request) -> Response:
     """Execute a skill and answer with what it said."""
-    wanted = _understood(request, await request.body(), state_of(request).settings.max_timeout_ms)
-    if isinstance(wanted, Problem):
-        return answer(request.url.path, wanted)
+    execution_request = _parse_body(request, await request.body(), state_of(request).settings.max_timeout_ms)
+    if isinstance(execution_request, Problem):
+        return problem_response(request.url.path, execution_request)
     try:
-        skill = await asyncio.to_thread(runs_of(request).executions.find, wanted.skill)
+        skill = await asyncio.to_thread(runs_of(request).executions.find, execution_request.skill)
     except NotFound:
-        return answer(request.url.path, Problem(status=404, kind="skill_not_found", message="Skill not found"))
+        return problem_response(
+            request.url.path, Problem(status=404, kind="skill_not_found", message="Skill not found")
+        )
     try:
         execution = await execute_for(
             request,
             skill,
-            wanted.input,
-            timeout_ms=wanted.timeout_ms,
+            execution_request.input,
+            timeout_ms=execution_request.timeout_ms,
             key=request.headers.get("idempotency-key"),
         )
     except ClientGone:
         return Response(status_code=499)  # nobody reads it
     except SkillsRuntimeError as error:
-        return answer(request.url.path, _as_failure(error))
+        return problem_response(request.url.path, _as_failure(error))
     return _json(_success(execution)) if execution.status == "completed" else _json(_failure(execution), status=500)
 
 
@@ -112,39 +116,39 @@ def _as_failure(error: SkillsRuntimeError) -> Problem:
     """An error around an execution; clients have always got 500 unless the request itself was wrong."""
     problem = problem_of(error)
     of_skill = isinstance(error, SkillError) or error.details.get("about") == "skill"
-    told = (problem.status in (400, 409) and not of_skill) or isinstance(error, Busy)
-    return problem if told else msgspec.structs.replace(problem, status=500, headers={})
+    keeps_status = (problem.status in (400, 409) and not of_skill) or isinstance(error, Busy)
+    return problem if keeps_status else msgspec.structs.replace(problem, status=500, headers={})
 
 
-def _understood(request: Request, body: bytes, longest: int) -> Wanted | Problem:
+def _parse_body(request: Request, body: bytes, longest: int) -> ExecutionRequest | Problem:
     if "content-length" not in request.headers:
         # Clients have always had to say how long their request is.
-        return _refused("length_required" if body else "invalid_json", "Invalid JSON body")
+        return _bad_request("length_required" if body else "invalid_json", "Invalid JSON body")
     try:
         parsed = json.loads(body.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError):
-        return _refused("invalid_json", "Invalid JSON body")
+        return _bad_request("invalid_json", "Invalid JSON body")
     if not isinstance(parsed, dict) or not parsed:
-        return _refused("invalid_json", "Invalid JSON body")
-    return _wanted(cast("dict[str, Any]", parsed), longest)
+        return _bad_request("invalid_json", "Invalid JSON body")
+    return _parse_request(cast("dict[str, Any]", parsed), longest)
 
 
-def _wanted(parsed: dict[str, Any], longest: int) -> Wanted | Problem:
+def _parse_request(parsed: dict[str, Any], longest: int) -> ExecutionRequest | Problem:
     name = parsed.get("skillName")
     if not isinstance(name, str) or not name:
-        return _refused("skill_name_required", "skillName is required")
+        return _bad_request("skill_name_required", "skillName is required")
     options: Any = parsed.get("options") or {}
     if not isinstance(options, dict):
-        return _refused("invalid_options", "options must be an object")
+        return _bad_request("invalid_options", "options must be an object")
     timeout: Any = cast("dict[str, Any]", options).get("timeoutMs") or None
     if isinstance(timeout, float) and timeout.is_integer():
         timeout = int(timeout)
     if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= longest):
-        return _refused("invalid_timeout", f"timeoutMs must be a whole number from 1 to {longest}")
-    return Wanted(skill=name, input=parsed.get("input") or {}, timeout_ms=timeout)
+        return _bad_request("invalid_timeout", f"timeoutMs must be a whole number from 1 to {longest}")
+    return ExecutionRequest(skill=name, input=parsed.get("input") or {}, timeout_ms=timeout)
 
 
-def _refused(kind: str, message: str) -> Problem:
+def _bad_request(kind: str, message: str) -> Problem:
     return Problem(status=400, kind=kind, message=message)
 
 
@@ -153,4 +157,4 @@ def _no_number(name: str) -> Any:
 
 
 def _json(value: dict[str, Any], status: int = 200) -> Response:
-    return Response(dumped(value), status_code=status, media_type="application/json")
+    return Response(encode_json(value), status_code=status, media_type="application/json")

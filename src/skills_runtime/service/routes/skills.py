@@ -10,15 +10,15 @@ from starlette.responses import Response
 
 from skills_runtime.engine import AgreedSkills, SkillDraft
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.service.file_response import inner_path
-from skills_runtime.service.responses import EVERYWHERE, as_json, failures
+from skills_runtime.service.file_response import parse_inner_path
+from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
 from skills_runtime.service.state import runs_of
 from skills_runtime.skills import Skill, load_library, parse_skill, resolve_mentions, route_skills
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 
-REFUSALS = failures(*EVERYWHERE, 404, 409, 413, 415, 503)
+REFUSALS = failure_responses(*COMMON_STATUSES, 404, 409, 413, 415, 503)
 Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -92,7 +92,7 @@ class Routing(Answer):
     choices: list[dict[str, Any]]
 
 
-@router.get("", response_model=Catalog, responses=failures(*EVERYWHERE))
+@router.get("", response_model=Catalog, responses=failure_responses(*COMMON_STATUSES))
 def list_skills(
     request: Request,
     query: Annotated[str | None, Query(max_length=200, description="Words of the name or the description.")] = None,
@@ -102,7 +102,7 @@ def list_skills(
     runs = runs_of(request)
     library = load_library(runs.workspace.settings())
     mentions = {skill.mention for skill in library.list()}
-    found = matching(library.all(), query or "")
+    matches = find_matching(library.all(), query or "")
     skills = [
         {
             "name": skill.name,
@@ -116,38 +116,40 @@ def list_skills(
             "runtime": skill.run.runtime if skill.run is not None else None,
             "editable": runs.skills.is_editable(skill),
         }
-        for skill in found[:limit]
+        for skill in matches[:limit]
     ]
     problems: list[dict[str, Any]] = msgspec.to_builtins(library.problems()) if query is None else []
-    return as_json({"skills": skills, "problems": problems, "total": len(found)})
+    return json_response({"skills": skills, "problems": problems, "total": len(matches)})
 
 
-def matching(skills: Sequence[Skill], query: str) -> list[Skill]:
+def find_matching(skills: Sequence[Skill], query: str) -> list[Skill]:
     """The skills that have every word, those whose names begin with the first one before the others."""
-    words = query.casefold().split()
-    if not words:
+    terms = query.casefold().split()
+    if not terms:
         return list(skills)
-    found = [
+    matches = [
         skill
         for skill in skills
-        if all(word in f"{skill.mention.text} {skill.description}".casefold() for word in words)
+        if all(term in f"{skill.mention.text} {skill.description}".casefold() for term in terms)
     ]
-    return sorted(found, key=lambda one: (not one.name.casefold().startswith(words[0]), words[0] not in one.name))
+    return sorted(
+        matches, key=lambda skill: (not skill.name.casefold().startswith(terms[0]), terms[0] not in skill.name)
+    )
 
 
-@router.post("/validate", response_model=Validated, responses=failures(*EVERYWHERE, 413, 415))
+@router.post("/validate", response_model=Validated, responses=failure_responses(*COMMON_STATUSES, 413, 415))
 def validate_skill(body: SkillFile) -> Response:
     """Say what is wrong with the text of a skill, line by line."""
-    parsed = parse_skill(_encoded(body.text), mode=body.mode, directory_name=body.name)
+    parsed = parse_skill(_encode(body.text), mode=body.mode, directory_name=body.name)
     valid = all(diagnostic.severity != "error" for diagnostic in parsed.diagnostics)
-    return as_json({"valid": valid, "diagnostics": parsed.diagnostics})
+    return json_response({"valid": valid, "diagnostics": parsed.diagnostics})
 
 
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
     """Write a new skill into the directory of the project's skills."""
     file = runs_of(request).skills.create(SkillDraft(body.name, body.description, body.body))
-    return as_json({"name": body.name, "path": str(file)}, 201)
+    return json_response({"name": body.name, "path": str(file)}, 201)
 
 
 @router.post("/install", response_model=Installation, responses=REFUSALS)
@@ -156,13 +158,13 @@ def install(request: Request, body: Install) -> Response:
     skills = AgreedSkills(
         source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, digests=body.agreed
     )
-    return as_json(runs_of(request).skills.install_agreed(skills))
+    return json_response(runs_of(request).skills.install_agreed(skills))
 
 
 @router.post("/route", response_model=Routing, responses=REFUSALS)
 def route_task(request: Request, body: Task) -> Response:
     """Which skills a task calls for, as a run would choose them, and why."""
-    _encoded(body.task)
+    _encode(body.task)
     library = load_library(runs_of(request).workspace.settings())
     resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
     routing = route_skills(body.task, library.list(), limit=body.limit)
@@ -176,10 +178,10 @@ def route_task(request: Request, body: Task) -> Response:
         }
         for choice in routing.choices
     ]
-    return as_json({"decided_by": routing.decided_by, "considered": routing.considered, "choices": choices})
+    return json_response({"decided_by": routing.decided_by, "considered": routing.considered, "choices": choices})
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -217,25 +219,30 @@ class NewText(Body):
     content_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Of the text that was seen.")]
 
 
-@router.get("/{name}", response_model=SkillDocument, responses=failures(*EVERYWHERE, 404))
+@router.get("/{name}", response_model=SkillDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 def show_skill(request: Request, name: SkillName) -> Response:
     """One skill: its text, its files, its diagnostics, what a security scan says, and how it runs by itself."""
-    return as_json(_document(request, name))
+    return json_response(_document(request, name))
 
 
-@router.put("/{name}", response_model=SkillDocument, responses=failures(*EVERYWHERE, 404, 408, 409, 413, 415))
+@router.put(
+    "/{name}", response_model=SkillDocument, responses=failure_responses(*COMMON_STATUSES, 404, 408, 409, 413, 415)
+)
 def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
     """Change the text of a skill of this workspace; needs the scope `admin`."""
     skills = runs_of(request).skills
     _, skill = skills.find(name)
     skills.edit(skill, body.text, expected_digest=body.content_hash)
-    return as_json(_document(request, skill.mention.text))
+    return json_response(_document(request, skill.mention.text))
 
 
 @router.get(
     "/{name}/files",
     response_class=Response,
-    responses={200: {"description": "The text.", "content": {"text/plain": {}}}, **failures(*EVERYWHERE, 404)},
+    responses={
+        200: {"description": "The text.", "content": {"text/plain": {}}},
+        **failure_responses(*COMMON_STATUSES, 404),
+    },
 )
 def show_skill_file(
     request: Request, name: SkillName, path: Annotated[str, Query(min_length=1, max_length=4096)]
@@ -243,7 +250,7 @@ def show_skill_file(
     """The first megabyte of one file of a skill, as plain text."""
     skills = runs_of(request).skills
     _, skill = skills.find(name)
-    text = skills.read_file(skill, inner_path(path)).decode(errors="replace")
+    text = skills.read_file(skill, parse_inner_path(path)).decode(errors="replace")
     headers = {"Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment"}
     return Response(text, media_type="text/plain", headers=headers)
 

@@ -11,7 +11,7 @@ from skills_runtime.engine import ApprovalAnswer, SkillDraft, build_source_setti
 from skills_runtime.errors import NotFound, RequestConflict, ValidationFailed
 from skills_runtime.ports import DecisionKind, InboxMessage
 from skills_runtime.service.access.peers import PEER, Peer
-from skills_runtime.service.responses import as_json
+from skills_runtime.service.responses import json_response
 from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
@@ -84,14 +84,14 @@ class HealthDocument(Answer):
 async def health(request: Request) -> Response:
     """Say that the service is there; where it works is told to its own user and to who may read."""
     peer: Peer | None = getattr(request.state, PEER, None)
-    is_known = caller_of(request).may("read") or (peer is not None and peer.is_own_user)
-    home = runs_of(request).workspace
-    return as_json(
+    is_known = caller_of(request).has_scope("read") or (peer is not None and peer.is_own_user)
+    workspace = runs_of(request).workspace
+    return json_response(
         {
             "ok": True,
-            "env_loaded": home.env_file is not None,
-            "workspace_root": str(home.workspace_root) if is_known else None,
-            "env_file": str(home.env_file) if is_known and home.env_file is not None else None,
+            "env_loaded": workspace.env_file is not None,
+            "workspace_root": str(workspace.workspace_root) if is_known else None,
+            "env_file": str(workspace.env_file) if is_known and workspace.env_file is not None else None,
         }
     )
 
@@ -100,8 +100,8 @@ async def health(request: Request) -> Response:
 def list_session_skills(request: Request, session_id: SessionId) -> Response:
     """The skills in the directories that a session uses."""
     sources = sessions_of(request).get(session_id).filesystem_sources
-    home = runs_of(request).workspace
-    resolved = home.settings(build_source_settings(sources, home.settings().settings.skills))
+    workspace = runs_of(request).workspace
+    resolved = workspace.settings(build_source_settings(sources, workspace.settings().settings.skills))
     skills = [
         {
             "name": skill.name,
@@ -113,7 +113,7 @@ def list_session_skills(request: Request, session_id: SessionId) -> Response:
         }
         for skill in load_library(resolved).all()
     ]
-    return as_json({"filesystem_sources": sources, "disabled_paths": [], "skills": skills})
+    return json_response({"filesystem_sources": sources, "disabled_paths": [], "skills": skills})
 
 
 @paths.post("/sessions/{session_id}/skills", status_code=201, response_model=WrittenSkill, responses=REFUSALS)
@@ -127,35 +127,39 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
         raise ValidationFailed("target_source must be one of session filesystem_sources")
     draft = SkillDraft(body.name, body.description, body.body_markdown, body.title or "")
     file = runs_of(request).skills.create(draft, target)
-    return as_json({"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201)
+    return json_response(
+        {"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201
+    )
 
 
 @paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
 def list_pending(request: Request, run_id: RunId) -> Response:
     """The requests of a run that wait for a decision."""
     waiting = [approval for approval in runs_of(request).approvals_of(run_id) if approval.decided is None]
-    return as_json({"run_id": run_id, "approvals": [one.document() for one in waiting]})
+    return json_response({"run_id": run_id, "approvals": [approval.document() for approval in waiting]})
 
 
 @paths.post("/runs/{run_id}/approvals/{approval_key}", response_model=Done, responses=REFUSALS)
 async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalKey, body: Decide) -> Response:
     """Decide on the request with this key; the key says what exactly was seen."""
-    runs, who = runs_of(request), caller_of(request).name
+    runs, caller_name = runs_of(request), caller_of(request).name
 
-    def decided() -> InboxMessage:
+    def send_decision() -> InboxMessage:
         approvals = [
             approval for approval in runs.approvals_of(run_id) if approval.pending.approval_key == approval_key
         ]
-        waiting = [one for one in approvals if one.decided is None]
+        waiting = [approval for approval in approvals if approval.decided is None]
         if approvals and not waiting:
             raise RequestConflict("the request was decided already")
         if not waiting:
             raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
-        return runs.decide(waiting[0], ApprovalAnswer(decision=cast("DecisionKind", body.decision), decided_by=who))
+        return runs.decide(
+            waiting[0], ApprovalAnswer(decision=cast("DecisionKind", body.decision), decided_by=caller_name)
+        )
 
-    message = await asyncio.to_thread(decided)
+    message = await asyncio.to_thread(send_decision)
     await runs.proceed(message.run_id)
-    return as_json({"ok": True})
+    return json_response({"ok": True})
 
 
 router.include_router(paths, prefix="/api/v1")

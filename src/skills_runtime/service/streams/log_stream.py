@@ -16,14 +16,14 @@ from skills_runtime.runs import RunPaths
 
 RECENT_BYTES = 1 << 20
 """How much of a log is kept; who is further behind reads the file."""
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 """How late a line is seen that another process wrote; those of this process are told at once."""
-BEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 15.0
 SECONDS_PER_LISTENER = 0.0005
 """Serving somebody costs about a tenth of this, so listeners never take more than that part of a processor."""
-LONGEST_ROUND = 0.5
+MAX_ROUND_SECONDS = 0.5
 """How long somebody waits at most until everybody else was served once."""
-SLICE = 8
+SLICE_SIZE = 8
 """How many are served at once, which keeps whatever else is going on, runs above all, waiting for a moment."""
 MAX_LISTENERS = 10_000
 
@@ -33,10 +33,10 @@ class Batch(NamedTuple):
 
     data: bytes
     next_seq: int
-    ends: bool
+    is_last: bool
 
 
-class Recent:
+class RecentFrames:
     """Frames from `first` up to, not including, `next_seq`."""
 
     def __init__(self, first: int, *, limit: int = RECENT_BYTES) -> None:
@@ -44,39 +44,39 @@ class Recent:
         self._limit = limit
         self._frames: deque[Frame] = deque()
         self._bytes = 0
-        self._joined: dict[int, Batch] = {}
+        self._batches: dict[int, Batch] = {}
 
     def add(self, frames: Iterable[Frame]) -> None:
         """Take in what was read; the oldest give way."""
-        self._joined.clear()
+        self._batches.clear()
         for frame in frames:
             self._frames.append(frame)
             self._bytes += len(frame.text)
             self.next_seq = frame.seq + 1
         while self._bytes > self._limit and len(self._frames) > 1:
-            gone = self._frames.popleft()
-            self._bytes -= len(gone.text)
-            self.first = gone.seq + 1
+            dropped = self._frames.popleft()
+            self._bytes -= len(dropped.text)
+            self.first = dropped.seq + 1
 
     def since(self, seq: int) -> Batch | None:
         """What follows `seq`, itself included, perhaps nothing; None when that is not kept any more."""
         if seq < self.first:
             return None
         if seq >= self.next_seq:
-            return Batch(b"", seq, ends=False)
-        batch = self._joined.get(seq)
+            return Batch(b"", seq, is_last=False)
+        batch = self._batches.get(seq)
         if batch is None:
-            batch = self._joined[seq] = self._join(seq)
+            batch = self._batches[seq] = self._build_batch(seq)
         return batch
 
-    def _join(self, seq: int) -> Batch:
+    def _build_batch(self, seq: int) -> Batch:
         texts: list[bytes] = []
-        room = BATCH_BYTES
+        remaining = BATCH_BYTES
         frame = self._frames[0]
         for frame in islice(self._frames, seq - self.first, None):
             texts.append(frame.text)
-            room -= len(frame.text)
-            if room <= 0:
+            remaining -= len(frame.text)
+            if remaining <= 0:
                 break
         return Batch(b"".join(texts), frame.seq + 1, frame.is_last)
 
@@ -90,27 +90,27 @@ class LogStream:
 
     def __init__(self, tail: LogTail) -> None:
         self._tail = tail
-        self._recent = Recent(tail.seq)
+        self._recent = RecentFrames(tail.seq)
         self._waiting: dict[asyncio.Future[bool], int] = {}
         """All who wait for news, and the number of the event each of them wants."""
-        self._stirred = asyncio.Event()
-        self.resting = False
+        self._wake = asyncio.Event()
+        self.is_idle = False
         """Whether the log is looked at only when somebody says so, or after a while."""
         self.listeners = 0
         self.over = False
         """Whether nothing will come any more: the run has ended, or the log cannot be read."""
         self._quiet_since = monotonic()
-        self._work = asyncio.create_task(self._follow(), name="log reader")
+        self._work = asyncio.create_task(self._run(), name="log reader")
 
     def since(self, seq: int) -> Batch | None:
         """What is known from `seq` on; None when it must be read from the file."""
         return self._recent.since(seq)
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Look at the log now."""
-        self._stirred.set()
+        self._wake.set()
 
-    async def news(self, seq: int) -> bool:
+    async def wait_for(self, seq: int) -> bool:
         """Wait until `seq` has come, or, when it is false, until it is time for a sign of life."""
         future = asyncio.get_running_loop().create_future()
         self._waiting[future] = seq
@@ -119,7 +119,7 @@ class LogStream:
         finally:
             self._waiting.pop(future, None)
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Stop reading, for nobody listens any more."""
         self._work.cancel()
 
@@ -128,19 +128,19 @@ class LogStream:
         self._work.cancel()
         await asyncio.wait([self._work])
 
-    async def _follow(self) -> None:
+    async def _run(self) -> None:
         try:
             while True:
                 self._read()
-                served = self._serve()
-                if served:
-                    await asyncio.sleep(self._pause(served))
+                woken_count = self._wake_waiting()
+                if woken_count:
+                    await asyncio.sleep(self._pause(woken_count))
                 elif self._tail.ended:
                     return
-                elif monotonic() - self._quiet_since >= BEAT_SECONDS:
-                    await self._beat()
-                elif self.resting:
-                    await self._rest()
+                elif monotonic() - self._quiet_since >= HEARTBEAT_SECONDS:
+                    await self._send_heartbeats()
+                elif self.is_idle:
+                    await self._wait_idle()
                 else:
                     await asyncio.sleep(self._pause(1))  # everybody is busy with what came before
         except (SkillsRuntimeError, OSError):
@@ -149,53 +149,53 @@ class LogStream:
             self.over = True
             self._tail.close()
             for future in tuple(self._waiting):
-                _tell(future, news=True)
+                _resolve(future, has_events=True)
 
     def _read(self) -> None:
         """Take in what has been written."""
         # Said before the log is looked at: what is written in between is not overlooked.
-        self._stirred.clear()
-        self.resting = True
+        self._wake.clear()
+        self.is_idle = True
         frames = self._tail.read()
         if frames:
-            self.resting = False
+            self.is_idle = False
             self._recent.add(frames)
             self._quiet_since = monotonic()
 
-    def _serve(self) -> int:
+    def _wake_waiting(self) -> int:
         """Tell some of those who wait for what is there, the first who came first; how many that were."""
-        known = self._recent.next_seq
-        served = tuple(islice((future for future, seq in self._waiting.items() if seq < known), SLICE))
-        for future in served:
+        next_seq = self._recent.next_seq
+        woken = tuple(islice((future for future, seq in self._waiting.items() if seq < next_seq), SLICE_SIZE))
+        for future in woken:
             del self._waiting[future]
-            _tell(future, news=True)
-        return len(served)
+            _resolve(future, has_events=True)
+        return len(woken)
 
-    def _pause(self, served: int) -> float:
-        return served * min(SECONDS_PER_LISTENER, LONGEST_ROUND / max(self.listeners, 1))
+    def _pause(self, count: int) -> float:
+        return count * min(SECONDS_PER_LISTENER, MAX_ROUND_SECONDS / max(self.listeners, 1))
 
-    async def _rest(self) -> None:
+    async def _wait_idle(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_SECONDS):
-                await self._stirred.wait()
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._wake.wait()
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Give everybody who waits a sign of life."""
         self._quiet_since = monotonic()
         waiting = tuple(self._waiting)
-        for start in range(0, len(waiting), SLICE):
-            for future in waiting[start : start + SLICE]:
-                _tell(future, news=False)
-            await asyncio.sleep(self._pause(SLICE))
+        for start in range(0, len(waiting), SLICE_SIZE):
+            for future in waiting[start : start + SLICE_SIZE]:
+                _resolve(future, has_events=False)
+            await asyncio.sleep(self._pause(SLICE_SIZE))
         await asyncio.sleep(0)
 
 
-def _tell(future: "asyncio.Future[bool]", *, news: bool) -> None:
+def _resolve(future: "asyncio.Future[bool]", *, has_events: bool) -> None:
     if not future.done():
-        future.set_result(news)
+        future.set_result(has_events)
 
 
-class Room(Protocol):
+class StreamRegistry(Protocol):
     """Where those who follow logs meet."""
 
     def join(self, root: Path, tail: LogTail) -> LogStream:
@@ -210,16 +210,16 @@ class Room(Protocol):
 class Listener:
     """Gets every event from `from_seq` on exactly once; whoever falls far behind reads the file again."""
 
-    def __init__(self, paths: RunPaths, from_seq: int, room: Room) -> None:
+    def __init__(self, paths: RunPaths, from_seq: int, registry: StreamRegistry) -> None:
         self._paths = paths
         self._seq = from_seq
-        self._room: Room | None = room
+        self._registry: StreamRegistry | None = registry
         self._tail: LogTail | None = LogTail(paths, from_seq=from_seq)
         self._stream: LogStream | None = None
         self.over = False
         """Whether nothing follows what was handed out."""
         try:
-            self._ready = self._from_file(self._tail)
+            self._ready = self._read_batch(self._tail)
         except BaseException:
             self._tail.close()
             raise
@@ -230,7 +230,7 @@ class Listener:
             )
 
     @property
-    def has_nothing(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the run has ended and everything of it was seen before."""
         return self._ready is None and self._tail is not None and self._tail.ended
 
@@ -239,9 +239,9 @@ class Listener:
         ready, self._ready = self._ready, None
         while ready is None and not self.over:
             if self._tail is not None:
-                ready = self._from_file(self._tail)
+                ready = self._read_batch(self._tail)
                 if ready is None:
-                    self._enter(self._tail)
+                    self._join_stream(self._tail)
             elif self._stream is None:
                 self.over = True
             else:
@@ -252,40 +252,40 @@ class Listener:
                     ready = batch
                 elif self._stream.over:
                     self.over = True
-                elif not await self._stream.news(self._seq):
+                elif not await self._stream.wait_for(self._seq):
                     return b""
-        return self._taken(ready)
+        return self._advance(ready)
 
     def close(self) -> None:
         """Stop listening; harmless when repeated."""
         if self._tail is not None:
             self._tail.close()
             self._tail = None
-        if self._room is not None:
-            self._room.leave(self._stream)
-            self._room = self._stream = None
+        if self._registry is not None:
+            self._registry.leave(self._stream)
+            self._registry = self._stream = None
 
-    def _enter(self, tail: LogTail) -> None:
+    def _join_stream(self, tail: LogTail) -> None:
         """Go on with everybody else; whoever follows the end of an ended log has seen all."""
         self._tail = None
         if tail.ended:
             tail.close()
             self.over = True
-        elif self._stream is None and self._room is not None:
-            self._stream = self._room.join(self._paths.root, tail)
+        elif self._stream is None and self._registry is not None:
+            self._stream = self._registry.join(self._paths.root, tail)
         else:
             tail.close()
 
-    def _from_file(self, tail: LogTail) -> Batch | None:
+    def _read_batch(self, tail: LogTail) -> Batch | None:
         frames = tail.read()
         if not frames:
             return None
         return Batch(b"".join(frame.text for frame in frames), frames[-1].seq + 1, frames[-1].is_last)
 
-    def _taken(self, batch: Batch | None) -> bytes:
+    def _advance(self, batch: Batch | None) -> bytes:
         if batch is None:
             return b""
-        self._seq, self.over = batch.next_seq, batch.ends
+        self._seq, self.over = batch.next_seq, batch.is_last
         return batch.data
 
 
@@ -307,7 +307,7 @@ class Streams:
         return len(self._by_root)
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether all streams were ended, because the service stops."""
         return self._closed
 
@@ -319,12 +319,12 @@ class Streams:
         self.listeners += 1
         return listener
 
-    def heard(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Tell those who follow a run of this process that it went on; from any thread."""
         stream = self._by_run.get(event.run_id)
-        if stream is not None and stream.resting:
+        if stream is not None and stream.is_idle:
             with suppress(RuntimeError):  # nobody listens any more when the loop is closed, and the run goes on
-                self._loop.call_soon_threadsafe(stream.stir)
+                self._loop.call_soon_threadsafe(stream.wake)
 
     async def close(self) -> None:
         """End all streams; clients come again, to this service or to the next."""
@@ -351,6 +351,6 @@ class Streams:
             return
         stream.listeners -= 1
         if stream.listeners == 0:
-            self._by_root = {root: one for root, one in self._by_root.items() if one is not stream}
-            self._by_run = {name: one for name, one in self._by_run.items() if one is not stream}
-            stream.abandon()
+            self._by_root = {root: other for root, other in self._by_root.items() if other is not stream}
+            self._by_run = {name: other for name, other in self._by_run.items() if other is not stream}
+            stream.cancel()

@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.service.streams import Listener
 
-ALIVE = b": alive\n\n"
+HEARTBEAT = b": alive\n\n"
 """A comment: it has no id, so whoever comes again goes on after the last event."""
 RETRY = b"retry: 1000\n\n"
 SLOW_SECONDS = 30.0
@@ -46,21 +46,21 @@ class EventStream(Response):
         super().__init__(headers=dict(HEADERS))
         del self.headers["content-length"]
         self._listener = listener
-        self._slow = slow_seconds
+        self._slow_seconds = slow_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
-        patience = _Patience(self._slow)
-        work = asyncio.create_task(self._send(patience.watching(send)))
-        gone = asyncio.create_task(wait_disconnected(receive))
-        patience.begin(work)
+        timeout = _SendTimeout(self._slow_seconds)
+        work = asyncio.create_task(self._send(timeout.wrap(send)))
+        disconnected = asyncio.create_task(wait_disconnected(receive))
+        timeout.start(work)
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            patience.end()
-            for task in (work, gone):
+            timeout.stop()
+            for task in (work, disconnected):
                 task.cancel()
-            await asyncio.wait({work, gone})
+            await asyncio.wait({work, disconnected})
             self._listener.close()
         if not work.cancelled():
             work.result()
@@ -71,11 +71,11 @@ class EventStream(Response):
         with suppress(SkillsRuntimeError, OSError):  # cut: whoever comes again is told what is wrong
             while not self._listener.over:
                 data = await self._listener.next()
-                await send({"type": "http.response.body", "body": data or ALIVE, "more_body": True})
+                await send({"type": "http.response.body", "body": data or HEARTBEAT, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-class _Patience:
+class _SendTimeout:
     """Cuts a client that takes too long for one piece: one timer for all pieces, since most take no time at all.
 
     A client that reads nothing fills only the buffers of its own connection, and not for ever.
@@ -87,25 +87,25 @@ class _Patience:
         self._since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def watching(self, send: Send) -> Send:
+    def wrap(self, send: Send) -> Send:
         """The same way to send, with the time it takes noted."""
 
-        async def watched(message: Message) -> None:
+        async def send_timed(message: Message) -> None:
             self._since = self._loop.time()
             await send(message)
             self._since = None
 
-        return watched
+        return send_timed
 
-    def begin(self, work: "asyncio.Task[None]") -> None:
+    def start(self, work: "asyncio.Task[None]") -> None:
         """Look after a while, and cut the work if it has been at one piece for so long."""
-        left = self._seconds if self._since is None else self._since + self._seconds - self._loop.time()
-        if left > 0:
-            self._timer = self._loop.call_later(left, self.begin, work)
+        remaining = self._seconds if self._since is None else self._since + self._seconds - self._loop.time()
+        if remaining > 0:
+            self._timer = self._loop.call_later(remaining, self.start, work)
         else:
             work.cancel()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.agent.loop.model_call import Prompt, shortened
+from skills_runtime.agent.loop.model_call import Prompt, truncate_middle
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ContextCompacted,
@@ -72,7 +72,7 @@ def test_a_request_handed_out_is_not_changed_by_the_next() -> None:
 
 @given(text=st.text(max_size=300), limit=st.integers(0, 200))
 def test_text_that_was_shortened_is_not_shortened_again(text: str, limit: int) -> None:
-    short = shortened(text, limit=limit)
+    short = truncate_middle(text, limit=limit)
     assert len(short) <= max(limit, 40)
-    assert limit < 40 or shortened(short, limit=limit) == short
+    assert limit < 40 or truncate_middle(short, limit=limit) == short
     assert short == text or "characters left out" in short

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.agent.skills.permissions import rules_of, was_installed
+from skills_runtime.agent.skills.permissions import is_installed, rules_of
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation
@@ -330,10 +330,10 @@ def test_an_installed_skill_that_was_changed_permits_nothing_until_somebody_agre
     directory = tmp_path / ".agents" / "skills" / "writer"
     directory.mkdir(parents=True)
     (directory / "SKILL.md").write_text("---\nname: writer\ndescription: Writes.\nallowed-tools: Bash\n---\nx\n")
-    assert not was_installed(directory)
+    assert not is_installed(directory)
     entry = {"source": "a/b", "sourceType": "github", "computedHash": "0" * 64}
     (tmp_path / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"writer": entry}}))
-    assert was_installed(directory)
+    assert is_installed(directory)
     assert not consented(directory)
 
 

@@ -37,8 +37,8 @@ LOOK = calls(("list_dir", {"dir_path": "."}))
 @pytest.fixture(autouse=True)
 def at_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skills are looked at before every request."""
-    monkeypatch.setattr(context, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(context, "SHARE", 0)
+    monkeypatch.setattr(context, "MIN_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(context, "MIN_POLL_RATIO", 0)
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_many_turns_without_a_change_search_no_directory(directory: Path, monkey
 def test_skills_are_looked_at_now_and_then_and_not_at_every_turn(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(context, "MIN_POLL_SECONDS", 3600.0)
     looked: list[Library] = []
     monkeypatch.setattr(Library, "refresh", looked.append)
     run(directory, FakeModel([*[LOOK] * 10, says("done")]))

@@ -28,8 +28,8 @@ PERMITS = "allowed-tools: Bash(git status:*)\n"
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(context, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(context, "SHARE", 0)
+    monkeypatch.setattr(context, "MIN_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(context, "MIN_POLL_RATIO", 0)
     for name in ("writer", "releaser"):
         make_skill(tmp_path / "skills", name, text=skill_text(name, extra=PERMITS if name == "releaser" else ""))
     return tmp_path

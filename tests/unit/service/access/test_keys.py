@@ -8,7 +8,13 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, NotFound, StorageFailed, ValidationFailed
 from skills_runtime.service.access.keys import KeyFile
-from skills_runtime.service.access.token import Announced, announce, find_services, service_token, withdraw
+from skills_runtime.service.access.token import (
+    RunningService,
+    find_services,
+    register_service,
+    service_token,
+    unregister_service,
+)
 
 
 class Clock:
@@ -33,7 +39,7 @@ def keys(tmp_path: Path, clock: Clock) -> KeyFile:
 
 def test_a_key_is_recognised_and_only_its_digest_is_kept(tmp_path: Path, keys: KeyFile) -> None:
     key, text = keys.create("ci", ["execute", "read"])
-    found = keys.recognised(text)
+    found = keys.find(text)
     assert found is not None
     assert (found.id, found.scopes) == (key.id, ("read", "execute"))
     kept = (tmp_path / "service" / "keys.json").read_text()
@@ -45,20 +51,20 @@ def test_a_key_is_recognised_and_only_its_digest_is_kept(tmp_path: Path, keys: K
 def test_another_text_is_no_key(keys: KeyFile, change: str) -> None:
     _, text = keys.create("ci", ["read"])
     changed = {"cut": text[:-1], "longer": f"{text}a", "nothing": "", "upper": text.upper()}
-    assert keys.recognised(changed[change]) is None
+    assert keys.find(changed[change]) is None
 
 
 def test_a_key_with_the_secret_of_another_is_none(keys: KeyFile) -> None:
     (first, one), (_, other) = keys.create("a", ["read"]), keys.create("b", ["admin"])
-    assert keys.recognised(f"srk_{first.id}_{other[-43:]}") is None
-    assert keys.recognised(one) is not None
+    assert keys.find(f"srk_{first.id}_{other[-43:]}") is None
+    assert keys.find(one) is not None
 
 
 def test_a_revocation_by_another_process_counts_at_once(tmp_path: Path, keys: KeyFile, clock: Clock) -> None:
     _, text = keys.create("ci", ["read"])
-    assert keys.recognised(text) is not None
+    assert keys.find(text) is not None
     KeyFile(tmp_path, clock.now).revoke("ci")
-    assert keys.recognised(text) is None
+    assert keys.find(text) is None
     assert keys.list()[0].revoked_at == clock.now()
 
 
@@ -66,12 +72,12 @@ def test_the_last_use_is_remembered_once_a_minute(tmp_path: Path, keys: KeyFile,
     _, text = keys.create("ci", ["read"])
     assert keys.list()[0].last_used_at is None
     clock.minute = 5
-    keys.recognised(text)
+    keys.find(text)
     before = (tmp_path / "service" / "keys.json").stat().st_ino
-    keys.recognised(text)
+    keys.find(text)
     assert (tmp_path / "service" / "keys.json").stat().st_ino == before
     clock.minute = 6
-    keys.recognised(text)
+    keys.find(text)
     assert keys.list()[0].last_used_at == "2026-01-01T00:06:00.000000Z"
 
 
@@ -110,7 +116,7 @@ def test_a_damaged_file_of_keys_opens_nothing(tmp_path: Path, keys: KeyFile, clo
     path = tmp_path / "service" / "keys.json"
     path.write_text("[{")
     with pytest.raises(StorageFailed):
-        KeyFile(tmp_path, clock.now).recognised(text)
+        KeyFile(tmp_path, clock.now).find(text)
 
 
 def test_the_token_stays_until_another_one_is_asked_for(tmp_path: Path) -> None:
@@ -128,11 +134,13 @@ def test_a_token_that_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_service_is_found_while_it_lives(tmp_path: Path) -> None:
-    server = Announced(url="http://127.0.0.1:1", token="t", pid=os.getpid(), workspace_root="/w", started_at="2026")
-    announce(tmp_path, 1, server)
+    server = RunningService(
+        url="http://127.0.0.1:1", token="t", pid=os.getpid(), workspace_root="/w", started_at="2026"
+    )
+    register_service(tmp_path, 1, server)
     assert find_services(tmp_path) == (server,)
     assert server.link == "http://127.0.0.1:1/?token=t"
-    withdraw(tmp_path, 1, os.getpid() + 1)
+    unregister_service(tmp_path, 1, os.getpid() + 1)
     assert find_services(tmp_path) == (server,)
-    withdraw(tmp_path, 1, os.getpid())
+    unregister_service(tmp_path, 1, os.getpid())
     assert find_services(tmp_path) == ()

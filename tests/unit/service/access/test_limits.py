@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from skills_runtime.service.access.callers import NOBODY, Caller
-from skills_runtime.service.access.limits import MAX_CALLERS, BodyLimit, ByteBudget, Rate
+from skills_runtime.service.access.callers import ANONYMOUS, Caller
+from skills_runtime.service.access.limits import MAX_CALLERS, BodyLimit, ByteBudget, RateLimiter
 
 
 class Clock:
@@ -19,19 +19,19 @@ class Clock:
 
 def test_whoever_comes_too_often_waits_until_there_is_room_again() -> None:
     clock = Clock()
-    rate = Rate(per_second=0.5, burst=2, monotonic=clock.monotonic)
-    assert [rate.wait_for("a") for _ in range(3)] == [0, 0, 2]
-    assert rate.wait_for("b") == 0
+    rate = RateLimiter(per_second=0.5, burst=2, monotonic=clock.monotonic)
+    assert [rate.consume("a") for _ in range(3)] == [0, 0, 2]
+    assert rate.consume("b") == 0
     clock.seconds = 2.0
-    assert [rate.wait_for("a"), rate.wait_for("a")] == [0, 2]
+    assert [rate.consume("a"), rate.consume("a")] == [0, 2]
 
 
 def test_callers_without_number_are_forgotten() -> None:
-    rate = Rate(per_second=1, burst=1, monotonic=Clock().monotonic)
-    rate.wait_for("first")
+    rate = RateLimiter(per_second=1, burst=1, monotonic=Clock().monotonic)
+    rate.consume("first")
     for number in range(MAX_CALLERS):
-        rate.wait_for(str(number))
-    assert rate.wait_for("first") == 0
+        rate.consume(str(number))
+    assert rate.consume("first") == 0
 
 
 async def _answer(limit: int, pieces: list[bytes], length: bytes | None, *, seconds: float = 60.0) -> tuple[int, bytes]:
@@ -58,7 +58,7 @@ async def _answer(limit: int, pieces: list[bytes], length: bytes | None, *, seco
         waiting[-1]["more_body"] = False
     budget = ByteBudget(1000)
     await BodyLimit(app, max_bytes=limit, max_seconds=seconds, unauthenticated=budget)(scope, receive, send)
-    assert budget.take(1000), "everything is given back"
+    assert budget.reserve(1000), "everything is given back"
     return sent[0]["status"], sent[1]["body"] if len(sent) > 1 else b""
 
 
@@ -116,7 +116,7 @@ async def _held(caller: Caller, count: int) -> list[int]:
 
 
 async def test_bodies_of_unknown_callers_are_bounded_together() -> None:
-    assert await _held(NOBODY, 4) == [200, 200, 429, 429]
+    assert await _held(ANONYMOUS, 4) == [200, 200, 429, 429]
 
 
 async def test_bodies_of_known_callers_are_not_counted_together() -> None:

@@ -9,8 +9,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from skills_runtime.clock import SystemClock
 from skills_runtime.service.access.keys import KeyFile
-from skills_runtime.service.access.limits import Rate
-from skills_runtime.service.access.middleware import LOOK_SECONDS, AccessMiddleware
+from skills_runtime.service.access.limits import RateLimiter
+from skills_runtime.service.access.middleware import CHECK_SECONDS, AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 
 PATIENCE_SECONDS = 60
@@ -50,10 +50,10 @@ class Listener:
         _, self._secret = self.keys.create("mine", ["read"])
         self._app = Stream(media_type)
         self._heard: asyncio.Queue[Message] = asyncio.Queue()
-        rate = Rate(per_second=1e6, burst=1000, monotonic=lambda: self.now)
-        gate = RequestAuthorizer(allowed_hosts=(), token="t" * 43, recognised=self.keys.recognised)
+        rate = RateLimiter(per_second=1e6, burst=1000, monotonic=lambda: self.now)
+        gate = RequestAuthorizer(allowed_hosts=(), token="t" * 43, find_key=self.keys.find)
         self._gated = AccessMiddleware(
-            self._app, gate=gate, rate=rate, failures=rate, routes=list, monotonic=lambda: self.now
+            self._app, authorizer=gate, rate=rate, failures=rate, routes=list, monotonic=lambda: self.now
         )
 
     async def listen(self) -> None:
@@ -76,7 +76,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
     serving = asyncio.create_task(listener.listen())
     assert (await listener.hear(b"one"))["body"] == b"one"
     listener.keys.revoke("mine")
-    listener.now += LOOK_SECONDS
+    listener.now += CHECK_SECONDS
     last = await listener.hear(b"two")
     assert (last["body"], last["more_body"]) == (b"", False)
     await asyncio.wait_for(serving, PATIENCE_SECONDS)
@@ -86,7 +86,7 @@ async def test_a_stream_goes_on_while_its_key_is_valid(tmp_path: Path) -> None:
     listener = Listener(tmp_path)
     serving = asyncio.create_task(listener.listen())
     for word in (b"one", b"two", b"three"):
-        listener.now += LOOK_SECONDS
+        listener.now += CHECK_SECONDS
         assert (await listener.hear(word))["body"] == word
     serving.cancel()
 
@@ -97,6 +97,6 @@ async def test_what_ends_by_itself_is_not_cut_in_the_middle(tmp_path: Path, medi
     serving = asyncio.create_task(listener.listen())
     assert (await listener.hear(b"one"))["body"] == b"one"
     listener.keys.revoke("mine")
-    listener.now += LOOK_SECONDS
+    listener.now += CHECK_SECONDS
     assert (await listener.hear(b"two"))["body"] == b"two"
     serving.cancel()

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from skills_runtime.service.streams.feed import MAX_WAITING, Reader, Seen, changes
+from skills_runtime.service.streams.feed import MAX_QUEUED, Reader, RunSnapshot, changes
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.served import Served, serving
@@ -40,8 +40,16 @@ async def test_the_feed_tells_of_runs_and_of_what_waits(tmp_path: Path) -> None:
 
 
 def test_only_what_changed_is_told() -> None:
-    before = {"a": Seen("running", 3, 0), "b": Seen("completed", 9, 0), "gone": Seen("completed", 1, 0)}
-    now = {"a": Seen("waiting_for_user", 7, 1), "b": Seen("completed", 9, 0), "new": Seen("pending", 0, 0)}
+    before = {
+        "a": RunSnapshot("running", 3, 0),
+        "b": RunSnapshot("completed", 9, 0),
+        "gone": RunSnapshot("completed", 1, 0),
+    }
+    now = {
+        "a": RunSnapshot("waiting_for_user", 7, 1),
+        "b": RunSnapshot("completed", 9, 0),
+        "new": RunSnapshot("pending", 0, 0),
+    }
     messages = b"".join(changes(before, now)).decode()
     assert messages.count("event: run_changed") == 2
     assert messages.count("event: approval_changed") == 1
@@ -51,10 +59,10 @@ def test_only_what_changed_is_told() -> None:
 
 async def test_who_does_not_read_is_cut_off_and_takes_no_memory() -> None:
     reader = Reader()
-    for _ in range(MAX_WAITING + 5):
-        reader.tell(b"x")
+    for _ in range(MAX_QUEUED + 5):
+        reader.send(b"x")
     left: list[bytes | None] = []
-    while not reader.waiting.empty():
-        left.append(await asyncio.wait_for(reader.waiting.get(), 1))
+    while not reader.queue.empty():
+        left.append(await asyncio.wait_for(reader.queue.get(), 1))
     assert left[0] is None
     assert len(left) <= 5

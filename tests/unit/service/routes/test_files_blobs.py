@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from skills_runtime.service.access.callers import needed_scope
+from skills_runtime.service.access.callers import find_scope
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.served import Served, serving
@@ -43,8 +43,8 @@ async def test_an_unknown_digest_is_not_found_and_a_path_is_refused(tmp_path: Pa
 
 
 def test_who_only_looks_on_does_not_see_them() -> None:
-    assert needed_scope("GET", f"/api/v1/runs/r/blobs/{DIGEST}") == "run"
-    assert needed_scope("GET", f"/studio/api/v1/runs/r/blobs/{DIGEST}") == "run"
+    assert find_scope("GET", f"/api/v1/runs/r/blobs/{DIGEST}") == "run"
+    assert find_scope("GET", f"/studio/api/v1/runs/r/blobs/{DIGEST}") == "run"
 
 
 def _arguments(service: Served, run_id: str) -> str:

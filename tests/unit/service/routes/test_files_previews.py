@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.service.file_response import preview_of
+from skills_runtime.service.file_response import find_preview
 from skills_runtime.testing import says
 from tests.support.agents import calls, writes
 from tests.unit.service.served import serving
@@ -26,7 +26,7 @@ HOSTILE = "<script>parent.document.title='stolen'</script><img src=//evil.exampl
     ],
 )
 def test_a_preview_has_a_type_that_runs_nothing(name: str, media_type: str) -> None:
-    found = preview_of(name)
+    found = find_preview(name)
     assert found is not None
     assert found.media_type == media_type
     assert "script" not in found.policy
@@ -37,7 +37,7 @@ def test_a_preview_has_a_type_that_runs_nothing(name: str, media_type: str) -> N
 
 @pytest.mark.parametrize("name", ["a.exe", "a", "a.zip", "a.docx", "a.wasm", "a.pdf"])
 def test_what_cannot_be_looked_at_is_only_saved(name: str) -> None:
-    assert preview_of(name) is None
+    assert find_preview(name) is None
 
 
 async def test_a_page_that_a_run_made_is_shown_on_an_origin_of_its_own(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ async def test_many_listeners_cost_one_reader(tmp_path: Path) -> None:
 
 
 async def test_signs_of_life_have_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.0)
     held = Held()
     async with serving(tmp_path, Streaming(held.stream)) as service:
         run_id = await service.begin()

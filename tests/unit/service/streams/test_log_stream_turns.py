@@ -30,7 +30,7 @@ class Talking:
 
 
 async def test_everybody_is_served_while_the_log_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "SLICE", 2)
+    monkeypatch.setattr(stream, "SLICE_SIZE", 2)
     talking = Talking()
     async with serving(tmp_path, Streaming(talking.stream)) as service:
         run_id = await service.begin()

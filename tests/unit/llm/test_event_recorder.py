@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skills_runtime.errors import ModelError
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import LlmResponseDelta, LlmRetryScheduled, LlmUsage
-from skills_runtime.llm import Answer, Price, Transcriber
+from skills_runtime.llm import Answer, EventRecorder, Price
 from skills_runtime.ports import ChatStreamEvent, ToolCall, ToolCallDelta
 from skills_runtime.testing import FrozenClock
 
@@ -23,11 +23,11 @@ class Desk:
     def __init__(self, **more: Any) -> None:
         self.clock = FrozenClock()
         self.recorded: list[Payload] = []
-        self.transcriber = Transcriber(self.recorded.append, model="m", clock=self.clock, **more)
+        self.transcriber = EventRecorder(self.recorded.append, model="m", clock=self.clock, **more)
 
     def take(self, *events: ChatStreamEvent) -> "Desk":
         for event in events:
-            self.transcriber.take(event)
+            self.transcriber.add(event)
         return self
 
     def finish(self) -> Answer:
@@ -176,7 +176,7 @@ def test_calls_come_back_with_ids_of_their_own() -> None:
 
 
 def test_no_call_takes_the_id_of_an_earlier_one() -> None:
-    answer = Desk(taken={"a", "call_2"}).take(_calls("a", ""), END).finish()
+    answer = Desk(used_ids={"a", "call_2"}).take(_calls("a", ""), END).finish()
     assert [call.id for call in answer.calls] == ["a_1", "call_2_2"]
 
 
