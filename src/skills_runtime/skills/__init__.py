@@ -1,4 +1,4 @@
-"""Skills: found in their sources, called by their mentions, and put into prompts where they cannot pass for more.
+"""Skills: find them in sources, resolve their mentions, and inject them safely into prompts.
 
 Each part imports only those before it: `problems`, `skill`, `standard` and `archives`, `sources`, `library`,
 `mentions`; then `catalog`, `activation`, `actions` and `routing`; then `prompt`, `discovery` and `scan`; then

@@ -1,7 +1,7 @@
-"""What a skill can run: its actions and their commands, the file it begins with, and what its scripts say they need.
+"""What a skill can run: its actions and their commands, its entry point, and the inline metadata of its scripts.
 
-Reads files; runs nothing and installs nothing. Every file is looked at when it is asked for, and must be the skill's
-own; an approval is for the digest of the whole directory.
+Reads files; runs and installs nothing. Every file is checked when it is used and must belong to the skill. An approval
+covers the digest of the whole directory.
 """
 
 import errno
@@ -22,22 +22,22 @@ from skills_runtime.skills.standard.skill_yaml import ENTRIES, is_variable
 from skills_runtime.storage import error_reason, open_directory, read_below, relative_parts, stat_mode_below, walk
 
 PROGRAMS = {".py": "python3", ".js": "node", ".ts": "tsx", ".sh": "bash"}
-"""What runs each kind of file."""
+"""The program that runs each kind of file."""
 
 
 class EntryPoint(msgspec.Struct, frozen=True):
-    """The file a skill begins with, and the program that runs it."""
+    """The file a skill starts with, and the program that runs it."""
 
     file: str
     program: str
 
 
 def find_entry_point(skill: Skill) -> EntryPoint:
-    """The first of the files that its kind of program may begin with."""
+    """Return the first existing entry file of the skill's runtime."""
     directory, run = skill.directory, skill.run
     assert directory is not None, "a skill with a `skill.yaml` is a directory"
     assert run is not None, "only a skill with a `skill.yaml` runs by itself"
-    reason = "there is none"
+    reason = "it does not exist"
     for name in ENTRIES[run.runtime]:
         try:
             with open_directory(directory) as top:
@@ -53,39 +53,39 @@ def find_entry_point(skill: Skill) -> EntryPoint:
     names = " or ".join(f"`{name}`" for name in ENTRIES[run.runtime])
     raise failure(
         "SKILL_ACTION_ARGV_PATH_INVALID",
-        f"`{skill.mention.text}` has no {names} to begin with: {reason}",
-        hint=f"a skill of the type `{run.runtime}` begins with {names}",
+        f"`{skill.mention.text}` has no entry file {names}: {reason}",
+        hint=f"a skill of the type `{run.runtime}` starts with {names}",
         mention=skill.mention.text,
     )
 
 
 ACTIONS = "actions"
-"""The field of the front matter that defines actions, and the directory their files are in."""
+"""The front matter field that defines actions, and the directory of their files."""
 RUN_ACTION = "run"
-"""The action that a `skill.yaml` is."""
+"""The action that a `skill.yaml` defines."""
 RESERVED_PREFIX = "SKILLS_RUNTIME_SDK_"
-"""Variables that only the runtime sets."""
+"""Prefix of variables that only the runtime sets."""
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MAX_ARGUMENTS = 1000
 
 _FIELDS = frozenset({"kind", "argv", "timeout_ms", "env"})
 _NULL_VALUES = ("", "~", "null", "Null", "NULL", None)
-"""How YAML writes that there is nothing."""
+"""The ways YAML writes null."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """One command that a skill offers, as its front matter defines it."""
+    """One command of a skill, as its front matter defines it."""
 
     id: str
     argv: tuple[str, ...]
     timeout_ms: int | None = None
     env: Mapping[str, str] = {}
     entry: EntryPoint | None = None
-    """Where the skill begins, if this is the skill running by itself: JSON goes in, JSON comes out."""
+    """The entry point if the action runs the skill itself, with JSON as input and output."""
 
 
 def find_action(skill: Skill, action_id: str) -> Action:
-    """The action of this name."""
+    """Return the action with this id."""
     definitions = _action_definitions(skill)
     if action_id == RUN_ACTION and skill.run is not None:
         if RUN_ACTION in definitions:
@@ -107,14 +107,14 @@ def find_action(skill: Skill, action_id: str) -> Action:
 
 
 def list_action_names(skill: Skill) -> tuple[str, ...]:
-    """The names of all actions of a skill."""
+    """Return the ids of all actions of a skill."""
     return tuple(sorted({*_action_definitions(skill), *((RUN_ACTION,) if skill.run is not None else ())}))
 
 
 def resolve_command(skill: Skill, action: Action) -> tuple[str, ...]:
-    """The command with the skill's own files in place of their relative paths, each of them looked at now.
+    """Return the command with the skill's relative paths made absolute; each file is checked now.
 
-    A word with a slash is a path; it must lead to something below `actions/`, and through no link.
+    An argument with a slash is a path; it must be below `actions/` and contain no link.
     """
     directory = skill.directory
     if directory is None:
@@ -184,7 +184,7 @@ def _parse_environment(skill: Skill, action_id: str, value: Any) -> dict[str, st
 def _definition_error(skill: Skill, action_id: str, reason: str) -> SkillError:
     return failure(
         "SKILL_ACTION_DEFINITION_INVALID",
-        f"the action `{action_id}` of `{skill.mention.text}` is not defined well: {reason}",
+        f"the action `{action_id}` of `{skill.mention.text}` is not defined correctly:  {reason}",
         hint="write it as {kind: shell, argv: [...], timeout_ms?, env?}",
         mention=skill.mention.text,
     )
@@ -229,7 +229,7 @@ MAX_SKILL_BYTES = 256 << 20
 
 
 def directory_digest(directory: Path) -> str:
-    """One digest of every name, kind, mode and content below a directory; links count as what they say."""
+    """Return a digest of every name, type, mode and content below a directory; links are not followed."""
     digest, size = hashlib.sha256(), 0
     with open_directory(directory) as top:
         for number, entry in enumerate(walk(top, limit=MAX_SKILL_FILES + 1), start=1):
@@ -265,20 +265,20 @@ _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.]+(?:Z|[+-]\d{2}:\d{2})?)?"
 
 
 class UnusableMetadata(ValueError):
-    """The block cannot be followed; the text says why, as the end of a sentence."""
+    """The metadata block cannot be used; the message is the end of a sentence."""
 
 
 class InlineMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What a script needs."""
+    """The requirements of a script."""
 
     requires_python: str = ""
     dependencies: tuple[str, ...] = ()
     exclude_newer: str = ""
-    """Packages published later do not count."""
+    """Packages published after this date are ignored."""
 
 
 def parse_inline_metadata(data: bytes) -> InlineMetadata | None:
-    """What the script's block says, or nothing where it has none; raises `UnusableMetadata`."""
+    """Parse the script's metadata block, or return nothing if there is none; raises `UnusableMetadata`."""
     if b"# /// script" not in data[:MAX_SCRIPT_BYTES]:
         return None
     try:
@@ -305,7 +305,7 @@ def parse_inline_metadata(data: bytes) -> InlineMetadata | None:
 
 
 def _find_script_blocks(lines: list[str]) -> list[str]:
-    """The content of every block of the type `script`; one that is never closed is no block."""
+    """Return the content of every closed block of type `script`."""
     blocks: list[str] = []
     number = 0
     while number < len(lines):
@@ -317,7 +317,7 @@ def _find_script_blocks(lines: list[str]) -> list[str]:
         while end < len(lines) and (lines[end] == "#" or lines[end].startswith("# ")):
             end += 1
         closings = [at for at in range(number, end) if lines[at] == _CLOSING]
-        if closings:  # the last one closes: between two blocks there is a line that is no comment
+        if closings:  # the last marker closes: two blocks are separated by a line that is not a comment
             if opening[1] == "script":
                 blocks.append("\n".join(line[2:] for line in lines[number : closings[-1]]))
             number = closings[-1] + 1
@@ -345,7 +345,7 @@ def _parse_exclude_newer(tool: Any) -> str:
 
 
 def read_script(skill: Skill, path: Path) -> bytes:
-    """The beginning of one of the skill's own files, as much as matters; nothing where it cannot be read."""
+    """Read the beginning of one of the skill's own files; return nothing if it cannot be read."""
     directory = skill.directory
     if directory is None or not path.is_relative_to(directory):
         return b""
@@ -362,7 +362,7 @@ Version = tuple[int, ...]
 
 
 def is_python_allowed(requires: str, version: Version) -> bool | None:
-    """Whether the version fits every clause; nothing where a clause cannot be understood."""
+    """Return whether the version satisfies every clause, or `None` if a clause cannot be parsed."""
     answers = [_fits(clause.strip(), version) for clause in requires.split(",") if clause.strip()]
     return None if None in answers else all(answers)
 

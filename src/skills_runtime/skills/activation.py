@@ -1,9 +1,8 @@
-"""What a skill brings into a conversation: its text with the arguments it was called with, its names, and its files.
+"""Inject skills into a conversation: fill in arguments, wrap the text, list the skill's files, split off forked skills.
 
-The text of a skill stands inside a wrapper that it can neither close nor imitate: the wrapper is named after a digest
-of the text itself, which no text can contain, and whatever looks like the wrapper is taken apart. Skills with
-`context: fork` that a task names are worked on by runs of their own where that is possible. Reads only below the
-directory of a skill and through no link.
+The text of a skill is put inside a wrapper that it can neither close nor imitate: the tag contains a digest of the
+text, and anything that looks like the tag is escaped. Skills with `context: fork` that a task mentions run in child
+runs where that is possible. Files are read only below the skill's directory, without following links.
 """
 
 import errno
@@ -32,7 +31,7 @@ _HEADING = re.compile(r" {0,3}(?P<level>#{1,6})(?:[ \t]+(?P<title>.*?))?[ \t]*#*
 _CODE_FENCE = re.compile(r" {0,3}(?P<ticks>`{3,}|~{3,})")
 _METHOD = re.compile(r"\b(?:methods?|workflows?|usage|how[ -]to|steps?)\b", re.IGNORECASE)
 MAX_ARGUMENT_CHARS = 10_000
-"""The longest arguments that a skill is called with by a tool."""
+"""Maximum length of the arguments that a tool passes to a skill."""
 
 _PLACEHOLDER = re.compile(
     r"\$(?:ARGUMENTS\[(?P<place>\d{1,2})\]|(?P<all>ARGUMENTS)\b|(?P<number>[1-9])(?!\d)|(?P<name>[a-z][a-z0-9_-]*))"
@@ -40,16 +39,17 @@ _PLACEHOLDER = re.compile(
 
 
 def fill_arguments(body: str, arguments: str, names: Sequence[str] = ()) -> str:
-    """The text of a skill with its arguments in place.
+    """Return the text of a skill with its arguments filled in.
 
-    `$ARGUMENTS` is all of them, `$1` to `$9` are their words, and a name that the front matter lists under `arguments`
-    is the word in that place. A number with no word for it, such as a price, stays. Values are put in once, so one that
-    looks like a placeholder stays what it is. A text that asks for nothing gets what was written at its end.
+    `$ARGUMENTS` stands for all arguments, `$1` to `$9` for single ones, and a name listed under `arguments` in the
+    front matter for the argument at that position. A number without an argument, such as a price, stays. Values are
+    inserted once, so a value that looks like a placeholder is not expanded. A text without placeholders gets the
+    arguments appended.
     """
     try:
         arguments_list = shlex.split(arguments)
     except ValueError:
-        arguments_list = arguments.split()  # an open quote is an ordinary character
+        arguments_list = arguments.split()  # an unbalanced quote is an ordinary character
     named_values = dict(zip(names, arguments_list, strict=False))
     has_placeholder = False
 
@@ -71,7 +71,7 @@ def fill_arguments(body: str, arguments: str, names: Sequence[str] = ()) -> str:
 
 
 def argument_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names that a skill gives to its arguments, in their order."""
+    """Return the names that a skill declares for its arguments, in order."""
     value = metadata.get("arguments")
     if isinstance(value, str):
         return tuple(value.replace(",", " ").split())
@@ -88,21 +88,21 @@ _DEFINITION_FILES = frozenset({"SKILL.md", "skill.md", "skill.yaml", "skill.yml"
 
 
 class FileListing(msgspec.Struct, frozen=True):
-    """Some files of a skill, and how many there are besides."""
+    """Some files of a skill, and the number of further ones."""
 
     names: tuple[str, ...] = ()
     more: int = 0
 
 
 def list_skill_files(skill: Skill) -> FileListing:
-    """What lies in the directory of a skill besides its own text; what cannot be looked at is left out."""
+    """List the files in a skill's directory except its definition; unreadable entries are left out."""
     if skill.directory is None:
         return FileListing()
     paths: list[str] = []
     visited = 0
     try:
         with open_directory(skill.directory) as top:
-            # A directory that is closed hides only what is in it.
+            # An unreadable directory hides only its own contents.
             for entry in walk(top, enter=lambda child: not child.name.startswith("."), on_error=lambda _, __: None):
                 if entry.is_link or entry.name.startswith("."):
                     continue
@@ -118,32 +118,32 @@ def list_skill_files(skill: Skill) -> FileListing:
 
 
 def skill_digest(skill: Skill, body: str) -> str:
-    """The digest of what a skill says: its name, its description and its text."""
+    """Return the digest of a skill's name, description and text."""
     return hashlib.sha256(f"{skill.mention.text}\n{skill.description}\n{body}".encode(errors="replace")).hexdigest()
 
 
 MAX_LISTED_NAMES = 200
-"""More names than this are not listed in the tool; they are checked when it is called."""
+"""With more skills than this the tool does not list their names; they are checked when it is called."""
 
 
 class ActivatableSkills(msgspec.Struct, frozen=True):
-    """The skills a model may activate, by what it calls them."""
+    """The skills that a model may activate, by the name it uses."""
 
     skills: Mapping[str, Skill] = {}
 
     @property
     def listed_names(self) -> list[str]:
-        """The names to offer, if they are few enough."""
+        """Return the names to list in the tool, or none if there are too many."""
         return sorted(self.skills) if len(self.skills) <= MAX_LISTED_NAMES else []
 
     def find(self, name: str) -> Skill | None:
-        """The skill that is called this, by its name or its mention."""
+        """Return the skill with this name or mention."""
         skill = self.skills.get(name)
         return skill or next((candidate for candidate in self.skills.values() if candidate.mention.text == name), None)
 
 
 class CurrentSkills:
-    """The names of a library as it is now; they are collected anew only when its list is another one."""
+    """The activatable skills of a library, collected again only when its list changes."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -151,7 +151,7 @@ class CurrentSkills:
         self._activatable = select_activatable(self._skills)
 
     def __call__(self) -> ActivatableSkills:
-        """The skills a model may activate by now."""
+        """Return the skills that a model may activate now."""
         skills = self._library.list()
         if skills is not self._skills:
             self._skills, self._activatable = skills, select_activatable(skills)
@@ -159,7 +159,7 @@ class CurrentSkills:
 
 
 def select_activatable(skills: Iterable[Skill]) -> ActivatableSkills:
-    """Those of the skills that a model may call by itself."""
+    """Select the skills that a model may call by itself."""
     invocable = [skill for skill in skills if model_may_call(skill)]
     name_counts = Counter(skill.name for skill in invocable)
     return ActivatableSkills(
@@ -170,9 +170,9 @@ def select_activatable(skills: Iterable[Skill]) -> ActivatableSkills:
 def render_skill(
     skill: Skill, body: str, render: Render, *, max_bytes: int | None = None, files: FileListing | None = None
 ) -> str:
-    """The wrapped text of a skill; what is longer than `max_bytes` is an error and never cut.
+    """Return the wrapped text of a skill; text longer than `max_bytes` is an error and never cut.
 
-    A skill without a section on its method is shown whole.
+    With `method_only`, a skill without a section on its method is rendered whole.
     """
     if render == "none":
         return ""
@@ -190,7 +190,7 @@ def render_skill(
 
 
 def wrap_skill(skill: Skill, content: str, files: FileListing | None = None) -> str:
-    """The content between two lines that carry its digest, and before it where the files of the skill are."""
+    """Wrap the content in a tag that carries its digest, preceded by the location of the skill's files."""
     inner = escape_tags(content).strip("\n")
     salted = (f"{salt}\n{skill.mention.text}\n{inner}".encode() for salt in count())
     digests = (hashlib.sha256(text).hexdigest()[:DIGEST_CHARS] for text in salted)
@@ -212,7 +212,7 @@ def wrap_skill(skill: Skill, content: str, files: FileListing | None = None) -> 
 
 
 def extract_method_section(body: str) -> str | None:
-    """The first section about how it is done, with what is below it, or nothing when there is no such heading."""
+    """Return the first section about the method, including its subsections, or nothing if no heading matches."""
     lines = body.split("\n")
     start = level = 0
     in_section = False
@@ -225,7 +225,7 @@ def extract_method_section(body: str) -> str | None:
 
 
 def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
-    """Line, level and title of every heading that is not inside a block of code."""
+    """Return line, level and title of every heading outside code blocks."""
     headings: list[tuple[int, int, str]] = []
     code_fence = ""
     for number, line in enumerate(lines):
@@ -241,7 +241,7 @@ def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
 
 
 class Injected(msgspec.Struct, frozen=True):
-    """The text of a skill for the conversation, and the event that tells of it; who keeps the text adds its blob."""
+    """The text of a skill for the conversation and its event; the caller that stores the text adds the blob."""
 
     text: str
     event: SkillInjected
@@ -249,7 +249,7 @@ class Injected(msgspec.Struct, frozen=True):
 
 
 class MissingVariable(msgspec.Struct, frozen=True):
-    """An environment variable that a mentioned skill declares and nobody has set."""
+    """An environment variable that a mentioned skill declares and that is not set."""
 
     name: str
     skill_name: str
@@ -262,7 +262,7 @@ InjectionOutcome = Injected | SkillInjectionSkipped | tuple[MissingVariable, ...
 def inject_skills(
     skills: Iterable[Skill], library: Library, render: Render, arguments: Mapping[Mention, str] | None = None
 ) -> list[InjectionOutcome]:
-    """What becomes of each skill, in the order they are mentioned in, with what was written behind its name."""
+    """Inject each skill, in the order of their mentions, with the arguments that follow its name."""
     by_mention = arguments or {}
     return [inject_skill(skill, library, render, by_mention.get(skill.mention, "")) for skill in skills]
 
@@ -270,7 +270,7 @@ def inject_skills(
 def inject_skill(
     skill: Skill, library: Library, render: Render, arguments: str = "", *, source: str = "mention"
 ) -> InjectionOutcome:
-    """What becomes of a skill that is called for."""
+    """Inject one skill, or return why it is skipped or which variables it lacks."""
     if render == "none":
         return SkillInjectionSkipped(skill_name=skill.name, skill_path=_skill_path(skill), reason="render_none")
     missing = library.missing(skill)
@@ -311,7 +311,7 @@ def inject_skill(
 
 
 def missing_variables(skill: Skill, missing: tuple[str, ...]) -> SkillError:
-    """The error for a skill that cannot work without variables nobody has set."""
+    """Build the error for a skill whose environment variables are not set."""
     names = ", ".join(f"`{name}`" for name in missing)
     return failure(
         "SKILL_ENV_VAR_MISSING",
@@ -326,35 +326,35 @@ def _skill_path(skill: Skill) -> str:
     return skill.locator if skill.path is not None else ""
 
 
-ARGUMENTS_TOO_LONG = f"what it shall be about has more than {MAX_ARGUMENT_CHARS:,} characters"
+ARGUMENTS_TOO_LONG = f"its instructions have more than  {MAX_ARGUMENT_CHARS:,} characters"
 
 
 class ForkSupport(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a run may have others work on the skills of its task."""
+    """Whether a run can delegate skills of its task to child runs."""
 
     possible: bool = False
     reason: str = ""
-    """Why not, where whoever named such a skill should know."""
+    """Why not, if the user who named such a skill should know."""
 
 
 class ForkedSkills(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of the skills of a task."""
+    """The skills of a task, split by where they run."""
 
     inline: tuple[Injected, ...]
-    """Those that are worked on in the run itself."""
+    """Skills that run in the current run."""
     forked: tuple[SkillInjected, ...] = ()
-    """Those that runs of their own work on, each with what it shall be about."""
+    """Skills that run in child runs, each with its instructions as arguments."""
     skipped: tuple[SkillInjectionSkipped, ...] = ()
-    """Why some that want a run of their own do not have one."""
+    """Skills that asked for a child run and did not get one, with the reason."""
 
 
 def split_forked(
     injected: Sequence[Injected], mention_texts: Mapping[str, str], task: str, support: ForkSupport
 ) -> ForkedSkills:
-    """Which skills are worked on elsewhere; `written` says how the task writes those that it names, by mention.
+    """Split off the skills that run in child runs; `mention_texts` holds how the task writes each mention.
 
-    Each shall be about what stands behind its name, or else the whole task. In it the skills that have runs of their
-    own are names and no mentions, or each run would work on all of them.
+    A forked skill gets the arguments after its name, or else the whole task. Mentions of forked skills are replaced by
+    plain names in it; otherwise every child run would load all of them.
     """
     fork_requests = [
         injection
@@ -373,7 +373,7 @@ def split_forked(
             ARGUMENTS_TOO_LONG if support.possible and len(instructions) > MAX_ARGUMENT_CHARS else ""
         )
         if reason:
-            message = f"`{injection.skill.mention.text}` is worked on in this run and not by one of its own: {reason}"
+            message = f"`{injection.skill.mention.text}` runs in this run and not in a child run:  {reason}"
             skipped.append(SkillInjectionSkipped(skill_name=injection.skill.name, reason=message))
         elif support.possible:
             inline.remove(injection)
@@ -384,11 +384,11 @@ def split_forked(
 REFERENCES = "references"
 ASSETS = "assets"
 SECRET_PREFIX = ".env"
-"""How files begin whose values no model is shown."""
+"""Prefix of files that are never shown to a model."""
 
 
 def read_skill_file(skill: Skill, path: str, *, limit: int, folders: Collection[str] = ()) -> bytes:
-    """Read at most `limit` bytes of a file of a skill; where `folders` are named, only from one below them."""
+    """Read at most `limit` bytes of a skill's file; with `folders`, only from below one of them."""
     directory = skill.directory
     if directory is None:
         raise failure(
@@ -403,7 +403,7 @@ def read_skill_file(skill: Skill, path: str, *, limit: int, folders: Collection[
         allowed = " or ".join(f"`{name}/`" for name in folders) or "its directory"
         raise _file_error("SKILL_REF_PATH_INVALID", skill, path, f"is not a file below {allowed}")
     if any(part.startswith(SECRET_PREFIX) for part in parts):
-        raise _file_error("SKILL_REF_PATH_ESCAPE", skill, path, "holds values that are not shown")
+        raise _file_error("SKILL_REF_PATH_ESCAPE", skill, path, "may hold secrets and is not shown")
     try:
         with open_directory(directory) as top:
             return read_below(top, parts, limit=limit)

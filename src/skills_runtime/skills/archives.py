@@ -1,7 +1,7 @@
-"""Unpacks archives that somebody else made: everything is checked before the first byte is written.
+"""Unpack untrusted archives: everything is checked before the first byte is written.
 
-A zip (also one called `.skill`) or a tar, packed with gzip or not. What is written is counted as it comes, since the
-sizes an archive tells of itself are only a claim. Paths that mean different things on different systems are refused.
+Supports zip (also named `.skill`) and tar, with or without gzip. Written bytes are counted while unpacking, because the
+sizes in an archive's headers cannot be trusted. Paths that mean different things on different systems are refused.
 """
 
 import gzip
@@ -34,14 +34,14 @@ _SHOWN_CHARS = 120
 
 
 def split_safe_path(path: str) -> tuple[str, ...]:
-    """The names a relative path consists of; refuses a path that is not the same everywhere."""
+    """Split a relative path into its names; refuse a path that is not portable."""
     text = path.removesuffix("/")
     while text.startswith("./"):
         text = text[2:]
     if text == ".":
         return ()
     if not text or text.startswith("/"):
-        raise unsafe_path_error(path, "it does not begin below the skill")
+        raise unsafe_path_error(path, "it is not relative to the skill")
     parts = tuple(text.split("/"))
     if len(parts) > MAX_PATH_DEPTH:
         raise unsafe_path_error(path, f"it is nested more than {MAX_PATH_DEPTH} deep")
@@ -54,7 +54,7 @@ def split_safe_path(path: str) -> tuple[str, ...]:
 
 
 def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple[str, ...]] = ()) -> None:
-    """Refuse paths that are one path on some system: twice the same, or apart only by case or by accents."""
+    """Refuse paths that collide on some system: duplicates, or paths that differ only in case or accents."""
     first_paths: dict[tuple[str, ...], tuple[tuple[str, ...], bool]] = {}
     for path, is_file in [*((path, True) for path in files), *((path, False) for path in directories)]:
         for length in range(1, len(path) + 1):
@@ -70,15 +70,15 @@ def refuse_clashes(files: Iterable[tuple[str, ...]], directories: Iterable[tuple
     seen_files: set[tuple[str, ...]] = set()
     for path in files:
         if path in seen_files:
-            raise unsafe_path_error("/".join(path), "it is there twice")
+            raise unsafe_path_error("/".join(path), "it occurs twice")
         seen_files.add(path)
 
 
 def unsafe_path_error(path: str, reason: str) -> ValidationFailed:
-    """The error for a path that cannot be in a skill."""
+    """Build the error for a path that a skill must not contain."""
     return ValidationFailed(
         f"`{one_line(path, limit=_SHOWN_CHARS)}` cannot be part of a skill: {reason}",
-        hint="nothing was installed; ask whoever made the skill for one without it",
+        hint="nothing was installed; ask the skill's author for a version without it",
         details={"code": "SKILL_INSTALL_UNSAFE_PATH"},
     )
 
@@ -88,11 +88,11 @@ def _find_name_problem(part: str) -> str | None:
         (part in ("", ".", ".."), "it leads out of the skill, or nowhere"),
         (
             any(unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in part),
-            "it holds characters nobody can see",
+            "it holds invisible characters",
         ),
-        (bool(_UNPORTABLE_CHARS.intersection(part)), "it holds a character that some systems read otherwise"),
+        (bool(_UNPORTABLE_CHARS.intersection(part)), "it holds a character that is not portable"),
         (part.endswith((".", " ")) or part.startswith(" "), "some systems drop its last or first character"),
-        (_RESERVED.match(part) is not None, "some systems take it for a device"),
+        (_RESERVED.match(part) is not None, "it is a device name on some systems"),
         (len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES, f"a name has more than {MAX_NAME_BYTES} bytes"),
         (part.casefold() == ".git" or part.casefold().startswith("git~"), "it would be taken for a git repository"),
     )
@@ -110,17 +110,17 @@ _IGNORED_NAMES = ("__MACOSX", ".DS_Store")
 
 
 class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much an archive may hold."""
+    """Limits on the contents of an archive."""
 
     archive_bytes: int = 64 << 20
     members: int = 5_000
     file_bytes: int = 64 << 20
     total_bytes: int = 128 << 20
     ratio: int = 200
-    """How many times its packed size a file may have, once it is larger than `ratio_from`."""
+    """Maximum growth factor of a file larger than `ratio_from`."""
     ratio_from: int = 1 << 20
     directory_bytes: int = 4 << 20
-    """The longest list of contents of a zip."""
+    """Maximum size of a zip's central directory."""
 
 
 class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,38 +135,38 @@ class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Content(Protocol):
-    """The bytes of one file, to be read once."""
+    """The bytes of one file, read once."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes, none at the end."""
+        """Return the next bytes, empty at the end."""
         ...
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the file."""
         ...
 
 
 class Archive(Protocol):
-    """An archive whose list of contents has been read."""
+    """An archive whose member list has been read."""
 
     def members(self) -> Sequence[ArchiveMember]:
-        """Everything in it, in its order."""
+        """Return all members in archive order."""
         ...
 
     def open(self, index: int) -> Content:
-        """The content of the member at a place in the list."""
+        """Open the member at this index."""
         ...
 
 
 def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> None:
-    """Write the contents of an archive below a new directory, or refuse and leave nothing of it."""
+    """Write the contents of an archive to a new directory, or refuse and remove everything written."""
     allowed = limits or ArchiveLimits()
     try:
         size = archive.stat().st_size
     except OSError as error:
         raise NotFound(f"the archive `{archive}` cannot be read: {error.strerror}", hint="check the path") from error
     if size > allowed.archive_bytes:
-        raise bad_archive_error(f"it has {size} bytes, and {allowed.archive_bytes} are the most that is read")
+        raise bad_archive_error(f"it has {size} bytes, and the limit is {allowed.archive_bytes}")
     open_archive = open_zip if detect_archive_kind(archive) == "zip" else open_tar
     with open_archive(archive, allowed) as contents:
         members = contents.members()
@@ -179,7 +179,7 @@ def unpack(archive: Path, into: Path, limits: ArchiveLimits | None = None) -> No
 
 
 def detect_archive_kind(archive: Path) -> ArchiveKind:
-    """What sort of archive a file is, by its first bytes; its name says nothing."""
+    """Detect the type of an archive from its first bytes, ignoring its name."""
     with archive.open("rb") as file:
         start = file.read(265)
     if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
@@ -190,9 +190,9 @@ def detect_archive_kind(archive: Path) -> ArchiveKind:
 
 
 def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> list[tuple[str, ...] | None]:
-    """Where each member goes, or nothing for litter; refuses an archive with anything that is not plain."""
+    """Return the target of each member, `None` for ignored files; refuse anything but plain files and directories."""
     if len(members) > limits.members:
-        raise bad_archive_error(f"it has {len(members)} entries, and {limits.members} are the most")
+        raise bad_archive_error(f"it has {len(members)} entries, and the limit is {limits.members}")
     targets: list[tuple[str, ...] | None] = []
     for member in members:
         parts = split_safe_path(member.name)
@@ -209,7 +209,7 @@ def check_members(members: Sequence[ArchiveMember], limits: ArchiveLimits) -> li
 
 
 def bad_archive_error(reason: str) -> ValidationFailed:
-    """The error for an archive that is not unpacked."""
+    """Build the error for an archive that is refused."""
     return ValidationFailed(
         f"the archive was refused: {reason}",
         hint="nothing was unpacked; a skill is a small archive of plain files",
@@ -221,9 +221,9 @@ def _refuse_unsupported(member: ArchiveMember, limits: ArchiveLimits) -> None:
     if member.kind == "link":
         raise unsafe_path_error(member.name, "it is a link")
     if member.kind == "special":
-        raise unsafe_path_error(member.name, "it is a device, a pipe or something else that is no file")
+        raise unsafe_path_error(member.name, "it is a device, a pipe or another special file")
     if member.encrypted:
-        raise unsafe_path_error(member.name, "it is encrypted, so nobody can look at it first")
+        raise unsafe_path_error(member.name, "it is encrypted, so its contents cannot be checked")
     if member.kind == "file" and not split_safe_path(member.name):
         raise unsafe_path_error(member.name, "it has no name")
     if member.size < 0 or member.size > limits.file_bytes:
@@ -233,7 +233,7 @@ def _refuse_unsupported(member: ArchiveMember, limits: ArchiveLimits) -> None:
 
 
 def is_archive_bomb(size: int, packed: int, limits: ArchiveLimits) -> bool:
-    """Whether something grows by more than any plain file does."""
+    """Return whether a file grows more than a plain file can."""
     return size > limits.ratio_from and size > max(packed, 1) * limits.ratio
 
 
@@ -254,14 +254,14 @@ def _write(
             target.mkdir(mode=0o755, parents=True, exist_ok=True)
             continue
         target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        # Only whether it can be run is kept of its mode: nothing that is installed changes who somebody is.
+        # Only the executable bit is kept: setuid and setgid bits must never be installed.
         fd = open_new(target, mode=0o755 if member.executable else 0o644)
         with open(fd, "wb") as file, closing(archive.open(index)) as content:
             for piece in _read_exactly(content, member):
                 file.write(piece)
                 remaining -= len(piece)
                 if remaining < 0:
-                    raise bad_archive_error("it holds more than it says")
+                    raise bad_archive_error("it holds more than its headers say")
 
 
 def _read_exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
@@ -277,7 +277,7 @@ def _read_exactly(content: Content, member: ArchiveMember) -> Iterator[bytes]:
 
 _GZIP = b"\x1f\x8b"
 _TAR_OVERHEAD_BYTES = 2 << 20
-"""Room for what a tar has besides files: headers, and blocks filled up."""
+"""Allowance for tar headers and block padding."""
 
 
 class TarContents:
@@ -292,11 +292,11 @@ class TarContents:
                 raise bad_archive_error(f"it lists more than {limits.members} entries")
 
     def members(self) -> Sequence[ArchiveMember]:
-        """Everything in it."""
+        """Return all members."""
         return [_tar_member(info) for info in self._infos]
 
     def open(self, index: int) -> Content:
-        """The content of a file."""
+        """Open the content of a file."""
         content = self._archive.extractfile(self._infos[index])
         if content is None:
             raise bad_archive_error("an entry of it has no content")
@@ -305,7 +305,7 @@ class TarContents:
 
 @contextmanager
 def open_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
-    """A tar, unpacked from its gzip into a file without a name first."""
+    """Open a tar; gzip is first unpacked into an anonymous temporary file."""
     with path.open("rb") as packed, tempfile.TemporaryFile() as plain:
         is_packed = packed.read(2) == _GZIP
         packed.seek(0)
@@ -315,7 +315,7 @@ def open_tar(path: Path, limits: ArchiveLimits) -> Generator[TarContents]:
             with tarfile.open(fileobj=plain if is_packed else packed, mode="r:", errorlevel=2) as archive:
                 yield TarContents(archive, limits)
         except (tarfile.TarError, EOFError, UnicodeError, ValueError, OverflowError) as error:
-            raise bad_archive_error(f"it is no tar that can be read: {error}") from error
+            raise bad_archive_error(f"it is not a readable tar: {error}") from error
 
 
 def _inflate(packed: IO[bytes], plain: IO[bytes], limits: ArchiveLimits, packed_size: int) -> None:
@@ -362,46 +362,46 @@ class ZipContents:
         self._infos = archive.infolist()
 
     def members(self) -> Sequence[ArchiveMember]:
-        """Everything in it; entries that share bytes with each other are refused."""
+        """Return all members; refuse entries whose bytes overlap."""
         end = 0
         for info in sorted(self._infos, key=lambda item: item.header_offset):
             if info.header_offset < end:
-                raise bad_archive_error("its entries share bytes, as those of a bomb do")
+                raise bad_archive_error("its entries overlap, as in an archive bomb")
             end = info.header_offset + _LOCAL_HEADER + len(info.orig_filename) + info.compress_size
         return [_zip_member(info) for info in self._infos]
 
     def open(self, index: int) -> Content:
-        """The content of an entry; its checksum is compared at its end."""
+        """Open an entry; its checksum is verified at the end."""
         return _Entry(self._archive.open(self._infos[index]))
 
 
 class _Entry:
-    """An entry whose damage is told as ours."""
+    """A zip entry that reports damage as our own error."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         try:
             return self._inner.read(size)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
             raise bad_archive_error("an entry of it is damaged") from error
 
     def close(self) -> None:
-        """Let the entry go."""
+        """Close the entry."""
         self._inner.close()
 
 
 @contextmanager
 def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
-    """A zip whose list of contents is of a bounded size."""
+    """Open a zip whose central directory has a bounded size."""
     with path.open("rb") as file:
         _check_end_record(file, limits)
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
-            raise bad_archive_error(f"it is no zip that can be read: {error}") from error
+            raise bad_archive_error(f"it is not a readable zip: {error}") from error
         with archive:
             try:
                 yield ZipContents(archive)
@@ -410,17 +410,17 @@ def open_zip(path: Path, limits: ArchiveLimits) -> Generator[ZipContents]:
 
 
 def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
-    """Look at the last record alone, before a library makes an object of every entry."""
+    """Check the end record alone, before `zipfile` creates an object per entry."""
     file.seek(0, 2)
     size = file.tell()
     file.seek(max(0, size - _END.size - (1 << 16)))
     tail = file.read()
     end_offset = tail.rfind(_END_MARK)
     if end_offset < 0 or len(tail) - end_offset < _END.size:
-        raise bad_archive_error("it is a zip without an end")
+        raise bad_archive_error("it has no end record")
     _, disk, first_disk, disk_entries, total_entries, directory_bytes, _, _ = _END.unpack_from(tail, end_offset)
     if disk or first_disk or disk_entries != total_entries:
-        raise bad_archive_error("it is a part of a divided zip")
+        raise bad_archive_error("it is part of a multi-part zip")
     if _LARGE_MARK in tail[max(0, end_offset - 20) : end_offset] or 0xFFFF in (disk_entries, total_entries):
         raise bad_archive_error("it is a zip64, which no skill is large enough to need")
     if directory_bytes > limits.directory_bytes or total_entries > limits.members:
@@ -430,13 +430,13 @@ def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
 
 def _zip_member(info: zipfile.ZipInfo) -> ArchiveMember:
     if info.compress_type not in _METHODS:
-        raise bad_archive_error("it is packed in a way that other programs cannot read")
+        raise bad_archive_error("it uses an unsupported compression method")
     mode = info.external_attr >> 16 if info.create_system == _UNIX else 0
     is_directory = info.orig_filename.endswith("/")
     kind = _KINDS.get(stat.S_IFMT(mode), "special")
     if is_directory != (kind == "directory") and kind in ("file", "directory") and stat.S_IFMT(mode):
         raise bad_archive_error(
-            f"`{info.orig_filename[:100]}` is a file by its name and a directory by its mode, or so"
+            f"`{info.orig_filename[:100]}` has a name and a mode that disagree on whether it is a directory"
         )
     return ArchiveMember(
         name=info.orig_filename,

@@ -1,9 +1,9 @@
-"""The list of skills for the model, within a number of tokens: in full, shortened, by name, or as something to search.
+"""The list of skills in the prompt, within a token budget: full, shortened, names only, or search.
 
-The same skills give the same bytes in whatever order they are found, so a provider's cache keeps working; and what the
-list does not say is always told, in its last line and in its report. What a skill says becomes one line that can
-neither begin nor end anything around it. What changes during a run is told in a text that is added later: a mark of
-each skill is kept with the run, made of what it said of itself and the digest of its file.
+The same skills give the same bytes in any order, so that provider prompt caches keep working. What the list leaves out
+is stated in its last line and in its report. Each skill becomes one line that cannot break out of the list. Changes
+during a run are announced in a later message: a mark per skill (digest of its description and file) is stored with the
+run and compared.
 """
 
 import hashlib
@@ -23,29 +23,29 @@ Level = Literal["full", "shortened", "names", "search"]
 DEFAULT_WINDOW_TOKENS = 128_000
 DEFAULT_SHARE = 0.02
 FLOOR_TOKENS = 1000
-"""Less than this is no list; a small window still gets it."""
+"""Minimum budget, also for small context windows."""
 MAX_DESCRIPTION_CHARS = 1536
-"""The longest description that is ever shown; one skill must not fill the list alone."""
+"""Maximum length of a description, so that no single skill fills the list."""
 MIN_DESCRIPTION_CHARS = 40
-"""A shorter beginning of a description says nothing; names alone take less room."""
+"""Shorter excerpts of a description are useless; only names are listed instead."""
 
 _HEADING = "Available skills, each by the mention that calls it in a task or as `skill_mention` of a tool:"
 _NOTE_TOKENS = 40
-"""More than the last line ever has."""
+"""Reserved for the last line."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 _MIN_SENTENCE_SHARE = 0.6
-"""How much of the room a whole sentence has to fill to be preferred to a few more words."""
+"""Minimum share of the limit that whole sentences must fill to be preferred to whole words."""
 _MIN_WORD_SHARE = 0.5
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\w\s]|_+|[^\W\d_A-Za-z]+|\n")
 _LETTERS_PER_TOKEN = 7
-"""How many letters of an English word make one token."""
+"""Letters of an English word per token."""
 _DIGITS_PER_TOKEN = 3
 _OTHER_SCRIPT_BYTES_PER_TOKEN = 3
-"""How many bytes of other scripts make one token: about one character of Chinese, less than two of Cyrillic."""
+"""Bytes of other scripts per token: about one Chinese character, less than two Cyrillic ones."""
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens the text has; of two texts together it is the sum."""
+    """Estimate the number of tokens in a text; estimates are additive."""
     count = 0
     for piece in _PIECE.findall(text):
         if not piece.isascii():
@@ -56,28 +56,28 @@ def estimate_tokens(text: str) -> int:
 
 
 class CatalogEntry(msgspec.Struct, frozen=True):
-    """What the list can say of one skill."""
+    """What the list can say about one skill."""
 
     mention: str
     text: str
-    """All it says about what it does and when to use it."""
+    """Its full description, including when to use it."""
     short: str = ""
-    """Its own short form, used where there is no room for everything."""
+    """Its own short description, used when the full one does not fit."""
 
     def line(self, limit: int) -> str:
-        """The line with at most so many characters of description; without any it is the name alone."""
+        """Return the line with at most `limit` characters of description, or only the name."""
         if limit <= 0 or not self.text:
             return f"- {self.mention}"
         description = self.text if len(self.text) <= limit else shorten(self.short or self.text, limit)
         return f"- {self.mention}: {escape_attribute(description)}"
 
     def is_shortened(self, limit: int) -> bool:
-        """Whether the line says less than the skill does."""
+        """Return whether the line leaves out part of the description."""
         return len(self.text) > limit
 
 
 def build_entries(skills: Sequence[Skill]) -> list[CatalogEntry]:
-    """The skills that a model may be told of, in the order of their mentions, whatever order they come in."""
+    """Build the entries of the skills that a model may call, sorted by mention."""
     entries: list[CatalogEntry] = []
     for skill in sorted(filter(model_may_call, skills), key=lambda skill: (skill.namespace, skill.name)):
         text = one_line(skill.description)
@@ -90,7 +90,7 @@ def build_entries(skills: Sequence[Skill]) -> list[CatalogEntry]:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The beginning of a text: whole sentences if they nearly fill the room, else whole words and a mark."""
+    """Cut a text at a sentence end if that nearly fills the limit, else at a word with an ellipsis."""
     if len(text) <= limit:
         return text
     head = text[: limit - 1]
@@ -103,25 +103,25 @@ def shorten(text: str, limit: int) -> str:
 
 
 class CatalogReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list says, and what it does not."""
+    """What a list contains and what it leaves out."""
 
     level: Level
     offered: int
-    """Skills that are in the list."""
+    """Skills in the list."""
     shortened: int = 0
-    """Skills in it that say less than they would."""
+    """Skills in the list with a shortened description."""
     omitted: int = 0
-    """Skills that are not in it for want of room."""
+    """Skills left out because they do not fit."""
     hidden: int = 0
-    """Skills that only people may call."""
+    """Skills that only users may call."""
     tokens: int = 0
     budget_tokens: int = 0
     reason: str = ""
-    """One sentence on what is missing and why; nothing when nothing is."""
+    """One sentence on what is left out and why; empty if nothing is."""
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """The list as text, and what is to be known of it."""
+    """The list as text, with its report and entries."""
 
     text: str
     report: CatalogReport
@@ -129,19 +129,19 @@ class Catalog(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What changes whenever the text does."""
+        """Return the digest of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def compute_budget(
     window_tokens: int = DEFAULT_WINDOW_TOKENS, *, share: float = DEFAULT_SHARE, max_tokens: int | None = None
 ) -> int:
-    """How many tokens the list may have in a window: a fixed number if there is one, else a share of the window."""
+    """Return the token budget of the list: the fixed maximum if set, else a share of the context window."""
     return max_tokens if max_tokens is not None else max(FLOOR_TOKENS, int(window_tokens * share))
 
 
 def build_catalog(skills: Sequence[Skill], *, budget_tokens: int | None = None, search_tool: str = "") -> Catalog:
-    """The list of these skills; the name of a tool that finds the others is told where they do not fit."""
+    """Build the list of these skills; if not all fit, it names the tool that finds the others."""
     entries = build_entries(skills)
     budget = compute_budget() if budget_tokens is None else budget_tokens
     hidden = len(skills) - len(entries)
@@ -187,12 +187,12 @@ def build_catalog(skills: Sequence[Skill], *, budget_tokens: int | None = None, 
 
 
 def build_catalog_event(catalog: Catalog) -> SkillCatalogOffered:
-    """The event that tells what a model was told."""
+    """Build the event that records what the model was shown."""
     return SkillCatalogOffered(digest=catalog.digest, **msgspec.structs.asdict(catalog.report))
 
 
 def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
-    """The longest descriptions that fit, the same for all; 0 when only names may."""
+    """Return the longest common description length that fits, or 0 if only names do."""
 
     def fits(limit: int) -> bool:
         remaining = budget - estimate_tokens(_HEADING)
@@ -217,48 +217,48 @@ def _description_limit(entries: Sequence[CatalogEntry], budget: int) -> int:
 
 
 class SkillLister(Protocol):
-    """What has a list of skills; the same list stays the same value."""
+    """A list of skills; an unchanged list stays the same object."""
 
     def list(self) -> tuple[Skill, ...]:
-        """Every skill that is offered."""
+        """Return every available skill."""
         ...
 
 
 class SkillMarks(msgspec.Struct, frozen=True):
-    """The marks of the skills that a model may be told of."""
+    """The marks of the skills that a model may call."""
 
     skills: tuple[Skill, ...]
-    """The list they are from."""
+    """The list they were computed from."""
     data: bytes
-    """The marks by mention, as they are kept."""
+    """The marks by mention, as stored."""
     digest: str
-    """The SHA-256 of that."""
+    """The SHA-256 of `data`."""
 
 
 MARK_CHARS = 16
-"""How long a mark is, and how much of a digest is kept."""
+"""Length of a mark, and of the digest prefix stored with it."""
 MAX_DELTA_TOKENS = 1000
 
 _DELTA_DESCRIPTION_CHARS = 400
 _CHANGED_HEADING = "The available skills have changed:"
 _MARKS = msgspec.json.Decoder(dict[str, str])
 _marks_cache: WeakKeyDictionary[SkillLister, SkillMarks] = WeakKeyDictionary()
-"""The marks of each library, asked for in every turn; those of ten thousand skills take a while."""
+"""Cached marks per library: they are needed in every turn, and computing them for many skills is slow."""
 
 
 def compute_mark(entry: CatalogEntry) -> str:
-    """What changes whenever a skill says something else of itself."""
+    """Return a digest that changes whenever the description of a skill does."""
     text = f"{entry.text}\0{entry.short}".encode(errors="replace")
     return hashlib.blake2b(text, digest_size=MARK_CHARS // 2).hexdigest()
 
 
 def compute_marks(library: SkillLister, entries: Sequence[CatalogEntry] | None = None) -> SkillMarks:
-    """The marks of a library as it is now; a caller that has the entries of its list spares us to make them."""
+    """Compute the marks of a library as it is now; pass `entries` if they have been built already."""
     skills = library.list()
     cached = _marks_cache.get(library)
     if cached is not None and cached.skills is skills:
         return cached
-    # A library lists its skills in the order of their entries.
+    # `zip` relies on the library listing its skills in the order of their entries.
     pairs = zip(filter(model_may_call, skills), build_entries(skills) if entries is None else entries, strict=True)
     data = msgspec.json.encode(
         {entry.mention: compute_mark(entry) + skill.content_hash[:MARK_CHARS] for skill, entry in pairs}
@@ -268,17 +268,17 @@ def compute_marks(library: SkillLister, entries: Sequence[CatalogEntry] | None =
 
 
 def is_same_file(mark: str, skill: Skill) -> bool:
-    """Whether the file of a skill is what it was when its mark was kept."""
+    """Return whether the file of a skill is unchanged since its mark was stored."""
     return bool(mark) and mark[MARK_CHARS:] == skill.content_hash[:MARK_CHARS]
 
 
 def decode_marks(data: bytes) -> Mapping[str, str]:
-    """Marks that were kept, by mention; raises `msgspec.MsgspecError` for anything else."""
+    """Decode stored marks by mention; raises `msgspec.MsgspecError` for anything else."""
     return _MARKS.decode(data)
 
 
 class CatalogDelta(msgspec.Struct, frozen=True):
-    """The skills that came, say something else of themselves, or went."""
+    """The skills that were added, changed or removed."""
 
     added: tuple[CatalogEntry, ...] = ()
     changed: tuple[CatalogEntry, ...] = ()
@@ -288,7 +288,7 @@ class CatalogDelta(msgspec.Struct, frozen=True):
         return bool(self.added or self.changed or self.removed)
 
     def text(self, *, max_tokens: int = MAX_DELTA_TOKENS) -> str:
-        """A line for each of them, shorter where there are many, and at last only their numbers."""
+        """Render one line per skill, with shorter descriptions if there are many, and only counts as a last resort."""
         for limit in (_DELTA_DESCRIPTION_CHARS, 80, 0):
             lines = [
                 *(f"{entry.line(limit)} (new)" for entry in self.added),
@@ -297,12 +297,12 @@ class CatalogDelta(msgspec.Struct, frozen=True):
             ]
             if sum(estimate_tokens(line) + 1 for line in lines) + estimate_tokens(_CHANGED_HEADING) <= max_tokens:
                 return "\n".join([_CHANGED_HEADING, *lines])
-        counts = f"{len(self.added)} are new, {len(self.changed)} say something else, {len(self.removed)} are gone"
-        return f"{_CHANGED_HEADING} {counts}. A mention of one that is gone is an error."
+        counts = f"{len(self.added)} new, {len(self.changed)} changed, {len(self.removed)} removed"
+        return f"{_CHANGED_HEADING} {counts}. A mention of a removed skill is an error."
 
 
 def compute_delta(previous: Mapping[str, str], entries: Sequence[CatalogEntry]) -> CatalogDelta:
-    """What is new to whoever knows the marks of an earlier list; a description that is cut elsewhere is the same."""
+    """Compare stored marks with the current entries; only a skill's own text counts, not how it was cut."""
     current = {entry.mention for entry in entries}
     return CatalogDelta(
         added=tuple(entry for entry in entries if entry.mention not in previous),

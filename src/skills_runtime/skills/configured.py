@@ -1,6 +1,6 @@
-"""From settings to a library; what cannot work is refused from the settings alone, before anything is searched.
+"""Build a library from settings; invalid settings are refused before anything is searched.
 
-A library sees skills as they were at its first use: make one per run to see what changed between runs.
+A library sees skills as they were at its first use: build one per run to see changes between runs.
 """
 
 import os
@@ -44,7 +44,7 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
     "redis": {"dsn_env": True, "key_prefix": True},
     "pgsql": {"dsn_env": True, "schema": True, "table": True},
 }
-"""The options of each kind of source, and whether it must have them."""
+"""The options of each source type, and whether they are required."""
 _OPTION_DESCRIPTIONS: Mapping[str, str] = {
     "root": "the directory to search",
     "dsn_env": "the variable that holds the address of the server",
@@ -57,12 +57,12 @@ _IDENTIFIER_BYTES = 63
 
 
 def preflight(settings: "SkillsSettings", *, injected: Collection[str] = ()) -> tuple[Problem, ...]:
-    """Everything in the settings that cannot work, or does nothing; sources with an injected client need no address."""
+    """Return every problem in the settings; sources with an injected client need no address."""
     source_ids = {source.id for source in settings.sources}
     unused = _problem(
         "VERSIONING_IGNORED",
         "`skills.versioning` does nothing here",
-        "take it out; `skills lock` pins what is installed",
+        "remove it; `skills lock` pins installed skills",
         path="skills.versioning",
         severity="warning",
     )
@@ -84,7 +84,7 @@ def _find_duplicate_ids(ids: Iterable[str], kind: str, code: str) -> Iterator[Pr
         if number > 1:
             message = f"{number} {kind}s have the id `{one_line(name)}`"
             details = {"path": f"skills.{kind}s", "id": name}
-            yield Problem(code=code, message=message, hint="give each an id of its own", details=details)
+            yield Problem(code=code, message=message, hint="give each a unique id", details=details)
 
 
 def _check_space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]:
@@ -93,7 +93,7 @@ def _check_space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]
         yield _problem(
             "INVALID_SPACE_NAMESPACE",
             f"`{one_line(space.namespace)}` is not a namespace for the space `{space.id}`",
-            "use up to seven words of small letters, digits and `-`, joined by `:`, such as `web:mvp`",
+            "use up to seven segments of lower-case letters, digits and `-`, joined by `:`, such as `web:mvp`",
             path=f"{path}.namespace",
         )
     for name in space.sources:
@@ -101,7 +101,7 @@ def _check_space(space: "SkillSpace", source_ids: set[str]) -> Iterator[Problem]
             yield _problem(
                 "SPACE_SOURCE_NOT_FOUND",
                 f"the space `{space.id}` names the source `{name}`, which does not exist",
-                "add it to `skills.sources`, or take it out of the space",
+                "add it to `skills.sources`, or remove it from the space",
                 path=f"{path}.sources",
             )
 
@@ -112,7 +112,7 @@ def _check_source(source: "SkillSource", injected: bool) -> Iterator[Problem]:  
     if options is None:
         yield _problem(
             "UNKNOWN_SOURCE_TYPE",
-            f"the source `{source.id}` has the type `{one_line(source.type)}`, which there is not",
+            f"the source `{source.id}` has the unknown type `{one_line(source.type)}`",
             f"use one of: {', '.join(sorted(OPTIONS))}",
             path=f"{path}.type",
         )
@@ -148,11 +148,11 @@ def _validate_path(value: Any) -> str:
 
 def _validate_text(value: Any) -> str:
     usable = isinstance(value, str) and value.strip() and "\0" not in value
-    return "" if usable else "must be text that says something"
+    return "" if usable else "must be non-empty text"
 
 
 def _validate_variable(value: Any) -> str:
-    # Not repeated: somebody may have put the address itself here.
+    # The value is not repeated in the message: it may be the address itself, with a password.
     return "" if isinstance(value, str) and is_variable(value) else "must be the name of an environment variable"
 
 
@@ -177,42 +177,42 @@ _VALIDATORS: Mapping[str, Callable[[Any], str]] = {
     "schema": _validate_identifier,
     "table": _validate_identifier,
 }
-"""What is wrong with the value of an option, or nothing."""
+"""Each validator returns what is wrong with a value, or an empty text."""
 
 
 Lookup = Callable[[str], str | None]
 
 
 class SourceDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """What sources are made with besides their own settings."""
+    """What sources need besides their own settings."""
 
     workspace_root: Path
     scan: ScanOptions
     rows: Mapping[str, Sequence[Row]] = {}
-    """The rows of `in-memory` sources by their ids."""
+    """The rows of `in-memory` sources by source id."""
     clients: Mapping[str, Any] = {}
-    """Clients, pools or factories by the ids of the `redis` and `pgsql` sources that use them."""
+    """Clients, pools or factories by the ids of `redis` and `pgsql` sources."""
     get_variable: Lookup = lambda name: None
-    """The value of an environment variable."""
+    """Looks up an environment variable."""
     scans: Scans | None = None
-    """Where searches are kept; nothing means those of this process."""
+    """Where scans are cached; `None` means in this process."""
     index: Path | None = None
-    """Where what is found in files is remembered; nothing means nowhere."""
+    """Where the index of scanned files is stored; `None` means nowhere."""
 
 
 class UnavailableSource:
-    """A source in the place of one that has no address; it tells so and has no skills."""
+    """A placeholder for a source without an address: it reports the problem and has no skills."""
 
     def __init__(self, origin: Origin, problem: Problem) -> None:
         self.origin = origin
         self._problem = msgspec.structs.replace(problem, namespace=origin.namespace)
 
     def skills(self) -> Report:
-        """Nothing but the problem."""
+        """Return no skills and the problem."""
         return Report((), (self._problem,))
 
     def body(self, skill: Skill) -> str:
-        """No skill can be read here."""
+        """Raise an error: this source has no skills."""
         message = f"the text of `{skill.mention.text}` cannot be read: {self._problem.message}"
         raise failure("SKILL_BODY_READ_FAILED", message, hint=self._problem.hint)
 
@@ -220,7 +220,7 @@ class UnavailableSource:
 def build_source(
     source: "SkillSource", origin: Origin, settings: "SkillsSettings", dependencies: SourceDependencies
 ) -> Source:
-    """The source that settings describe, searched as often as they say."""
+    """Build the source that the settings describe, with their refresh policy."""
     if source.type == "in-memory":
         return MemorySource(origin, dependencies.rows.get(source.id, ()))
     built = _BUILDERS[source.type](source, origin, settings, dependencies)
@@ -309,7 +309,7 @@ def _resolve_connection(
     connection_to: Callable[[Dsn], Connect],
     required_method: str,
 ) -> tuple[Connect, Dsn | None] | Problem:
-    """What a program injected for this source, or a connection to the address in its variable."""
+    """Use the client injected for this source, or connect to the address in its variable."""
     client = dependencies.clients.get(source.id)
     if client is not None:
         try:
@@ -317,7 +317,7 @@ def _resolve_connection(
         except TypeError as error:
             raise config_error(
                 "SKILL_CONFIG_INVALID_OPTION",
-                f"what was injected for the source `{source.id}` cannot be used: {error}",
+                f"the client injected for the source `{source.id}` cannot be used: {error}",
                 hint="inject one of these",
             ) from error
     variable = str(source.options["dsn_env"])
@@ -360,24 +360,24 @@ _BUILDERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", Sourc
 
 
 class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program hands over for sources outside this machine."""
+    """Clients that a program provides for sources on other machines."""
 
     clients: Mapping[str, Any] = {}
-    """For the ids of `redis` and `pgsql` sources: a client, a pool with `.connection()`, or a factory."""
+    """By the ids of `redis` and `pgsql` sources: a client, a pool with `.connection()`, or a factory."""
     get_variable: Callable[[str], str | None] | None = None
-    """Looks up the variable that `dsn_env` names; nothing means in the environment of the library."""
+    """Looks up the variable named by `dsn_env`; `None` means in the environment of the library."""
     scans: Scans | None = None
-    """Where searches are kept under the refresh policies `ttl` and `manual`; nothing means in this process."""
+    """Where scans are cached under the refresh policies `ttl` and `manual`; `None` means in this process."""
     notes: tuple[Problem, ...] = ()
-    """What is to be told with the skills."""
+    """Problems to report with the skills."""
 
 
 def load_library(
     resolved: "Resolved", variables: Mapping[str, str] | None = None, *, include_untrusted: bool = False
 ) -> Library:
-    """The skills that the settings name or allow to be found; `variables` are what somebody told us besides.
+    """Build the library of the configured and discovered skills; `variables` extend the environment.
 
-    Whoever is only `looking` also sees what a project names that nobody trusts.
+    With `include_untrusted`, spaces configured by an untrusted project are included, for listing only.
     """
     process, settings = resolved.environment.process, resolved.settings
     paths = resolve_discovery_paths(resolved.workspace_root, process)
@@ -408,9 +408,9 @@ def build_library(
     sources_with: InjectedClients | None = None,
     paths: "DiscoveryPaths | None" = None,
 ) -> Library:
-    """The library that settings describe; `registered` has the rows of `in-memory` sources by their ids.
+    """Build the library that settings describe; `registered` holds the rows of `in-memory` sources by id.
 
-    With `places`, skills are also discovered there, and what is found in files is remembered in an index.
+    With `paths`, skills are also discovered there, and scanned files are indexed.
     """
     injected = sources_with or InjectedClients()
     for problem in preflight(settings, injected=injected.clients.keys()):
@@ -454,10 +454,10 @@ def build_library(
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent
 
 BUNDLED_NAMESPACE = "web:mvp"
-"""The namespace they are mentioned under unless somebody configures another one."""
+"""The default namespace of the bundled skills."""
 
 
 def find_bundled_skills() -> Path:
-    """The directory of the bundled skills: inside the installed package, or in the checkout it is run from."""
+    """Return the directory of the bundled skills: in the installed package, or in the source checkout."""
     installed = _PACKAGE_ROOT / "bundled_skills"
     return installed if installed.is_dir() else _PACKAGE_ROOT.parent.parent / "skills"

@@ -1,7 +1,7 @@
-"""The skills of a run: found once, when first asked for, and looked up by name after that.
+"""The skills of a run: searched at first use, then looked up by name.
 
-A bare name that several skills have means the nearest of them, and never one of two that are equally near. Skills of a
-plugin are only ever called by their plugin's name as well, so nothing hides them.
+A bare name means the nearest skill of that name; between equally near ones it is ambiguous. Skills of a plugin can
+always be called with the plugin's name, so they are never shadowed.
 """
 
 import difflib
@@ -21,27 +21,27 @@ from skills_runtime.skills.sources import Report, Source
 from skills_runtime.skills.sources.source import ChangeDetecting, Watchable
 
 DISCOVERED = "discovered"
-"""The space of every skill that nobody named in the settings."""
+"""The space of every skill that was discovered rather than configured."""
 PLUGIN_LEVEL = 1_000_000
 """The level of plugins, below everything else."""
 
 
 _SUGGESTIONS = 3
 _MAX_COMPARED = 100
-"""How many names are compared letter by letter."""
+"""Maximum number of names compared character by character."""
 
 
 class Namesakes(msgspec.Struct, frozen=True):
-    """What becomes of the skills that share a name."""
+    """Skills that share a name, ranked."""
 
     nearest: Sequence[Skill]
-    """The one that the name means; several are equally near, and then it means none of them."""
+    """The skill that the name means; if several are equally near, the name is ambiguous."""
     hidden: Sequence[Skill] = ()
-    """Those that are there but not offered."""
+    """Shadowed skills, which are not listed."""
 
 
 def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
-    """What becomes of skills with one name, each with its level."""
+    """Rank skills of one name by their levels."""
     ranked = sorted(skills, key=lambda pair: pair[0])
     nearest_level = ranked[0][0]
     nearest = [skill for level, skill in ranked if level == nearest_level]
@@ -53,7 +53,7 @@ def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
 
 
 def find_namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Problem]:
-    """What somebody should know about shared names."""
+    """Report ambiguous and shadowed names."""
     for name, group in sorted(namesakes.items()):
         if len(group.nearest) > 1 and any(skill.space_id == DISCOVERED for skill in group.nearest):
             yield build_ambiguous_name(name, group.nearest)
@@ -74,7 +74,7 @@ def find_namesake_problems(namesakes: Mapping[str, Namesakes]) -> Iterable[Probl
 
 
 def build_ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
-    """The problem with a name that several skills have and that are equally near."""
+    """Build the problem of a name that several equally near skills have."""
     mentions = list(dict.fromkeys(skill.mention.text for skill in skills))
     return Problem(
         code="SKILL_NAME_AMBIGUOUS",
@@ -87,19 +87,19 @@ def build_ambiguous_name(name: str, skills: Sequence[Skill]) -> Problem:
 
 
 def unknown_name_error(name: str, names: Iterable[str], problems: Iterable[Problem]) -> SkillError:
-    """The error for a name that no usable skill has."""
+    """Build the error for a name that no usable skill has."""
     known_problems = list(problems)
     broken = next((problem for problem in known_problems if problem.severity == "error" and problem.name == name), None)
     if broken is not None:
         message = f"`{name}` cannot be used ({broken.locator}): {broken.message}"
         return SkillError(msgspec.structs.replace(broken, message=message))
     untrusted = next((problem for problem in known_problems if problem.code == "SKILL_FOLDER_UNTRUSTED"), None)
-    hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill there is")
+    hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill")
     return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
 
 
 def unknown_mention_error(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
-    """The error for a name in a known namespace that no usable skill has."""
+    """Build the error for a mention with a known namespace and an unknown name."""
     errors = [problem for problem in problems if problem.severity == "error" and problem.namespace == mention.namespace]
     broken = next((error for error in errors if error.name == mention.name), None)
     if broken is not None:
@@ -116,7 +116,7 @@ def unknown_mention_error(mention: Mention, names: Collection[Mention], problems
 
 
 def unknown_namespace_error(mention: Mention, namespaces: Iterable[str]) -> SkillError:
-    """The error for a namespace that no space has."""
+    """Build the error for a namespace that no space has."""
     return failure(
         "SKILL_SPACE_NOT_CONFIGURED",
         f"`{mention.text}` names a namespace that no space has",
@@ -126,7 +126,7 @@ def unknown_namespace_error(mention: Mention, namespaces: Iterable[str]) -> Skil
 
 
 def build_duplicate_name(skills: Collection[Skill]) -> Problem:
-    """The problem with skills of the same name."""
+    """Build the problem of skills with the same namespace and name."""
     first, *_ = skills
     locators = [skill.locator for skill in skills]
     return Problem(
@@ -140,7 +140,7 @@ def build_duplicate_name(skills: Collection[Skill]) -> Problem:
 
 
 def suggest(wrong: str, names: list[str]) -> str:
-    """A question whether one of the known names was meant, or nothing where none is like it."""
+    """Return a question that suggests similar names, or an empty text if there are none."""
     if len(names) > _MAX_COMPARED:  # comparing letter by letter is too slow for thousands
         pieces = {wrong[start : start + 3] for start in range(len(wrong) - 2)}
         names = heapq.nlargest(_MAX_COMPARED, names, key=lambda name: sum(piece in name for piece in pieces))
@@ -149,7 +149,7 @@ def suggest(wrong: str, names: list[str]) -> str:
 
 
 def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int) -> Report:
-    """The report without the skills whose text is too long; only files that may be are read."""
+    """Remove the skills whose text is too long; only files large enough to matter are read."""
     usable: list[Skill] = []
     problems: list[Problem] = []
     for skill in report.skills:
@@ -158,7 +158,7 @@ def drop_oversized(report: Report, body: Callable[[Skill], str], max_bytes: int)
             if skill.file and Path(skill.file).stat().st_size > max_bytes:
                 size = len(body(skill).encode())
         except (OSError, SkillError):
-            pass  # what cannot be read is told of when somebody calls it
+            pass  # an unreadable skill is reported when it is called
         if size <= max_bytes:
             usable.append(skill)
             continue
@@ -178,32 +178,32 @@ EnvPolicy = Literal["fail_fast", "ask_human", "skip_skill"]
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every skill of a library."""
+    """Rules for every skill of a library."""
 
     env_var_missing_policy: EnvPolicy = "ask_human"
     max_body_bytes: int | None = None
-    """The longest text of one skill that goes into a prompt."""
+    """Maximum size of a skill's text in a prompt."""
     whole_texts: bool = True
-    """Whether texts go into a prompt whole, so that a skill with a longer one is of no use."""
+    """Whether texts are injected whole, so that a skill with a longer text cannot be used."""
     catalog_tokens: int | None = None
-    """How long the list of skills may be that a model is told of; nothing means the usual share of a window."""
+    """Token budget of the skill list; `None` means the default share of the context window."""
 
 
 class NameIndex(msgspec.Struct, frozen=True):
-    """The skills of one search, by their names."""
+    """The skills of one scan, by name."""
 
     by_namespace: Mapping[str, Mapping[str, Skill]]
-    """By namespace and name; of skills that share both, the first."""
+    """By namespace and name; of duplicates, the first."""
     duplicates: Mapping[Mention, tuple[Skill, ...]]
-    """Those that share both."""
+    """Skills that share namespace and name."""
     shared: Mapping[str, Namesakes]
-    """What becomes of skills that share their name with one of another namespace."""
+    """Skills that share their name across namespaces, ranked."""
     by_name: Mapping[str, Skill]
-    """A skill of every name there is."""
+    """One skill for every name."""
 
 
 class Library:
-    """Skills by name; one library is one search, until somebody has it look again.
+    """Skills by name; a library is one scan until `refresh` is called.
 
     Skills that share a namespace and a name are left out and cannot be mentioned; all others work.
     """
@@ -225,43 +225,43 @@ class Library:
 
     @property
     def has_sources(self) -> bool:
-        """Whether there is any place where skills may be found."""
+        """Return whether there are any sources."""
         return bool(self._sources)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What was found out about places before any was searched."""
+        """Return the problems known before the scan."""
         return self._notes
 
     def without(self, paths: Iterable[Path]) -> "Library":
-        """The same skills less those at or below these paths, whose names are free then; the search is made anew."""
+        """Return a library without the skills at or below these paths, which frees their names; it is scanned again."""
         narrowed = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
         narrowed._excluded = (*self._excluded, *(Path(os.path.realpath(path)) for path in paths))
         narrowed._only = self._only
         return narrowed
 
     def only(self, names: Iterable[str]) -> "Library":
-        """Those of the skills that these names or mentions name; the search is made anew."""
+        """Return a library with only the skills of these names or mentions; it is scanned again."""
         narrowed = self.without(())
         narrowed._only = frozenset(names) if self._only is None else self._only & frozenset(names)
         return narrowed
 
     def list(self) -> tuple[Skill, ...]:
-        """Every skill that is offered, by namespace and name; one that a nearer one hides is not."""
+        """Return every available skill by namespace and name; shadowed ones are left out."""
         return self._available
 
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with skills that were found, and with places that were searched."""
+        """Return the problems of skills and sources."""
         duplicates = (build_duplicate_name(skills) for _, skills in sorted(self._by_name.duplicates.items()))
         of_reports = (problem for report in self._reports for problem in report.problems)
         return (*self._notes, *of_reports, *duplicates, *find_namesake_problems(self._by_name.shared))
 
     def all(self) -> tuple[Skill, ...]:
-        """Every skill that was found: those that are hidden, and those that share their names, too."""
+        """Return every skill, including shadowed ones and duplicates."""
         return tuple(skill for report in self._reports for skill in report.skills)
 
     def find(self, mention: Mention) -> Skill:
-        """The skill that is mentioned; a mention that names nothing, or two things, is an error."""
+        """Return the mentioned skill; an unknown or ambiguous mention is an error."""
         duplicates = self._by_name.duplicates
         if duplicates and mention in duplicates:
             raise SkillError(build_duplicate_name(duplicates[mention]))
@@ -274,9 +274,9 @@ class Library:
         raise unknown_mention_error(mention, [other.mention for other in self.all()], self.problems())
 
     def find_by_name(self, name: str) -> Skill:
-        """The skill that a bare name means: the nearest of that name; `plugin:name` and `namespace:name` say which.
+        """Return the nearest skill of this name; `plugin:name` and `namespace:name` select one.
 
-        A name that nothing has, or that equally near skills share, is an error.
+        An unknown name, or one that equally near skills share, is an error.
         """
         namespace, _, own = name.rpartition(":")
         for candidate in (namespace, f"plugin:{namespace}"):
@@ -291,9 +291,9 @@ class Library:
         return self.find(skill.mention)
 
     def refresh(self) -> bool:
-        """Search those sources anew that say that they have changed, and return whether anything has.
+        """Scan the sources that report a change again, and return whether anything has changed.
 
-        Every other source keeps what it found, so one that is out of reach just now loses nothing.
+        Every other source keeps its skills, so one that is temporarily unreachable loses nothing.
         """
         if "_reports" not in self.__dict__:
             return False
@@ -306,12 +306,12 @@ class Library:
             return False
         fresh = self.without(())
         fresh.__dict__["_reports"] = reports
-        # All at once: whoever looks something up meanwhile sees one search or the other.
+        # In one update, so that concurrent lookups see either the old or the new scan.
         self.__dict__.update(_reports=reports, _by_name=fresh._by_name, _available=fresh._available)
         return True
 
     def watched_directories(self) -> tuple[Path, ...]:
-        """The directories whose changes may change what is found here."""
+        """Return the directories whose changes may change this library."""
         return tuple(
             path
             for source in self._sources
@@ -320,11 +320,11 @@ class Library:
         )
 
     def resolve(self, text: str) -> tuple[Skill, ...]:
-        """The skills that free text mentions, each once, in the order of their first mention."""
+        """Return the skills that a text mentions exactly, each once, in order of their first mention."""
         return tuple(self.find(mention) for mention in mentions_in(text))
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of a skill."""
+        """Return the Markdown body of a skill."""
         for source in self._sources:
             if (source.origin.space_id, source.origin.source_id) == (skill.space_id, skill.source_id):
                 return source.body(skill)
@@ -335,11 +335,11 @@ class Library:
         self._environment[variable] = value
 
     def variables(self, skill: Skill) -> dict[str, str]:
-        """The environment variables that a skill declares and that are set."""
+        """Return the environment variables that a skill declares and that are set."""
         return {name: self._environment[name] for name in skill.required_env_vars if self._environment.get(name)}
 
     def missing(self, skill: Skill) -> tuple[str, ...]:
-        """The environment variables that a skill declares and that are not set, or empty."""
+        """Return the environment variables that a skill declares and that are unset or empty."""
         return tuple(name for name in skill.required_env_vars if not self._environment.get(name))
 
     @cached_property

@@ -1,15 +1,14 @@
-r"""The mentions of skills in texts: how each form is written, which skills they mean, and what leads nowhere.
+r"""Find and resolve mentions of skills in texts.
 
-What is not a legal mention is ordinary text. An exact mention that names nothing is an error, as ever. The forms that
-people type are taken as they are meant: a name that is known is its skill, and one that is not becomes a notice
-whenever it can hardly be anything but a mention:
+Text that is not a valid mention is left alone. An exact mention that names no skill is an error. In the forms that
+people type, a known name is resolved to its skill, and an unknown name becomes a notice if it is clearly a mention:
 
 - `[$name](path)`: always;
 - `/name` at the beginning: unless it is a directory of every system, such as `/tmp`;
-- `$name`: when it has a hyphen, which no variable has, when it is one slip away from the name of a skill, or when
+- `$name`: when it has a hyphen, which no variable has, when it is one typo away from the name of a skill, or when
   several skills have that name. Any other `$word` is text.
 
-A skill that says `user-invocable: false` is not called in these forms; the exact mention still means it.
+A skill with `user-invocable: false` can only be called by its exact mention.
 """
 
 import posixpath
@@ -55,24 +54,24 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 class WrittenMention(msgspec.Struct, frozen=True, kw_only=True):
-    """One mention as it stands in a text."""
+    """One mention as written in a text."""
 
     form: Form
     name: str
-    """The name of the skill; qualified by what comes before a `:`, if somebody wrote that."""
+    """The name of the skill, with the qualifier before a `:` if there is one."""
     text: str
-    """What was written."""
+    """The mention as written."""
     start: int
     namespace: str = ""
     """Of an exact mention."""
     path: str = ""
-    """Where a link leads."""
+    """The target of a link."""
     arguments: str = ""
-    """What follows a `/name`."""
+    """The text after a `/name`."""
 
 
 def scan_mentions(text: str, also: Collection[str] = ()) -> list[WrittenMention]:
-    """Every mention in a text, in the order they stand in; `also` are names of skills that no exact mention can say."""
+    """Find every mention in a text, in order; `also` are skill names that do not fit into an exact mention."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return []
     mentions = [
@@ -92,7 +91,7 @@ def scan_mentions(text: str, also: Collection[str] = ()) -> list[WrittenMention]
 
 
 def _scan_other_names(text: str, prose: str, also: Collection[str]) -> list[WrittenMention]:
-    """The mentions by names that the exact form cannot say; behind a slash and in a link a slip counts as well."""
+    """Find mentions by names outside the exact form; after a slash and in a link, unknown names count too."""
 
     def match_whole(name: str) -> str:
         bare_name = _bare_name(name)
@@ -102,7 +101,7 @@ def _scan_other_names(text: str, prose: str, also: Collection[str]) -> list[Writ
         return unicodedata.normalize("NFKC", name) if is_other else ""
 
     def match_prefix(name: str) -> str:
-        """The longest name a run of letters begins with; where words have no spaces between them it may go on."""
+        """Return the longest known name at the start; in scripts without spaces more text may follow it."""
         run = unicodedata.normalize("NFKC", name)
         for end in range(len(run), 0, -1):
             ends = end == len(run) or unicodedata.east_asian_width(run[end]) in ("W", "F")
@@ -122,7 +121,7 @@ def _bare_name(name: str) -> str:
 
 
 def mask_code(text: str) -> str:
-    """The text with every character of code made a blank: fenced blocks, and what stands between backticks."""
+    """Replace fenced code blocks and inline code by blanks."""
     if "`" not in text and "~~~" not in text:
         return text
     lines: list[str] = []
@@ -140,7 +139,7 @@ def mask_code(text: str) -> str:
             lines.append(line)
     pieces: list[str] = []
     masked, start = "\n".join(lines), 0
-    for blank in _BLANK_LINE.finditer(masked):  # a span of code never goes past a blank line
+    for blank in _BLANK_LINE.finditer(masked):  # inline code never spans a blank line
         pieces.append(_mask_code_spans(masked[start : blank.end()]))
         start = blank.end()
     return "".join([*pieces, _mask_code_spans(masked[start:])])
@@ -187,7 +186,7 @@ def _mask_code_spans(text: str) -> str:
 
 
 def is_typo_of(wrong: str, names: Collection[str]) -> bool:
-    """Whether one letter more, less, wrong or in the wrong place makes it a known name; ten thousand cost no more."""
+    """Return whether one inserted, missing, wrong or swapped letter makes a known name; fast for many names."""
     if len(wrong) < _MIN_TYPO_CHARS:
         return False
     for index in range(len(wrong) + 1):
@@ -203,21 +202,21 @@ _PLUGIN = "plugin:"
 
 
 class SkillListing:
-    """Skills of a list, by name; what a nearer skill hides is on no list, so only plugins are farther than the rest."""
+    """A plain list of skills, by name; shadowed skills are not listed, so only plugins rank lower."""
 
     def __init__(self, skills: tuple[Skill, ...]) -> None:
         self._skills = skills
 
     def list(self) -> tuple[Skill, ...]:
-        """Every skill of the list."""
+        """Return every skill of the list."""
         return self._skills
 
     def problems(self) -> tuple[Problem, ...]:
-        """Nothing: a list tells only of what works."""
+        """Return no problems: a list has only usable skills."""
         return ()
 
     def find(self, mention: Mention) -> Skill:
-        """The skill of an exact mention."""
+        """Return the skill of an exact mention."""
         skills = [
             skill for skill in self._skills if skill.name == mention.name and skill.namespace == mention.namespace
         ]
@@ -226,7 +225,7 @@ class SkillListing:
         return skills[0]
 
     def find_by_name(self, name: str) -> Skill:
-        """The one skill of this name; none and several are a `SkillError`."""
+        """Return the only skill of this name; none or several raise `SkillError`."""
         namespace, _, own = name.rpartition(":")
         if namespace:
             for candidate in (namespace, f"{_PLUGIN}{namespace}"):
@@ -252,24 +251,24 @@ _DIRECTORIES = frozenset(
 _SHOWN_CHARS = 120
 _LETTERS = string.ascii_lowercase + string.digits + "-_"
 _MIN_TYPO_CHARS = 4
-"""Shorter words are all one slip from each other."""
+"""Shorter words are all one typo apart."""
 
 
 class ResolvedMentions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a text asks for."""
+    """The result of resolving the mentions of a text."""
 
     skills: tuple[Skill, ...] = ()
-    """Each once, in the order of their first mention."""
+    """Each once, in order of the first mention."""
     arguments: Mapping[Mention, str] = {}
-    """What somebody wrote behind a `/name`, for the skill of that name."""
+    """The text after a `/name`, by skill."""
     mention_texts: Mapping[Mention, str] = {}
-    """How each of the skills was mentioned first."""
+    """How each skill was first mentioned."""
     notices: tuple[Problem, ...] = ()
-    """Mentions that lead nowhere, for the user; the text is as it was."""
+    """Mentions that name no skill, for the user; the text is unchanged."""
 
 
 def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMentions:
-    """The skills that free text mentions in any form; only an exact mention that names nothing raises."""
+    """Resolve the mentions of a text in any form; only an exact mention that names no skill raises."""
     arguments: dict[Mention, str] = {}
     skills: dict[Mention, Skill] = {}
     mention_texts: dict[Mention, str] = {}
@@ -311,7 +310,7 @@ def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMent
 
 
 def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMentions:
-    """The same for whoever has no library but its list: what leads nowhere is passed over."""
+    """Resolve mentions against a plain list of skills, ignoring unknown ones."""
     matches: dict[Mention, tuple[Skill, str]] = {}
     for written_mention, outcome in _resolve_each(text, SkillListing(tuple(skills))):
         if not isinstance(outcome, SkillError):
@@ -323,7 +322,7 @@ def resolve_listed_mentions(text: str, skills: Sequence[Skill]) -> ResolvedMenti
 
 
 def _resolve_each(text: str, library: Library | SkillListing) -> Iterator[tuple[WrittenMention, Skill | SkillError]]:
-    """Each mention with what it means, or why it means nothing."""
+    """Yield each mention with its skill, or with the error why there is none."""
     if "$" not in text and not text.lstrip().startswith("/"):
         return
     broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
@@ -353,7 +352,7 @@ def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     if not people_may_call(skill):
         raise failure(
             "SKILL_NOT_FOR_PEOPLE",
-            f"the skill `{skill.name}` says that people do not call it",
+            f"the skill `{skill.name}` is not user-invocable",
             hint="the model calls it when a task needs it",
             mention=mention.text,
         )
@@ -361,7 +360,7 @@ def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
 
 
 def _resolve_link(mention: WrittenMention, library: Library | SkillListing) -> Skill:
-    """The skill that a link names and leads to; the path decides between skills of one name."""
+    """Return the skill that a link names; its path decides between skills of one name."""
     name = mention.name.rpartition(":")[2]
     skills = [skill for skill in library.list() if skill.name == name]
     if not skills:

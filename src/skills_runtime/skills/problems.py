@@ -1,6 +1,6 @@
-"""What can be wrong with a skill: a code programs know, one sentence for people, and who has to act.
+"""Problems of skills: a code for programs, one sentence for users, and a hint.
 
-A search for skills collects problems as values, so that one broken skill never hides the others.
+A scan collects problems as values, so that one broken skill never hides the others.
 """
 
 from collections.abc import Mapping
@@ -52,26 +52,26 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "SKILL_BUNDLE_SOURCE_UNSUPPORTED": "validation",
     }
 )
-"""The kind of error that each code is."""
+"""The error kind of each code."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong, and where; a warning leaves nothing out that was asked for."""
+    """One problem and its location; a warning leaves no requested skill out."""
 
     code: str
     message: str
     hint: str = ""
     severity: Literal["error", "warning", "notice"] = "error"
     locator: str = ""
-    """Where it is, fit to be printed."""
+    """Where it is, safe to print."""
     namespace: str = ""
     name: str = ""
-    """The name under which somebody would look for what is broken."""
+    """The name of the broken skill."""
     details: Mapping[str, Any] = {}
 
 
 class SkillError(UsageError):
-    """A skill cannot be used as asked."""
+    """A skill cannot be used as requested."""
 
     def __init__(self, problem: Problem) -> None:
         details = {"code": problem.code, **problem.details}
@@ -81,20 +81,20 @@ class SkillError(UsageError):
 
     @property
     def code(self) -> str:
-        """Which problem it is."""
+        """Return the code of the problem."""
         return self.problem.code
 
     @property
     def tool_kind(self) -> str:
-        """The kind as a tool may report it."""
+        """Return the kind as a tool may report it."""
         return self.kind if self.kind in TOOL_KINDS else "validation"
 
 
 def failure(code: str, message: str, *, hint: str = "", **details: Any) -> SkillError:
-    """The error for a problem."""
+    """Build the error for a problem."""
     return SkillError(Problem(code=code, message=message, hint=hint, details=details))
 
 
 def config_error(code: str, message: str, *, hint: str) -> ConfigError:
-    """The error for settings that name skills in a way that cannot work."""
+    """Build the error for settings that cannot work."""
     return ConfigError(message, hint=hint, details={"code": code})

@@ -1,8 +1,9 @@
-"""Puts together what a run tells its model before anything else: instructions, skills, and which tools there are.
+"""Build the fixed beginning of every request of a run: instructions, skills and available tools.
 
-Made once, when a run begins; it stays the beginning of every request, so a provider's cache of it keeps working. Only a
-mention, a trigger or a file puts the text of a skill into the prompt. What shared words suggest is told to the model
-where the list of skills says too little, and the model decides. A profile says what the settings leave open.
+Built once when a run starts and unchanged afterwards, so that provider prompt caches keep working. The text of a skill
+is injected only because of a mention, a trigger or a file. Skills that merely share words with the task are suggested
+where the skill list is too short to describe them, and the model decides. A profile supplies what the settings leave
+open.
 """
 
 import os
@@ -52,7 +53,7 @@ does not say, and leave nothing out that the form has room for.
 
 
 class PromptChoices(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a profile decides."""
+    """Everything that a profile decides."""
 
     system: str
     skills_list: bool
@@ -83,7 +84,7 @@ PROFILES: Mapping[str, PromptChoices] = MappingProxyType(
 
 
 def apply_template(settings: "PromptSettings", templates: Mapping[str, str]) -> "PromptSettings":
-    """The settings with the template they name written out, if it is one of these; a text of their own still wins."""
+    """Return the settings with the named template filled in, if it is one of these; their own text takes precedence."""
     text = templates.get(settings.template)
     if text is None:
         return settings
@@ -93,7 +94,7 @@ def apply_template(settings: "PromptSettings", templates: Mapping[str, str]) -> 
 
 
 def resolve_prompt_choices(settings: "PromptSettings") -> PromptChoices:
-    """What the settings choose, with the profile where they leave it open."""
+    """Return the choices of the settings, with those of the profile as defaults."""
     if settings.template != DEFAULT_TEMPLATE:
         raise ConfigError(
             f"there is no template `{one_line(settings.template)}`",
@@ -117,23 +118,23 @@ _VARIABLE = re.compile(r"\{\{(" + "|".join(VARIABLES) + r")\}\}")
 
 
 def fill_template(text: str, values: Mapping[str, str]) -> str:
-    """The text with its variables replaced; whatever else is in braces stays as it is."""
+    """Replace the variables of a template; other text in braces stays as it is."""
     return _VARIABLE.sub(lambda match: values[match[1]], text)
 
 
 def uses_variable(text: str, variable: str) -> bool:
-    """Whether the text has a place for a variable."""
+    """Return whether the template uses a variable."""
     return variable in _VARIABLE.findall(text)
 
 
 MAX_ENTRIES = 200
 MAX_DEPTH = 3
 MAX_VISITED = 10_000
-"""How many entries are looked at before a tree counts as too large."""
+"""Maximum number of entries visited before the tree counts as too large."""
 
 
 def render_tree(root: Path) -> str:
-    """The visible entries below a directory, one path per line, and a last line when there are more."""
+    """List the visible entries below a directory, one path per line, with a last line if there are more."""
     entries: list[tuple[tuple[str, ...], str]] = []
     partial = False
 
@@ -169,7 +170,7 @@ _NAME_CHAR = "[A-Za-z0-9_-]"
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a system text is made of; the templates may have places for the rest."""
+    """The parts of a system text; templates may refer to them."""
 
     system: str
     developer: str
@@ -179,11 +180,11 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     skills: str
     """The list of available skills."""
     list_skills: bool
-    """Whether that list is shown even where no template has a place for it."""
+    """Whether the list is shown even if no template refers to it."""
 
 
 def render_system_text(texts: Texts, cwd: Path, *, show_tree: bool) -> str:
-    """The whole text; a list or a constraint appears once, where a template wants it or else at the end."""
+    """Render the whole text; lists and constraints appear once, where a template uses them or else at the end."""
     values = {
         "task": texts.task,
         "cwd": escape_tags(one_line(str(cwd))),
@@ -213,29 +214,29 @@ def _has_variable(texts: Texts, variable: str) -> bool:
 
 SEARCH_TOOL = "search_skills"
 MAX_RANKED = 1000
-"""With more skills than this a run does not rank them when it begins; the model searches."""
+"""With more skills than this, a run does not rank them at its start; the model searches."""
 SUGGESTED_CHARS = 300
 
 
 class SkillSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run begins with."""
+    """The skills that a run starts with."""
 
     skills: tuple[Skill, ...] = ()
-    """Those whose texts go into the prompt."""
+    """Skills whose texts are injected."""
     arguments: Mapping[Mention, str] = {}
     mentioned: Mapping[Mention, str] = {}
-    """Those of them that the task itself names, as it writes them."""
+    """Those that the task itself mentions, as it writes them."""
     listing: str = ""
-    """What the model is told of all the others."""
+    """What the model is shown of all other skills."""
     unresolved: tuple[SkillInjectionSkipped, ...] = ()
-    """Mentions that lead nowhere."""
+    """Mentions that name no skill."""
     events: tuple[Payload, ...] = ()
 
 
 def select_skills(
     task: str, texts: Sequence[str], library: Library, *, route: bool, list_available: bool
 ) -> SkillSelection:
-    """The skills that these texts mention, and with `routes` those that the task calls for otherwise."""
+    """Select the skills that these texts mention and, with `route`, those that the task calls for otherwise."""
     by_text = {text: resolve_mentions(text, library) for text in texts}
     of_task, resolved = by_text.get(task, ResolvedMentions()), by_text.values()
     chosen = {skill.mention: skill for mentions in resolved for skill in mentions.skills}
@@ -263,7 +264,7 @@ def select_skills(
     if list_available:
         catalog = build_catalog(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
         events.append(build_catalog_event(catalog))
-        compute_marks(library, catalog.entries)  # whoever keeps what was told will ask for them
+        compute_marks(library, catalog.entries)  # fills the cache: the run stores these marks next
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
         likely = [entry.line(SUGGESTED_CHARS) for entry in build_entries(suggested)]
@@ -284,7 +285,7 @@ MAX_TEXT_BYTES = 1 << 20
 
 
 def _load_text(text: str | None, path: Path | None, setting: str) -> str | None:
-    """The text, else what is in the file, else nothing."""
+    """Return the text, else the content of the file, else nothing."""
     if text is not None or path is None:
         return text
     try:
@@ -304,7 +305,7 @@ def _load_text(text: str | None, path: Path | None, setting: str) -> str | None:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    # A named pipe in the place of a file must not hold us up before we can see what it is.
+    # Opening a named pipe would block before its type can be checked.
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
@@ -315,7 +316,7 @@ def _file_error(path: Path, setting: str, reason: str) -> ConfigError:
 
 
 class HistoryRule(msgspec.Struct, frozen=True):
-    """How much of the past goes into a request."""
+    """How much of the history goes into a request."""
 
     mode: HistoryMode
     max_messages: int
@@ -328,15 +329,15 @@ class PromptParts(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     injected: tuple[Injected, ...]
     tools: frozenset[str] | None
-    """The tools to offer; nothing means all of them."""
+    """The tools to offer; `None` means all."""
     history: HistoryRule
     skipped: tuple[SkillInjectionSkipped, ...] = ()
     events: tuple[Payload, ...] = ()
-    """Which skills the model is told of, and which of them the task calls for."""
+    """The skill list shown to the model, and the routing of the task."""
     mentioned: Mapping[str, str] = {}
-    """The skills that the task itself names, by mention, as it writes them."""
+    """The skills that the task itself mentions, by mention, as it writes them."""
     missing_env: tuple[MissingVariable, ...] = ()
-    """What to ask a person for: give it to the library and assemble again, for those skills are not injected yet."""
+    """Variables to ask the user for: set them in the library and build the prompt again to inject those skills."""
 
 
 def build_prompt(
@@ -348,9 +349,9 @@ def build_prompt(
     tool_names: Sequence[str],
     constraints: str = "",
 ) -> PromptParts:
-    """The prompt of a run that begins; an exact mention that names no skill is an error.
+    """Build the prompt of a new run; an exact mention that names no skill is an error.
 
-    Skills are looked for in the task, and under the injection mode `all` also in what the user wrote for the system.
+    Mentions are resolved in the task and, with the injection mode `all`, in the user's system and developer texts.
     """
     choices = resolve_prompt_choices(prompt_settings)
     custom_system = _load_text(prompt_settings.system_text, prompt_settings.system_path, "prompt.system_path")
@@ -386,7 +387,7 @@ def build_prompt(
 
 
 def select_tools(prompt_settings: "PromptSettings", task: str, tool_names: Sequence[str]) -> frozenset[str] | None:
-    """The tools that a task is offered; nothing means all of them."""
+    """Return the tools that a task is offered; `None` means all."""
     exposure = resolve_prompt_choices(prompt_settings).tools
     if exposure == "all":
         return None

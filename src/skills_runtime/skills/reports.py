@@ -1,4 +1,4 @@
-"""What is told of skills: which there are, what one says of itself, what is wrong, and which a task calls for."""
+"""Reports about skills for users: list, changes, details, problems, and the routing of a task."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 State = Literal["offered", "changed", "shadowed", "untrusted", "broken"]
-"""A changed skill is offered as well, but it is not what was installed."""
+"""A changed skill is available too, but differs from what was installed."""
 Kind = Literal["added", "changed", "removed", "broken", "warning"]
 MAX_FILES = 200
-"""How many files of a skill are listed."""
+"""Maximum number of listed files of a skill."""
 _UNTRUSTED = "the project is not trusted"
 _TOO_LARGE = "SKILL_BODY_TOO_LARGE"
 _BREAKING = ("SKILL_SCAN_METADATA_INVALID", _TOO_LARGE)
@@ -41,33 +41,33 @@ _BREAKING = ("SKILL_SCAN_METADATA_INVALID", _TOO_LARGE)
 
 
 class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill as somebody sees it who asks what there is."""
+    """A skill in the list for users."""
 
     name: str
     state: State
     mention: str = ""
-    """How exactly this one is called, where it can be; not every legal name fits into an exact mention."""
+    """Its exact mention, if its name allows one."""
     description: str = ""
     namespace: str = ""
     source: str = ""
     path: str = ""
     content_hash: str = ""
     reason: str = ""
-    """Why it is not offered, or what else there is to know before it is used."""
+    """Why it is not available, or a note about it."""
 
 
 class SkillList(msgspec.Struct, frozen=True, kw_only=True):
-    """All skills of a workspace, and what is wrong besides."""
+    """All skills of a workspace, and all problems."""
 
     project: str
     trusted: bool | None
-    """Whether the project is trusted; nothing where it has no skills to be trusted with."""
+    """Whether the project is trusted; `None` if it has no skills."""
     skills: tuple[ListedSkill, ...]
     problems: tuple[Problem, ...]
 
 
 def list_skills(resolved: "Resolved") -> SkillList:
-    """Search everything; what is broken or not trusted is on the list as well."""
+    """Search all sources; broken and untrusted skills are listed too."""
     settings, process = resolved.settings.skills, resolved.environment.process
     paths = resolve_discovery_paths(resolved.workspace_root, process)
     discovery = discover(paths, settings)
@@ -132,7 +132,7 @@ def _list_library(library: Library, problems: Iterable[Problem]) -> Iterator[Lis
 
 
 def _find_breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """What keeps one skill from being used."""
+    """Return the first problem of each skill that cannot be used."""
     locators: set[str] = set()
     for problem in problems:
         if _is_breaking(problem) and problem.locator not in locators:
@@ -173,12 +173,12 @@ def _build_unreadable(problem: Problem, state: State) -> ListedSkill:
 
 
 class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is different now."""
+    """One change."""
 
     change: Kind
     name: str
     mention: str = ""
-    """How it is called, or was."""
+    """Its current or former mention."""
     description: str = ""
     path: str = ""
     reason: str = ""
@@ -186,7 +186,7 @@ class SkillChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_changes(changes: Changes) -> Iterator[SkillChange]:
-    """The changes one by one; a skill that broke is told once, as broken, and not as removed as well."""
+    """List the changes one by one; a skill that broke is reported as broken and not also as removed."""
     broken = {problem.locator: problem for problem in reversed(changes.problems) if problem.severity == "error"}
     yield from (_skill_change("added", skill) for skill in changes.added)
     yield from (_skill_change("changed", skill) for skill in changes.changed)
@@ -214,7 +214,7 @@ def _skill_change(kind: Kind, skill: Skill) -> SkillChange:
 
 
 class CheckedSkill(msgspec.Struct, frozen=True):
-    """A skill and everything found in it."""
+    """A skill and its diagnostics."""
 
     path: str
     name: str | None
@@ -223,7 +223,7 @@ class CheckedSkill(msgspec.Struct, frozen=True):
 
 
 class SkillLocation(msgspec.Struct, frozen=True):
-    """A skill somebody asked for; one of a library has a mention."""
+    """A skill by path or name; a skill of a library has a mention."""
 
     directory: Path
     inspected: InspectedSkill
@@ -231,7 +231,7 @@ class SkillLocation(msgspec.Struct, frozen=True):
 
 
 def check_skills(paths: Iterable[Path], mode: Mode) -> list[CheckedSkill]:
-    """Check each skill that the paths stand for."""
+    """Check each skill at or below these paths."""
     checked: list[CheckedSkill] = []
     for directory in (directory for path in paths for directory in skill_directories(path)):
         inspected = inspect_directory(directory, mode=mode)
@@ -242,7 +242,7 @@ def check_skills(paths: Iterable[Path], mode: Mode) -> list[CheckedSkill]:
 
 
 def find_at_path(text: str) -> SkillLocation | None:
-    """The skill at a path, or nothing where the text is not one."""
+    """Return the skill at a path, or nothing if the text is not a path."""
     path = Path(text)
     if path.name.lower() == "skill.md" and path.is_file():
         path = path.parent
@@ -257,7 +257,7 @@ def find_at_path(text: str) -> SkillLocation | None:
 
 
 def find_by_name(text: str, resolved: "Resolved") -> SkillLocation:
-    """The skill of the library that a mention or a name means."""
+    """Return the skill of the library with this mention or name."""
     library = load_library(resolved, include_untrusted=True)
     skill = library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)
     if skill.directory is None:
@@ -271,7 +271,7 @@ def find_by_name(text: str, resolved: "Resolved") -> SkillLocation:
 
 
 def describe_skill(target: SkillLocation) -> dict[str, Any]:
-    """Everything that is known of a skill."""
+    """Return everything known about a skill."""
     inspected, skill = target.inspected, target.inspected.skill
     return {
         "name": skill.name if skill else inspected.run.name if inspected.run else None,
@@ -290,7 +290,7 @@ def describe_skill(target: SkillLocation) -> dict[str, Any]:
 
 
 def _list_files(directory: Path) -> list[str]:
-    """Its first files by name, links not followed."""
+    """List the first files by name, without following links."""
     skipped = (".git", "node_modules", "__pycache__")
     with open_directory(directory.resolve()) as top:
         entries = walk(top, enter=lambda entry: entry.name not in skipped, on_error=lambda _, __: None)
@@ -301,7 +301,7 @@ def _list_files(directory: Path) -> list[str]:
 
 
 def _printable_path(path: str) -> str:
-    """A path as text that can be written, whatever its bytes are."""
+    """Return a path as printable text."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
@@ -309,7 +309,7 @@ def _printable_path(path: str) -> str:
 
 
 class ExplainedChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill of a ranking, for a reader."""
+    """One skill of a ranking, for users."""
 
     mention: str
     name: str
@@ -319,11 +319,11 @@ class ExplainedChoice(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...]
     locator: str
     prompt: str
-    """What the model would be told of it before it calls it; nothing for one that is not listed."""
+    """What the model sees of it before calling it; empty if it is not listed."""
 
 
 class RoutingExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision and everything that led to it."""
+    """A routing decision and its reasons."""
 
     task: str
     decided_by: str
@@ -334,7 +334,7 @@ class RoutingExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_library_at(directories: Sequence[str]) -> Library:
-    """The skills below some directories, and no others."""
+    """Build a library of the skills below these directories only."""
     for directory in directories:
         if not Path(directory).is_dir():
             raise NotFound(f"there is no directory `{directory}`", hint="name a directory that has skills in it")
@@ -350,7 +350,7 @@ def load_library_at(directories: Sequence[str]) -> Library:
 def explain_routing(
     task: str, library: Library, resolved: "Resolved", *, paths: Sequence[str], limit: int
 ) -> RoutingExplanation:
-    """Route a task as a run would, and tell why; an exact mention that names nothing is an error here too."""
+    """Route a task as a run would and explain the result; an unknown exact mention is an error here too."""
     # Slow to import, and lists of skills need none of it.
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.routing import index_library, route_skills

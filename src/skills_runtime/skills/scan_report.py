@@ -1,4 +1,4 @@
-"""A search for skills as one value that can be written as JSON, whatever skills say of themselves.
+"""The result of a skill scan as one value that can be written as JSON.
 
 Pure.
 """
@@ -18,7 +18,7 @@ _MAX_DEPTH = 20
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong, as programs read it."""
+    """One problem in a report."""
 
     code: str
     severity: Literal["error", "warning", "notice"]
@@ -36,7 +36,7 @@ class ScanStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScannedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill, as programs read it."""
+    """A skill in a report."""
 
     space_id: str
     source_id: str
@@ -53,20 +53,20 @@ class ScannedSkill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search found, and everything that is wrong."""
+    """The skills of a scan, and all problems."""
 
     scan_id: str
     skills: tuple[ScannedSkill, ...] = ()
     errors: tuple[Issue, ...] = ()
     warnings: tuple[Issue, ...] = ()
-    """Notices too, which say what is as it should be and yet may surprise."""
+    """Includes notices, which report correct but possibly surprising facts."""
     stats: ScanStats
 
 
 def build_scan_report(
     scan_id: str, skills: Iterable[Skill], issues: Iterable[Issue], *, spaces: int, sources: int
 ) -> ScanReport:
-    """One search, its errors apart from its warnings."""
+    """Build the report of one scan, with errors and warnings separated."""
     scanned = tuple(map(_build_scanned, skills))
     all_issues = tuple(issues)
     return ScanReport(
@@ -79,7 +79,7 @@ def build_scan_report(
 
 
 def build_issue(problem: Problem) -> Issue:
-    """A problem with where it is among its details."""
+    """Convert a problem to an issue, with its location among the details."""
     location = {"locator": problem.locator, "namespace": problem.namespace, "skill_name": problem.name}
     details = {**{name: value for name, value in location.items() if value}, **problem.details}
     return Issue(
@@ -92,7 +92,7 @@ def build_issue(problem: Problem) -> Issue:
 
 
 def to_jsonable(value: Any, depth: int = _MAX_DEPTH) -> Any:
-    """The value as JSON can hold it: no cycles, no numbers that are none, nothing but text as a key."""
+    """Convert a value to one that JSON can hold: no cycles, no NaN, only text as keys."""
     if depth < 0:
         return "…"
     if isinstance(value, Mapping):

@@ -1,8 +1,7 @@
-"""Tells of skills that come, change and go while somebody watches.
+"""Watch skills and report those that are added, changed or removed.
 
-The system says when a directory changes; only then, and now and then anyway, is everything searched again, which with
-an index reads nothing but what changed. Where the system cannot tell, the search itself is repeated more often.
-Libraries that were handed out before stay as they are.
+A change signaled by the operating system triggers a new scan, which reads only changed files if there is an index. A
+scan is also repeated regularly, more often where the system cannot watch. Libraries returned earlier stay as they are.
 """
 
 import asyncio
@@ -20,24 +19,21 @@ from skills_runtime.skills.skill import Skill
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new since the last search, and the library that has it."""
+    """The changes since the last scan, and the library that has them."""
 
     library: Library
     added: tuple[Skill, ...] = ()
     changed: tuple[Skill, ...] = ()
     removed: tuple[Skill, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """What is wrong now and was not before."""
+    """New problems."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed or self.problems)
 
 
 def compare_libraries(previous: Library, current: Library) -> Changes:
-    """What somebody who knows the one library has to learn about the other.
-
-    A skill is the same as long as its name and its place are.
-    """
+    """Compare two libraries; a skill is the same while its name and location are."""
     old, new = (
         {(skill.namespace, skill.name, skill.locator): skill for skill in library.list()}
         for library in (previous, current)
@@ -53,14 +49,14 @@ def compare_libraries(previous: Library, current: Library) -> Changes:
 
 
 SETTLE_MS = 20
-"""How long nothing more may change before a change is told."""
+"""How long nothing may change before a change is reported."""
 WAIT_MS = 60
-"""How long changes that go on are collected."""
+"""How long continuing changes are collected."""
 HEARTBEAT_SECONDS = 1.0
-"""How often everything is searched without any sign of a change: a directory may have come where none was."""
+"""How often to scan without a signal: a directory may have appeared where none was watched."""
 POLL_SECONDS = 0.1
 _MIN_IDLE_RATIO = 20
-"""Searching without a sign takes at most this part of the time."""
+"""Pause between scans without a signal, as a multiple of the duration of a scan."""
 
 
 async def watch_skills(
@@ -70,9 +66,9 @@ async def watch_skills(
     stop: asyncio.Event | None = None,
     polling: bool = False,
 ) -> AsyncGenerator[Changes]:
-    """What changes until `stop` is set, from now on or since a library was searched.
+    """Yield changes until `stop` is set, from now on or since the given library was scanned.
 
-    `make` gives a new library that has not been searched yet; it is called in another thread.
+    `open_library` returns a new library that has not been scanned; it is called in another thread.
     """
     event = stop or asyncio.Event()
     previous, seconds = await asyncio.to_thread(_search, open_library if since is None else lambda: since)
@@ -86,7 +82,7 @@ async def watch_skills(
                 if changes:
                     yield changes
                 if current.watched_directories() != paths:
-                    break  # other directories are to be watched now
+                    break  # the set of directories changed: watch the new ones
 
 
 def _search(open_library: Callable[[], Library]) -> tuple[Library, float]:
@@ -99,7 +95,7 @@ def _search(open_library: Callable[[], Library]) -> tuple[Library, float]:
 async def _change_signals(
     paths: Sequence[Path], seconds: float, event: asyncio.Event, *, polling: bool
 ) -> AsyncGenerator[None]:
-    """One sign as soon as the directories are watched, for what changed until then, and one for each change."""
+    """Yield once when the directories are being watched, for earlier changes, and once for each change."""
     watching = None if polling else _watch_directories(paths, seconds)
     stopped: asyncio.Future[Any] = asyncio.ensure_future(event.wait())
     change: asyncio.Future[Any] = stopped
@@ -107,11 +103,11 @@ async def _change_signals(
         while not event.is_set():
             pause = asyncio.sleep(max(POLL_SECONDS, seconds * _MIN_IDLE_RATIO)) if watching is None else anext(watching)
             change = asyncio.ensure_future(pause)
-            await asyncio.sleep(0)  # it watches from its first step on
+            await asyncio.sleep(0)  # let the watcher start before the first scan
             yield
             await asyncio.wait({change, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if change.done() and change.exception() is not None:
-                watching = None  # too many directories, or one that has just gone: look oneself
+                watching = None  # too many directories, or one was just removed: poll instead
     finally:
         for waiting in (change, stopped):
             waiting.cancel()
@@ -121,7 +117,7 @@ async def _change_signals(
 
 
 def _watch_directories(paths: Sequence[Path], seconds: float) -> "AsyncGenerator[Any] | None":
-    """A watch over directories that are there, one by one: a link must not lead it out of them."""
+    """Watch each existing directory non-recursively: a link must not lead out of them."""
     try:
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
     except ImportError:

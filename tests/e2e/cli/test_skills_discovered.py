@@ -36,7 +36,7 @@ def run_in(workspace: Path, directory: str, prompt: str = "Go") -> str:
 def test_a_run_is_offered_the_skills_of_its_project_once_it_is_trusted(workspace: Path) -> None:
     make_skill(workspace / ".agents/skills", "writer")
     told = run_in(workspace, "runs/before")
-    assert "nobody has said that it is trusted" in told
+    assert "the project is not trusted" in told
     assert "writer" not in prompt_of(workspace / "runs/before")
     assert invoke("skills", "trust").out == f"{workspace} is trusted now\n"
     told = run_in(workspace, "runs/after")
@@ -85,7 +85,7 @@ def test_the_list_for_people_says_the_same(workspace: Path, home: Path) -> None:
     assert answer.code == 0
     assert "offered   $[user].mine" in answer.out
     assert "untrusted $[project].theirs" in answer.out
-    assert "hint: look at them with `skills list`, then say so with `skills trust`" in answer.out
+    assert "hint: review them with `skills list`, then run `skills trust`" in answer.out
     assert answer.out.endswith("2 skills: 1 offered, 1 untrusted\n")
 
 

@@ -1,4 +1,4 @@
-"""Where skills are found without anybody naming the place: the project, the user, the system, packages, plugins."""
+"""Discover skill directories that no setting names: of the project, the user, the system, packages and plugins."""
 
 from skills_runtime.skills.discovery.discover import (
     Discovery,

@@ -1,4 +1,4 @@
-"""Looks which of the directories are there, and which of them count: each once, inside its project, and trusted."""
+"""Find the existing skill directories and select those to use: each once, inside its project, and trusted."""
 
 import errno
 import os
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """What was discovered, before any skill is read."""
+    """The discovered directories, before any skill is read."""
 
     project: Path
     is_trusted: bool
     roots: tuple[Root, ...] = ()
-    """The directories that count, the nearest first; their paths have no links."""
+    """The directories to use, the nearest first, without links in their paths."""
     untrusted: tuple[Root, ...] = ()
-    """Those of a project that nobody has trusted."""
+    """The directories of a project that is not trusted."""
     problems: tuple[Problem, ...] = ()
 
 
 def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
-    """Every directory of skills that is there; none of them is searched yet."""
+    """Find every skill directory without searching it."""
     project = find_repository(str(paths.workspace))
     candidates = list(_find_roots(paths, project, settings.discovery)) if settings.discovery.enabled else []
     if not candidates:
         return Discovery(project=project, is_trusted=False)
     problems = [item for item in candidates if isinstance(item, Problem)]
     by_path, roots = dict[str, Root](), [item for item in candidates if isinstance(item, Root)]
-    # Who works in his home has the same directories as a project; there they are the user's own.
+    # In the home directory, project and user directories coincide; there they belong to the user.
     for root in sorted(roots, key=lambda item: item.scope == "project"):
         resolved = _resolve_root(root, project)
         if isinstance(resolved, Root):
@@ -74,7 +74,7 @@ def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
 
 
 def build_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
-    """The sources that search these directories."""
+    """Build the sources that search these directories."""
     from skills_runtime.skills.sources import FilesystemSource, IndexedSource, Origin, ScanOptions
 
     limits = settings.discovery
@@ -95,8 +95,8 @@ def build_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path
 
 
 def _find_roots(paths: DiscoveryPaths, project: Path, discovery: "SkillDiscovery") -> Iterator[Root | Problem]:
-    """What may be there; most of it is ruled out by asking for the directory above it, which costs the least."""
-    frozen: Any = discovery  # it has a hash, which its type does not tell
+    """Yield the candidates; a missing parent directory rules most of them out with one cheap check."""
+    frozen: Any = discovery  # frozen models are hashable, but their type does not say so
     candidates, plugins = list_candidates(paths, project, frozen)
     for parent, roots in candidates:
         if os.access(parent, os.F_OK):
@@ -118,7 +118,7 @@ _Plugins = tuple[tuple[str, Scope], ...]
 
 @lru_cache(maxsize=64)
 def list_candidates(paths: DiscoveryPaths, project: Path, discovery: "SkillDiscovery") -> tuple[_Candidates, _Plugins]:
-    """Every directory that may be there, by the directory above it, and those that plugins may be in."""
+    """List every candidate directory by its parent, and the directories that may contain plugins."""
     roots = [
         *(project_roots(paths, project, discovery) if discovery.project else ()),
         *(user_roots(paths, project, discovery) if discovery.user else ()),
@@ -145,15 +145,15 @@ def _plugin_directories(paths: DiscoveryPaths, project: Path, discovery: "SkillD
 
 
 def _resolve_root(root: Root, project: Path) -> Root | Problem | None:
-    """The same directory without links, or nothing where there is none."""
+    """Return the directory with links resolved, or nothing if it does not exist."""
     try:
         is_directory = stat.S_ISDIR(os.stat(root.path).st_mode)  # noqa: PTH116 - done for every run
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
-        is_directory = error.errno != errno.ELOOP  # whoever searches it will say what else is wrong with it
+        is_directory = error.errno != errno.ELOOP  # the scan reports every other problem
         if not is_directory:
-            return _link_problem(root, "it is a link that leads in a circle")
+            return _link_problem(root, "it is a circular link")
     if not is_directory:
         return None
     real = os.path.realpath(root.path)
@@ -174,12 +174,12 @@ def _link_problem(root: Root, reason: str) -> Problem:
 
 
 def is_trusted(paths: DiscoveryPaths) -> bool:
-    """Whether the user has said that the project is trusted."""
+    """Return whether the user trusts the project."""
     return _is_trusted(find_repository(str(paths.workspace)), paths, [])
 
 
 def build_untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
-    """The problem with spaces that a project names for itself."""
+    """Build the problem of spaces configured by an untrusted project."""
     return _build_untrusted_problem(find_repository(str(paths.workspace)), ())
 
 
@@ -194,8 +194,8 @@ def _is_trusted(project: Path, paths: DiscoveryPaths, problems: list[Problem]) -
 def _build_untrusted_problem(project: Path, roots: Iterable[Root]) -> Problem:
     return Problem(
         code="SKILL_FOLDER_UNTRUSTED",
-        message=f"the skills of `{one_line(str(project))}` are not used: nobody has said that it is trusted",
-        hint="look at them with `skills list`, then say so with `skills trust`",
+        message=f"the skills of `{one_line(str(project))}` are not used: the project is not trusted",
+        hint="review them with `skills list`, then run `skills trust`",
         severity="warning",
         locator=one_line(str(project)),
         details={"directories": [one_line(root.path) for root in roots]},

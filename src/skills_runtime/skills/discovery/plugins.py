@@ -1,4 +1,4 @@
-"""Skills of plugins, which are called by the name of their plugin as well, and of installed Python packages."""
+"""Skills of plugins, which can be called with the plugin's name, and of installed Python packages."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _SKILLS = "skills"
 
 
 def find_plugins(directory: str, scope: Scope) -> Iterator[Root | Problem]:
-    """The skills of every plugin that lies in a directory."""
+    """Yield the skill directories of every plugin in a directory."""
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - asked for every run, and mostly there is none
     except (FileNotFoundError, NotADirectoryError):
@@ -36,8 +36,8 @@ def find_plugins(directory: str, scope: Scope) -> Iterator[Root | Problem]:
 
 
 def read_plugin(directory: str, scope: Scope) -> Iterator[Root | Problem]:
-    """The skills of the plugin that a directory is, or of those that it offers."""
-    # By far the most directories are no plugins, and asking like this costs the least.
+    """Yield the skill directories of the plugin or marketplace in a directory."""
+    # Most directories are not plugins, and this check is the cheapest.
     manifest = next((name for name in (*MANIFESTS, MARKETPLACE) if os.access(f"{directory}/{name}", os.F_OK)), None)
     if manifest is None:
         return
@@ -60,7 +60,7 @@ def read_plugin(directory: str, scope: Scope) -> Iterator[Root | Problem]:
 
 
 def find_duplicate_names(roots: Iterable[Root]) -> Iterator[Problem]:
-    """What to say of plugins of the project and of the user that have one name, and so share a namespace."""
+    """Report plugins of the project and the user that share a name and therefore a namespace."""
     paths: dict[str, dict[Scope, str]] = {}
     for root in roots:
         if root.level == PLUGIN_LEVEL:
@@ -87,7 +87,7 @@ def _plugin(base: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
         return
     source: Any = fields.get("source", ".")
     if not isinstance(source, str) or "://" in source:
-        return  # offered from elsewhere, so it is not here
+        return  # a plugin from a remote source is not on this machine
     value: Any = fields.get("skills", _SKILLS)
     paths = cast("list[Any]", value) if isinstance(value, list) else [value]
     for path in paths:
@@ -103,7 +103,7 @@ def _plugin(base: Path, data: Any, scope: Scope) -> Iterator[Root | Problem]:
 
 
 def _join_relative(*paths: Any) -> tuple[str, ...] | None:
-    """The names that relative paths lead through one after the other, unless they lead elsewhere."""
+    """Join relative paths into their names, or return nothing if they lead outside."""
     inner: tuple[str, ...] = ()
     for path in paths:
         if not isinstance(path, str):
@@ -129,7 +129,7 @@ def _invalid(directory: str, reason: str, *, name: str = "") -> Problem:
 
 
 def find_package_roots(workspace: Path) -> tuple[Root, ...]:
-    """The directories of skills in every package that Python can import from outside the workspace."""
+    """Return the skill directories of every Python package that is importable from outside the workspace."""
     stamps: list[tuple[str, int]] = []
     for path in find_installed_paths(workspace_root=workspace):
         try:
@@ -141,7 +141,7 @@ def find_package_roots(workspace: Path) -> tuple[Root, ...]:
 
 @lru_cache(maxsize=4)
 def _package_roots(paths: tuple[tuple[str, int], ...]) -> tuple[Root, ...]:
-    """The same for directories and when they changed, since reading what is installed there takes long."""
+    """Return the skill directories for these paths and modification times; cached, because reading metadata is slow."""
     return tuple(
         Root(
             path=str(path),

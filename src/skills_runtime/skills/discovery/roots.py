@@ -1,4 +1,4 @@
-"""The directories skills are looked for in: those of the project, the user and the system, and where a project ends."""
+"""The directories that may contain skills: of the project, the user and the system; and where a project ends."""
 
 import hashlib
 import os
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 _INDEX = "skills-index"
 _MAX_ABOVE = 64
-"""How many directories up a project may go."""
+"""Maximum number of parent directories that are checked."""
 
 
 class DiscoveryPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one user works on one project."""
+    """The paths of one user in one project."""
 
     workspace: Path
-    """Where the user works, behind all links."""
+    """The workspace, with links resolved."""
     home: Path
     config: Path
-    """The directory that programs of this user keep their configuration in."""
+    """The user's configuration directory, shared by all programs."""
     own: Path
-    """Our own directory in it."""
+    """Our directory in it."""
     state: Path
     index: Path
-    """Where indexes are kept; they may be deleted at any time."""
+    """Where indexes are stored; they may be deleted at any time."""
 
 
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
 def resolve_discovery_paths(workspace: Path, environ: Mapping[str, str]) -> DiscoveryPaths:
-    """The places of whoever has these variables."""
+    """Resolve the paths for a workspace and these environment variables."""
     return _build_paths(workspace, tuple((name, environ[name]) for name in _VARIABLES if name in environ))
 
 
@@ -53,21 +53,21 @@ def _build_paths(workspace: Path, variables: tuple[tuple[str, str], ...]) -> Dis
         config=path if path.is_absolute() else user_home / ".config",
         own=config_home(environ),
         state=state_home(environ),
-        # Not among caches: what is known of skills must be out of the reach of tools, as their files are.
+        # Not in the cache directory: tools must not be able to write to the index.
         index=state_home(environ) / _INDEX,
     )
 
 
 def find_project_root(directory: str | os.PathLike[str]) -> Path:
-    """The root of the repository that a directory is in, or the directory itself, without links.
+    """Return the root of the repository that contains a directory, or the directory itself, with links resolved.
 
-    A repository of another owner does not count: anybody can put one above a directory that all may write to.
+    A repository of another owner is ignored: any user can create one above a world-writable directory.
     """
     return find_repository(os.path.realpath(directory))
 
 
 def find_repository(start: str) -> Path:
-    """The same for a path without links."""
+    """Return the root of the repository that contains a path without links, or the path itself."""
     try:
         owner = os.stat(start).st_uid  # noqa: PTH116 - done for every run, and a `Path` costs more than the system
         for directory in ancestors(start):
@@ -79,7 +79,7 @@ def find_repository(start: str) -> Path:
 
 
 def ancestors(directory: str) -> Iterator[str]:
-    """A directory, and those that lead to it, from the inside out."""
+    """Yield a directory and its parents, innermost first."""
     for _ in range(_MAX_ABOVE):
         yield directory
         outer = os.path.dirname(directory)  # noqa: PTH120 - as above
@@ -91,11 +91,11 @@ def ancestors(directory: str) -> Iterator[str]:
 _ODD = re.compile("[^a-z0-9]+")
 _SEGMENT_CHARS = 64
 _MAX_INNER = 4
-"""How many directories of a path a namespace tells; it has seven segments, and three say what kind it is."""
+"""Maximum number of directories in a namespace: it has seven segments, and three are needed for its kind."""
 
 
 def segment(text: str) -> str:
-    """The text as one segment of a namespace."""
+    """Convert a text to one segment of a namespace."""
     plain = _ODD.sub("-", text.lower()).strip("-")[:_SEGMENT_CHARS].strip("-")
     if len(plain) >= 2:
         return plain
@@ -103,7 +103,7 @@ def segment(text: str) -> str:
 
 
 def project_namespace(kind: str, inner: Sequence[str]) -> str:
-    """The namespace of a directory of skills in a project; `inner` leads to it from the root of the project."""
+    """Return the namespace of a skill directory in a project; `inner` is its path from the project root."""
     parts = ["project", *([kind] if kind else [])]
     if not inner:
         return ":".join(parts)
@@ -130,27 +130,27 @@ CLIENTS: tuple[str, ...] = (
     "openhands",
     "copilot",
 )
-"""Other programs, by the names of their directories."""
+"""Other agent programs, by the names of their directories."""
 SHARED = ".agents/skills"
-"""The directory that all programs agree on."""
+"""The directory that all agent programs share."""
 PROJECT_LEVEL, USER_LEVEL, SYSTEM_LEVEL, PACKAGE_LEVEL = 10, 1000, 2000, 2001
 _PER_DIRECTORY = 2
-"""A directory up in the project has a level for what is meant for everybody, and one for other programs."""
+"""Each directory of a project has two levels: one for the shared directory and one for other programs."""
 
 
 class Root(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory that skills may be in."""
+    """A directory that may contain skills."""
 
     path: str
     scope: Scope
     namespace: str
     level: int
     label: str
-    """Where it is, in a word or two."""
+    """A short description of its location."""
 
 
 def project_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
-    """The directories of a project, from where somebody works up to its root."""
+    """Yield the directories of a project, from the workspace up to the project root."""
     top, directory = str(project), str(paths.workspace)
     if _is_inside(settings, paths, project):
         yield _project(str(settings.directory), 0, "own", ())
@@ -166,7 +166,7 @@ def project_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscover
 
 
 def user_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscovery") -> Iterator[Root]:
-    """The directories of the user."""
+    """Yield the directories of the user."""
     if not _is_inside(settings, paths, project):
         yield _user(str(settings.directory), "user:named", "the directory in the settings")
     yield _user(f"{paths.own}/skills", "user:own", "own")
@@ -180,13 +180,13 @@ def user_roots(paths: DiscoveryPaths, project: Path, settings: "SkillDiscovery")
 
 
 def system_roots(settings: "SkillDiscovery") -> Iterator[Root]:
-    """The directory of whoever looks after the machine."""
+    """Yield the directory of the system administrator."""
     path = str(settings.admin_directory)
     yield Root(path=path, scope="system", namespace="system", level=SYSTEM_LEVEL, label=path)
 
 
 def _is_inside(settings: "SkillDiscovery", paths: DiscoveryPaths, project: Path) -> bool:
-    """Whether the directory in the settings is one of the project, wherever links in it lead."""
+    """Return whether the configured directory is inside the project, without resolving links."""
     return any(settings.directory.is_relative_to(path) for path in (project, paths.workspace))
 
 

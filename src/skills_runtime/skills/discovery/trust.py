@@ -1,6 +1,6 @@
-"""Which projects the user trusts: a list of directories that only `skills trust` writes.
+"""The projects that the user trusts: a list of directories that only `skills trust` writes.
 
-What cannot be read trusts nothing. A repository is trusted as a whole, and one inside of it is not.
+An unreadable list trusts nothing. A repository is trusted as a whole; a repository nested in it is not.
 """
 
 import json
@@ -27,7 +27,7 @@ class TrustStore:
         self._path = state / FILE
 
     def folders(self) -> frozenset[str] | Problem:
-        """The directories that are trusted, or why none is."""
+        """Return the trusted directories, or the problem if the list cannot be read."""
         try:
             return frozenset(self._read())
         except FileNotFoundError:
@@ -42,14 +42,14 @@ class TrustStore:
             )
 
     def trust(self, directory: Path) -> bool:
-        """Add a directory; says whether it was not on the list before."""
+        """Add a directory and return whether it is new."""
         real = os.path.realpath(directory)
         if not os.path.isdir(real):  # noqa: PTH112 - a path as the system gave it
             raise NotFound(f"`{directory}` is not a directory", hint="name the folder of a project")
         return self._change(lambda folders: folders | {real})
 
     def forget(self, directory: Path) -> bool:
-        """Take a directory off the list; says whether it was on it."""
+        """Remove a directory and return whether it was listed."""
         real = os.path.realpath(directory)
         return self._change(lambda folders: folders - {real})
 
@@ -72,9 +72,9 @@ class TrustStore:
         with open(open_regular(self._path), "rb") as file:
             info = os.fstat(file.fileno())
             if info.st_size > MAX_BYTES:
-                raise ValueError("it is not a file of ours")
+                raise ValueError("it is too large")
             if info.st_uid != os.geteuid() or info.st_mode & 0o022:
-                raise ValueError("others may write to it")
+                raise ValueError("other users can write to it")
             data: Any = json.loads(file.read())
         value = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         folders = value.get("folders")

@@ -1,4 +1,4 @@
-"""Routing: which skills a task calls for, and why, without asking a model."""
+"""Routing: select the skills that a task calls for, and why, without asking a model."""
 
 from skills_runtime.skills.routing.ranking import SkillIndex, Tuning, index_library, index_skills
 from skills_runtime.skills.routing.route import (

@@ -1,12 +1,12 @@
-"""Ranks skills by the words they share with a task, without a model, in an index that is built once for many tasks.
+"""Rank skills by the words they share with a task, without a model, using an index built once for many tasks.
 
-Pure but for the bodies that a library reads; a search looks only at skills that share a term with the task. Every word
-of the task becomes a concept: the word itself, words that often stand for it, what a Chinese word is in English, and,
-for a word no skill knows, words that look alike. A skill counts once per concept, by its best word.
+Pure, except that a library reads bodies. A search visits only skills that share a term with the task. Every word of the
+task becomes a concept: the word itself, synonyms and related words, the English translation of a Chinese word, and, for
+a word that no skill has, similarly spelled words. A skill scores once per concept, by its best word.
 
-What each part brings, measured on 233 tasks for 343 public skills (right skill first / among the first five, percent):
+Effect of each part, measured on 233 tasks for 343 public skills (right skill first / among the first five, percent):
 plain BM25 over name and description 60/79; fields, stems, abbreviations and compounds 81/90; synonyms, related words,
-look-alikes, coverage and neighbours 82/93; the beginning of bodies as well 87/97.
+similar spellings, coverage and adjacent words 82/93; the beginning of bodies as well 87/97.
 """
 
 import heapq
@@ -37,34 +37,34 @@ if TYPE_CHECKING:
 
 MIN_TRIGGER_CHARS = 2
 MAX_TRIGGERS = 100
-"""How many triggers, and how many globs, of one skill count."""
+"""Maximum number of triggers, and of globs, per skill."""
 MAX_PATHS = 200
 
 _SEPARATORS = re.compile(r"[,，;；\n](?![^{}\n]{0,200}\})")
-"""What stands between two of them; a comma in braces is part of a glob."""
+"""Separates triggers or globs; a comma in braces is part of a glob."""
 _TOKEN = re.compile(r"[^\s\"'`<>()\[\]{},;，。；：、（）]+")
 _PATH = re.compile(r"[\w@+./-]*[\w@+-]\.[A-Za-z][A-Za-z0-9]{0,9}")
 _MAX_PATH_CHARS = 300
 
 
 class FileMatch(msgspec.Struct, frozen=True):
-    """A file that a skill is for, and the glob that says so."""
+    """A file, and the glob of the skill that matches it."""
 
     path: str
     glob: str
 
 
 class Declarations(msgspec.Struct, frozen=True, kw_only=True):
-    """What skills say of when they apply; a skill is known by its place among them."""
+    """When skills apply, according to their front matter; skills are identified by their index."""
 
     hidden: frozenset[int]
-    """Those that the model may not call."""
+    """Skills that the model may not call."""
     triggers: dict[int, tuple[str, ...]]
     globs: dict[int, tuple[str, ...]]
 
 
 def collect_declarations(skills: Sequence[Skill]) -> Declarations:
-    """What these skills declare."""
+    """Collect the declarations of these skills."""
     declaring = [(position, skill) for position, skill in enumerate(skills) if skill.metadata]
     triggers = ((position, _read_list(skill, "triggers", "trigger")) for position, skill in declaring)
     globs = ((position, _read_list(skill, "paths", "globs")) for position, skill in declaring)
@@ -76,14 +76,14 @@ def collect_declarations(skills: Sequence[Skill]) -> Declarations:
 
 
 def find_trigger(task: str, triggers: Sequence[str]) -> str:
-    """The longest of the triggers that stands in the task, or nothing."""
+    """Return the longest trigger that occurs in the task, or an empty text."""
     text = task.casefold()
     present: list[str] = []
     for trigger in triggers:
         folded = trigger.casefold()
         if len(trigger) < MIN_TRIGGER_CHARS or folded not in text:
             continue
-        # It must be a word of its own; scripts without spaces have no such words.
+        # Match whole words only; scripts without spaces have no word boundaries.
         start = "(?<![a-z0-9_])" if folded[0].isascii() and folded[0].isalnum() else ""
         end = "(?![a-z0-9_])" if folded[-1].isascii() and folded[-1].isalnum() else ""
         if re.search(f"{start}{re.escape(folded)}{end}", text):
@@ -92,7 +92,7 @@ def find_trigger(task: str, triggers: Sequence[str]) -> str:
 
 
 def find_file_match(paths: Sequence[str], globs: Sequence[str]) -> FileMatch | None:
-    """The first of the files that one of the globs means."""
+    """Return the first path that a glob matches."""
     for path in paths[:MAX_PATHS]:
         for glob in globs:
             if _spec(glob).match_file(path.removeprefix("./").lstrip("/")):
@@ -101,7 +101,7 @@ def find_file_match(paths: Sequence[str], globs: Sequence[str]) -> FileMatch | N
 
 
 def find_paths(task: str) -> list[str]:
-    """What reads like the name of a file in a task."""
+    """Return the words of a task that look like file names."""
     tokens = (token.rstrip(".:!?") for token in _TOKEN.findall(task) if "." in token and len(token) <= _MAX_PATH_CHARS)
     return list(dict.fromkeys(token for token in tokens if _PATH.fullmatch(token)))[:MAX_PATHS]
 
@@ -115,7 +115,7 @@ def _read_list(skill: Skill, *fields: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _spec(glob: str) -> "GitIgnoreSpec":
-    """The glob as `.gitignore` would have it, which knows no braces: one line for each choice in the first pair."""
+    """Compile a glob like a line of `.gitignore`, with the first pair of braces expanded."""
     from pathspec import GitIgnoreSpec  # slow to import, and few skills have globs
 
     braces = re.search(r"\{([^{}]*)\}", glob)
@@ -142,18 +142,18 @@ _SIGNS = (
     *("not ", "n't ", "dont ", "never ", "avoid ", "distinct from", "unlike ", "as opposed", "rather than"),
     *("instead of", "excluding ", "except for", " see ", ", use ", "不", "勿"),
 )
-"""A description without any of these rules nothing out."""
+"""A description without any of these excludes nothing."""
 
 
 class Clauses(msgspec.Struct, frozen=True):
-    """The two halves of a description."""
+    """A description, split."""
 
     included: str
     excluded: str
 
 
 def split_clauses(description: str) -> Clauses:
-    """The description without what it rules out, and what it rules out."""
+    """Split a description into what it includes and what it excludes."""
     small = description.lower()
     if not any(sign in small for sign in _SIGNS):
         return Clauses(description, "")
@@ -166,28 +166,28 @@ def split_clauses(description: str) -> Clauses:
 
 
 BODY_CHARS = 8000
-"""How much of a body is looked at."""
+"""How much of a body is indexed."""
 FIELD_CHARS = 4000
-"""How much of a description, and of the fields beside it, is looked at."""
+"""How much of a description, and of the extra fields, is indexed."""
 BODY_TERMS = 160
-"""How many different terms of a body count: those it uses most."""
+"""How many different terms of a body are indexed: the most frequent ones."""
 EXTRA_FIELDS = ("when_to_use", "short-description", "triggers", "keywords", "tags", "category")
-"""Fields of the front matter that say more about what a skill is for."""
+"""Front matter fields that say more about the purpose of a skill."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
-    """The terms of one skill, by where they stand."""
+    """The terms of one skill, by field."""
 
     name: tuple[str, ...]
     description: tuple[str, ...]
     extra: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    """Terms of tasks that the skill says it is not for."""
+    """Terms of tasks that the skill excludes."""
     body: tuple[str, ...] = ()
 
 
 def build_document(skill: Skill, body: str = "") -> Document:
-    """The terms of a skill; its body may be left out."""
+    """Build the document of a skill; the body is optional."""
     clauses = split_clauses(skill.description[:FIELD_CHARS])
     extra = " . ".join(read_texts(skill.metadata, *EXTRA_FIELDS))[:FIELD_CHARS]
     body_terms = extract_terms(body[:BODY_CHARS])
@@ -202,7 +202,7 @@ def build_document(skill: Skill, body: str = "") -> Document:
 
 
 def read_texts(metadata: Mapping[str, Any], *fields: str) -> list[str]:
-    """The texts of some fields, whether they stand at the top or below `metadata`, as text or as a list."""
+    """Return the texts of these fields, from the top level and from `metadata`, given as a text or a list."""
     inner = metadata.get("metadata")
     mappings = [metadata, cast("Mapping[str, Any]", inner)] if isinstance(inner, Mapping) else [metadata]
     values: list[Any] = []
@@ -214,45 +214,45 @@ def read_texts(metadata: Mapping[str, Any], *fields: str) -> list[str]:
 
 
 Body = Callable[[Skill], str]
-"""Where the body of a skill comes from; a skill that has none gives nothing."""
+"""Returns the body of a skill, or an empty text."""
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
-    """How much each place and each kind of agreement counts; the defaults are what held up on skills not tuned on."""
+    """Weights of fields and matches; the defaults were validated on skills not used for tuning."""
 
     name: float = 2.0
     description: float = 1.0
     extra: float = 1.0
     body: float = 0.12
     saturation: float = 1.2
-    """How soon more of the same term stops counting."""
+    """How soon repetitions of a term stop counting."""
     name_length: float = 0.3
     text_length: float = 0.6
-    """How much a longer text has to say a term more often, from 0 to 1."""
+    """Length normalization, from 0 to 1."""
     synonym: float = 0.7
-    """A word that means nearly the same, against the word itself."""
+    """Weight of a synonym, relative to the word itself."""
     related: float = 0.35
-    """A related word, against the word itself."""
+    """Weight of a related word, relative to the word itself."""
     translated: float = 0.8
     fuzzy: float = 0.5
-    """A word that only looks alike."""
+    """Weight of a similarly spelled word."""
     coverage: float = 0.5
-    """The part of the task that a skill answers to."""
+    """Bonus for the share of the task that a skill covers."""
     name_coverage: float = 0.3
-    """The part of its name that the task says."""
+    """Bonus for the share of its name that the task contains."""
     phrase: float = 0.25
-    """Two words side by side in the task and in the skill."""
+    """Bonus for two adjacent words of the task that are adjacent in the skill too."""
     excluded: float = 0.6
-    """A word of what the skill says it is not for."""
+    """Penalty for a word that the skill excludes."""
 
 
 class Postings(msgspec.Struct, frozen=True):
-    """The skills that have a term."""
+    """The skills that contain a term."""
 
     rarity: float
     positions: list[int]
     weights: list[float]
-    """From 0 to 1, for each of the places."""
+    """From 0 to 1, for each position."""
 
 
 class SkillIndex:
@@ -265,18 +265,18 @@ class SkillIndex:
         self.postings = _build_postings(self.documents, self.tuning)
 
     def rarity(self, term: str) -> float:
-        """How much a term tells; one that no skill has tells as much as one that a single skill has."""
+        """Return the inverse document frequency of a term; an unknown one counts as if one skill had it."""
         postings = self.postings.get(term)
         return postings.rarity if postings is not None else _rarity(1, len(self.skills))
 
     @cached_property
     def declarations(self) -> Declarations:
-        """What the skills say about who may call them and when."""
+        """Return the declarations of the skills."""
         return collect_declarations(self.skills)
 
     @cached_property
     def grams(self) -> dict[str, list[str]]:
-        """For each three letters, the terms that have them; made when the first unknown word is looked up."""
+        """Return the terms by trigram; computed when the first unknown word is looked up."""
         by_gram: dict[str, list[str]] = {}
         for posting in self.postings:
             if len(posting) >= 4 and posting.isascii():
@@ -291,12 +291,12 @@ def index_skills(
     body: Body | None = None,
     tuning: Tuning | None = None,
 ) -> SkillIndex:
-    """The index over these skills; with bodies it finds more."""
+    """Index these skills; with bodies, more tasks match."""
     return SkillIndex(skills, [build_document(skill, body(skill) if body else "") for skill in skills], tuning)
 
 
 def grams_of(term: str) -> set[str]:
-    """The runs of three letters in a term, its beginning marked."""
+    """Return the trigrams of a term, with its start marked."""
     marked = f"^{term}"
     return {marked[start : start + 3] for start in range(len(marked) - 2)}
 
@@ -306,7 +306,7 @@ def _rarity(having: int, of: int) -> float:
 
 
 def _build_postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, Postings]:
-    """BM25 over several fields: each field is measured against its own usual length before they are added up."""
+    """Compute BM25F weights: each field is normalized by its own average length before they are added."""
     fields = (
         ([document.name for document in documents], tuning.name, tuning.name_length),
         ([document.description for document in documents], tuning.description, tuning.text_length),
@@ -339,11 +339,11 @@ def _build_postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, 
 
 
 MAX_BODIES = 1000
-"""With more skills than this only what they say of themselves is looked at: reading them all would take seconds."""
+"""With more skills than this, bodies are not indexed: reading them all would take seconds."""
 
 
 def body_reader(library: Library) -> Body:
-    """Reads the bodies of a library; one that cannot be read is empty, for the rest of the skill still counts."""
+    """Return a reader of a library's bodies; an unreadable body is empty, since the other fields still count."""
 
     def read(skill: Skill) -> str:
         try:
@@ -355,40 +355,40 @@ def body_reader(library: Library) -> Body:
 
 
 def index_library(library: Library, *, max_bodies: int = MAX_BODIES) -> SkillIndex:
-    """The index over a library."""
+    """Index a library."""
     skills = library.list()
     return index_skills(skills, body=body_reader(library) if len(skills) <= max_bodies else None)
 
 
 MAX_COMPARED = 60
-"""How many of the best are compared closely."""
+"""How many of the best skills are compared in detail."""
 MAX_TERMS = 200
-"""How many different words of a task count."""
+"""Maximum number of different terms of a task."""
 _MIN_SIMILARITY = 0.7
 _COMMON, _COMMON_SHARE = 50, 0.1
 _MIN_FUZZY_CHARS = 5
 
 
 class RankedSkill(msgspec.Struct, frozen=True):
-    """A skill by its place in the index, and why it is there."""
+    """A skill by its index, with its score and the reason."""
 
     position: int
     score: float
-    """From 0 to about 1: how much of the task it answers."""
+    """From 0 to about 1: how much of the task it covers."""
     words: tuple[str, ...]
-    """The words of the task that it answers to, the most telling first."""
+    """The matching words of the task, the most significant first."""
 
 
 class _Concept(msgspec.Struct, frozen=True):
     term: str
     spellings: dict[str, float]
-    """Terms of the index that stand for it, and how much each counts."""
+    """Indexed terms that stand for it, with their weights."""
 
 
 def rank_skills(
     index: SkillIndex, task: str, *, limit: int, without: frozenset[int] = frozenset()
 ) -> list[RankedSkill]:
-    """The best skills for a task, best first; those that share nothing with it are not there."""
+    """Return the best skills for a task, best first; skills that share nothing with it are left out."""
     task_terms = extract_terms(task)[: MAX_TERMS * 4]
     concepts = _build_concepts(index, task_terms, task)
     amounts, answered, total = _sum_matches(index, concepts)
@@ -435,7 +435,7 @@ def _build_concept(index: SkillIndex, query: str, weight: float = 1.0) -> _Conce
 
 
 def _look_alikes(index: SkillIndex, query: str) -> Iterable[tuple[str, float]]:
-    """Two words written as one, else the terms that share most of their letters."""
+    """Return two words written as one, else the terms that share most trigrams."""
     for split in range(3, len(query) - 2):
         halves = (term(query[:split]), term(query[split:]))
         if all(half in index.postings for half in halves):
@@ -454,14 +454,14 @@ def _look_alikes(index: SkillIndex, query: str) -> Iterable[tuple[str, float]]:
 
 
 def _sum_matches(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[int, float], dict[int, float], float]:
-    """For each skill what its words amount to and how much of the task they answer; and how much the task asks."""
+    """Return per skill its score and the covered weight of the task, and the total weight of the task."""
     amounts: dict[int, float] = {}
     answered: dict[int, float] = {}
     total = 0.0
     common = max(_COMMON, len(index.skills) * _COMMON_SHARE)
     for concept in concepts:
         indexed = [(word, weight) for word, weight in concept.spellings.items() if word in index.postings]
-        # What merely stands for the word must be rare enough to tell anything.
+        # A synonym counts only if it is rare enough to distinguish skills.
         rare = [
             (word, weight) for word, weight in indexed if weight == 1 or len(index.postings[word].positions) <= common
         ]
@@ -475,7 +475,7 @@ def _sum_matches(index: SkillIndex, concepts: Sequence[_Concept]) -> tuple[dict[
 
 
 def _best_matches(index: SkillIndex, weighted: list[tuple[float, str]]) -> tuple[dict[int, float], dict[int, float]]:
-    """For each skill the most that one of several words amounts to in it, and how much that word tells."""
+    """Return per skill its best score among several terms, and the weight of that term."""
     (first, word), *remaining = sorted(weighted, reverse=True)
     postings = index.postings[word]
     best = {position: weight * first for position, weight in zip(postings.positions, postings.weights, strict=True)}
@@ -489,7 +489,7 @@ def _best_matches(index: SkillIndex, weighted: list[tuple[float, str]]) -> tuple
 
 
 class _PairwiseScorer:
-    """Compares single skills with a task in ways that an index cannot."""
+    """Scores single skills by features that the index does not have."""
 
     def __init__(self, index: SkillIndex, task_terms: Sequence[str], concepts: Sequence[_Concept]) -> None:
         self._index = index
@@ -501,7 +501,7 @@ class _PairwiseScorer:
                 self._weights[word] = max(weight, self._weights.get(word, 0.0))
 
     def score(self, position: int, amount: float, answered: float) -> float:
-        """The amount with what else speaks for and against the skill."""
+        """Adjust a score by coverage, name, adjacent words and exclusions."""
         index, document = self._index, self._index.documents[position]
         tuning = index.tuning
         amount *= 1 + tuning.coverage * answered

@@ -1,6 +1,6 @@
-"""Says which skills a task calls for, and by which rule: a mention, a declared trigger or file, or shared words.
+"""Select the skills that a task calls for, by mention, by declared trigger or file, or by shared words.
 
-Pure. The first three are certain and come first; what shared words suggest is a ranking that the model decides on.
+Pure. The first three rules are certain and come first; shared words only give a ranking that the model decides on.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Rule = Literal["mention", "trigger", "path", "words"]
 CERTAIN: tuple[Rule, ...] = ("mention", "trigger", "path")
 
 MAX_TASK_CHARS = 20_000
-"""How much of a task is looked at."""
+"""How much of a task is read."""
 MAX_EVENT_TASK_CHARS = 300
 _MAX_REASON_WORDS = 8
 
@@ -37,30 +37,30 @@ class SkillChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     skill: Skill
     score: float
-    """1 where it is certain; else how much of the task the skill answers."""
+    """1 if it is certain, else how much of the task the skill covers."""
     rule: Rule
     reason: str
-    """One sentence for people."""
+    """One sentence for users."""
     words: tuple[str, ...] = ()
-    """The words of the task it answers to, the most telling first."""
+    """The matching words of the task, the most significant first."""
 
 
 class Routing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task calls for, the best first."""
+    """The skills that a task calls for, best first."""
 
     task: str
     choices: tuple[SkillChoice, ...]
     considered: int
-    """How many skills there were to choose from."""
+    """The number of skills to choose from."""
 
     @property
     def certain(self) -> tuple[SkillChoice, ...]:
-        """The choices that need no model."""
+        """Return the choices that need no model."""
         return tuple(choice for choice in self.choices if choice.rule in CERTAIN)
 
     @property
     def decided_by(self) -> Literal["mention", "trigger", "path", "model"]:
-        """The rule that settled it; without a certain choice the model decides."""
+        """Return the rule of the first choice; without a certain choice the model decides."""
         first = self.choices[0].rule if self.choices else "words"
         return "model" if first == "words" else first
 
@@ -74,12 +74,12 @@ def route_skills(
     index: SkillIndex | None = None,
     mentions: ResolvedMentions | None = None,
 ) -> Routing:
-    """The skills that a task calls for, of these; `paths` are the files it is about.
+    """Select the skills that a task calls for; `paths` are the files it is about.
 
-    What is certain is always told of; `limit` is how many there are at most with what the words suggest. Whoever has
-    a library hands over what it made of the task's mentions, which may also be of skills that are not on the list.
-    Whoever routes more than once hands over an index of the same skills; it may know their bodies as well. An index of
-    fewer skills, or of none, ranks only those; what the others declare still counts.
+    Certain choices are always included; `limit` bounds the total with those suggested by words. A caller with a library
+    passes `mentions`, which may include skills that are not listed. A caller that routes repeatedly passes an `index`
+    of the same skills, which may include their bodies. An index of fewer skills ranks only those; the declarations of
+    the others still count.
     """
     mentions = resolve_listed_mentions(task, skills) if mentions is None else mentions
     task = task[:MAX_TASK_CHARS]
@@ -101,12 +101,12 @@ def route_skills(
 
 
 def search_index(query: str, index: SkillIndex, *, limit: int = 10) -> tuple[SkillChoice, ...]:
-    """The skills that the model may call, by the words they share with a query."""
+    """Return the skills that the model may call, ranked by the words they share with a query."""
     return tuple(_choose_by_words(query[:MAX_TASK_CHARS], index, (), limit))
 
 
 def build_routing_event(routing: Routing) -> SkillRouted:
-    """The event that tells of a decision, and of its reasons."""
+    """Build the event that records a routing and its reasons."""
     return SkillRouted(
         query=one_line(routing.task)[:MAX_EVENT_TASK_CHARS],
         decided_by=routing.decided_by,
@@ -128,7 +128,7 @@ def _choose_by_mention(mentions: ResolvedMentions) -> list[SkillChoice]:
 
 
 def _choose_by_trigger(task: str, skills: Sequence[Skill], declarations: Declarations) -> list[SkillChoice]:
-    """The skills whose declared words the task has, the longest words first."""
+    """Choose the skills whose declared triggers occur in the task, the longest trigger first."""
     pairs = [
         (find_trigger(task, triggers), skills[position])
         for position, triggers in declarations.triggers.items()
@@ -163,7 +163,7 @@ def _choose_by_path(
 
 
 def _choose_by_words(task: str, index: SkillIndex, paths: Sequence[str], limit: int) -> list[SkillChoice]:
-    """What the words suggest; a skill that is for other files than these is called by its name alone."""
+    """Choose by shared words; skills declared for other files than `paths` are left out."""
     if limit <= 0:
         return []
     globs = index.declarations.globs if paths else {}

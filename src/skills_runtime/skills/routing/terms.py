@@ -1,6 +1,6 @@
-"""From text to the terms it is compared by: words without their endings, abbreviations written out, Chinese by pairs.
+"""Convert text to the terms it is compared by: stemmed words, expanded abbreviations, Chinese character pairs.
 
-Pure. The same text always gives the same terms.
+Pure and deterministic.
 """
 
 import re
@@ -21,7 +21,7 @@ from skills_runtime.skills.routing.vocabulary import (
 
 _ANY = re.compile("|".join(sorted(TRANSLATIONS, key=len, reverse=True)))
 MAX_WORD_CHARS = 48
-"""A longer word is no word; it counts in pieces."""
+"""Longer words are split."""
 
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(rf"[A-Za-z0-9]{{1,{MAX_WORD_CHARS}}}|[{_HAN}]+|[^\W_A-Za-z0-9{_HAN}]{{1,{MAX_WORD_CHARS}}}")
@@ -45,7 +45,7 @@ _UNSPLIT = frozenset(
 )
 _APOSTROPHES = str.maketrans("", "", "'’")
 _SKIPPED = STOP_WORDS | frozenset("abdefghijklmnopqstuvwxyz0123456789")
-"""Single letters say nothing, but for the names of two languages."""
+"""Single letters are ignored, except the names of two languages."""
 _PHRASE = re.compile("|".join(re.escape(phrase) for phrase in sorted(PHRASES, key=len, reverse=True)), re.IGNORECASE)
 
 _ENDINGS = """
@@ -55,13 +55,13 @@ _ENDINGS = """
 _BY_LAST = {last: [string for string in _ENDINGS if string[-1] == last] for last in {suffix[-1] for suffix in _ENDINGS}}
 _REPLACED = {"ational": "ate", "fulness": "ful", "iveness": "ive", "ically": "ic", "ied": "y"}
 _LONGER_STEMS = frozenset(["al", "ate", "ise", "ize", "or", "ive", "ity", "er", "ion"])
-"""Endings that short words have by chance."""
+"""Suffixes that short words have by chance."""
 _DOUBLING = frozenset(["ing", "ed", "er"])
 _ANALYSIS = re.compile("analy[sz]|analyt")
 
 
 def extract_terms(text: str) -> list[str]:
-    """The terms of a text, in their order."""
+    """Return the terms of a text in order."""
     if not text:
         return []
     runs = _RUN.findall(normalize_text(text))
@@ -70,12 +70,12 @@ def extract_terms(text: str) -> list[str]:
 
 
 def _terms_of(run: str) -> Sequence[str]:
-    """The terms of a run of letters: none for an empty word, several for a compound."""
+    """Return the terms of a word: none for a stop word, several for a compound."""
     return _pairs(run) if run[0] > "\u3000" else _terms_of_word(run)
 
 
 def original_spellings(text: str) -> dict[str, str]:
-    """For each term of a text, the word it came from, to be shown to somebody."""
+    """Return the original word of each term of a text, for display."""
     spellings: dict[str, str] = {}
     for run in _RUN.findall(normalize_text(text)):
         of_run = _terms_of(run)
@@ -85,25 +85,25 @@ def original_spellings(text: str) -> dict[str, str]:
 
 
 def translate_terms(text: str) -> list[str]:
-    """The English terms for the Chinese words of a text."""
+    """Return the English terms for the Chinese words of a text."""
     return [term(english) for english, _ in _translate_words(text)]
 
 
 def _translate_words(text: str) -> list[tuple[str, str]]:
-    """The English words for the Chinese ones that are known, each with the Chinese one, in their order."""
+    """Return the English words for the known Chinese ones, each with the Chinese word, in order."""
     if text.isascii() or not _ANY_HAN.search(text):
         return []
     return [(english, match[0]) for match in _ANY.finditer(normalize_text(text)) for english in TRANSLATIONS[match[0]]]
 
 
 def normalize_text(text: str) -> str:
-    """The text with one spelling for what has several, and with several words for one thing put together."""
+    """Normalize spellings and join phrases that count as one word."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
         text = text.translate(TRADITIONAL) if _ANY_HAN.search(text) else _ACCENTED.sub(_strip_accents, text)
     text = text.translate(_APOSTROPHES) if "'" in text or "’" in text else text
     small = text.lower()
-    for phrase in PHRASES:  # a loop, for this is where an index of thousands of skills spends its time
+    for phrase in PHRASES:  # a plain loop: indexing thousands of skills spends its time here
         if phrase in small:
             return _PHRASE.sub(lambda match: PHRASES.get(match[0].lower(), match[0]), text)
     return text
@@ -121,12 +121,12 @@ def _terms_of_word(run: str) -> tuple[str, ...]:
 
 
 def term(word: str) -> str:
-    """The term that a word in small letters counts as."""
+    """Return the term of a lower-case word."""
     return stem(singular(SAME.get(word) or SAME.get(singular(word), word)))
 
 
 def singular(word: str) -> str:
-    """The word as one of several, as far as its ending tells."""
+    """Return the singular of a word, judged by its ending."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")) or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -135,7 +135,7 @@ def singular(word: str) -> str:
 
 
 def stem(word: str) -> str:
-    """The word without its ending; other forms of the word have the same stem, as far as endings tell."""
+    """Return the stem of a word, judged by its ending."""
     if len(word) < 4 or not word.isascii() or not word.isalpha() or word.endswith(("ss", "us")):
         return word
     if _ANALYSIS.match(word):
@@ -148,7 +148,7 @@ def stem(word: str) -> str:
 
 
 def _normalize_stem(base: str, *, doubled: bool) -> str:
-    """The stem as all forms of a word have it: `running` has lost an `n`, `categories` its `y`."""
+    """Normalize a stem: `running` loses an `n`, `categories` its `y`."""
     if doubled and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":
         base = base[:-1]
     if base.endswith("y") and len(base) > 3:
@@ -157,7 +157,7 @@ def _normalize_stem(base: str, *, doubled: bool) -> str:
 
 
 def _pairs(run: str) -> list[str]:
-    """A run of characters without spaces, as the pairs of neighbours in it."""
+    """Split text without spaces into overlapping character pairs."""
     if len(run) == 1:
         return [run]
     return [pair for pair in (run[start : start + 2] for start in range(len(run) - 1)) if pair not in STOP_PAIRS]
@@ -173,6 +173,6 @@ def _groups(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 SYNONYMS = _groups(SYNONYM_LINES)
-"""For a term, the terms that mean nearly the same."""
+"""The synonyms of a term."""
 RELATIVES = _groups(RELATED_LINES)
-"""For a term, the terms that often stand for it."""
+"""The related terms of a term."""

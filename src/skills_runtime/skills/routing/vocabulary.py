@@ -1,6 +1,6 @@
-"""Words that say nothing, words that are one word, and words that often stand for each other.
+"""Stop words, abbreviations, synonyms, related words and Chinese translations.
 
-Plain tables about English and about the trade; they name no skill, so they help with skills nobody has seen yet.
+Tables about English and software work; they name no skill, so they also help with unknown skills.
 """
 
 STOP_WORDS = frozenset(
@@ -18,7 +18,7 @@ STOP_WORDS = frozenset(
     comprehensive expert guide handle handles cover covers
     """.split()  # noqa: SIM905 - many words read best as a text
 )
-"""Words that stand in every request and in every description, and tell none from another."""
+"""Words too common in requests and descriptions to distinguish them."""
 
 STOP_PAIRS = frozenset(
     """
@@ -26,7 +26,7 @@ STOP_PAIRS = frozenset(
     什么 使用 用于 进行 用户 当用 我的 我们 一份 时使 以及
     """.split()  # noqa: SIM905 - as above
 )
-"""The same for pairs of Chinese characters."""
+"""Chinese character pairs too common to distinguish texts."""
 
 SAME = {
     word: canonical
@@ -44,7 +44,7 @@ SAME = {
     }.items()
     for word in words.split()
 }  # fmt: skip
-"""Abbreviations and spellings, and the word they are."""
+"""Abbreviations and spellings, with the word they stand for."""
 
 PHRASES = {
     "pull requests": "pr",
@@ -74,7 +74,7 @@ PHRASES = {
     "c++": "cpp ",
     "model context protocol": "mcp",
 }
-"""Several words, or signs, that are one word."""
+"""Phrases and symbols that count as one word."""
 
 SYNONYM_LINES = """
     image picture photo photograph
@@ -119,7 +119,7 @@ SYNONYM_LINES = """
     email inbox
     chart plot
 """.strip().splitlines()
-"""Words of one line mean nearly the same."""
+"""The words of one line are synonyms."""
 
 RELATED_LINES = """
     image picture photo photograph illustration graphic
@@ -228,7 +228,7 @@ RELATED_LINES = """
     logo icon brand
     poster flyer banner
 """.strip().splitlines()
-"""Words of one line are often used where another of them is meant; they count less than the word itself."""
+"""The words of one line are related; they count less than the word itself."""
 
 _TRANSLATION_PAIRS = """
     内存=memory 泄漏=leak 冲突=conflict 问卷=survey,questionnaire 排名=ranking 搜索引擎=seo,search 报销=expense
@@ -275,7 +275,7 @@ TRANSLATIONS = {
     chinese: tuple(english.split(","))
     for chinese, _, english in (pair.partition("=") for pair in _TRANSLATION_PAIRS.split())
 }
-"""From a Chinese word to the English ones that descriptions use."""
+"""Chinese words, with the English words that descriptions use."""
 
 TRADITIONAL = str.maketrans(
     "幫寫譯總結圖錄聲視頻檔數據庫證測試優異網頁瀏覽螢繪設計規劃劇說話報論獻歷職麼這個點擊開發應電腦資訊專業務"
@@ -283,4 +283,4 @@ TRADITIONAL = str.maketrans(
     "帮写译总结图录声视频档数据库证测试优异网页浏览荧绘设计规划剧说话报论献历职么这个点击开发应电脑资讯专业务"
     "单价费税营销广竞争产户注册转换缩读组织变迁环态监镜层级构导题艺术动画游戏机类问学习讲师课检审阅",
 )
-"""From the commonest traditional characters to simplified ones."""
+"""The most common traditional characters, with the simplified ones."""
