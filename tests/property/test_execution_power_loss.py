@@ -74,12 +74,12 @@ def broken(machine: Path, directory: Path, promised: list[Promised]) -> list[Pro
 def is_kept(keeper: ExecutionStore, directory: Path, promise: Promised) -> bool:
     """Whether the same key still means the same execution, with everything that was told of it."""
     request = request_digest(find(directory).mention.text, INPUT)
-    if keeper.found_by_key(key_digest(promise.key), request) != promise.execution_id:
+    if keeper.find_by_key(key_digest(promise.key), request) != promise.execution_id:
         return False
     execution = keeper.load(promise.execution_id)
     if promise.status == "running":  # it may have ended without anybody having been told
         return execution.status != "running"
-    files = [keeper.place.directory(promise.execution_id) / artifact.path for artifact in execution.record.artifacts]
+    files = [keeper.layout.directory(promise.execution_id) / artifact.path for artifact in execution.record.artifacts]
     digests = tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
     same_output = execution.output is not None and f"[{execution.output[0]}]" == promise.stdout
     return (execution.status, digests, execution.stdout, same_output) == (

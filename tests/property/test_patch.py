@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from skills_runtime.errors import SkillsRuntimeError, StorageFailed, ToolError
 from skills_runtime.tools.builtin import ApplyPatch
-from skills_runtime.tools.patch import UpdateFile, parse_patch, patched
+from skills_runtime.tools.patch import UpdateFile, apply_hunks, parse_patch
 from tests.support.examples import examples
 from tests.support.tools import Workshop, tree
 
@@ -103,7 +103,7 @@ def enveloped(*sections: bytes) -> str:
 def _apply(text: str, data: bytes) -> bytes:
     (section,) = parse_patch(text)
     assert isinstance(section, UpdateFile)
-    return patched(data, section.hunks, section.path).data
+    return apply_hunks(data, section.hunks, section.path).data
 
 
 junk = st.binary(max_size=5).map(lambda data: b"\xff" + data.replace(b"\n", b"") + b"\n")

@@ -39,7 +39,7 @@ from skills_runtime.events.payloads import (
 from skills_runtime.events.states import RunStatus
 from skills_runtime.executions import ExecutionLimits
 from skills_runtime.executions.contract import request_digest
-from skills_runtime.executions.jobs import Ended, Stop, definition_of
+from skills_runtime.executions.jobs import JobOutcome, Stop, require_run_definition
 from skills_runtime.executions.layout import ExecutionLayout, key_digest
 from skills_runtime.executions.store import ExecutionIds, ExecutionRequest, ExecutionStore, StartedExecution
 from skills_runtime.ledger import SqliteInbox, open_ledger
@@ -572,12 +572,12 @@ def execution_request(skills: Path, key: str, *, keyed: bool = True) -> Executio
     skill = find(skills)
     return ExecutionRequest(
         skill=skill,
-        run=definition_of(skill),
+        run=require_run_definition(skill),
         data=INPUT,
         request=request_digest(skill.mention.text, INPUT),
         timeout_ms=1000,
         key=key_digest(key) if keyed else None,
-        within=ExecutionIds(),
+        ids=ExecutionIds(),
     )
 
 
@@ -602,7 +602,7 @@ def _ended(
     out.mkdir(parents=True)
     (out / "file").write_bytes(chance.randbytes(2000))
     begun.sinks.feed("stdout", b"[%d]" % chance.randrange(1000))
-    done = keeper.end(begun, request, Ended(ended_by="exit", exit_code=0))
+    done = keeper.finish(begun, request, JobOutcome(ended_by="exit", exit_code=0))
     return Promised(key, done.id, done.status, tuple(artifact.sha256 for artifact in done.artifacts), done.stdout)
 
 

@@ -21,7 +21,7 @@ import msgspec
 from skills_runtime.cli.program import interrupts, say
 from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes import Finished, Limits, Outflow, Stream, execute_plan
+from skills_runtime.processes import Finished, Limits, Stream, ThrottledOutput, execute_plan
 from skills_runtime.sandbox import OsSandbox, ResourceLimits, SandboxPolicy, quarantine_report
 from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
 from skills_runtime.storage import write_atomic
@@ -142,7 +142,7 @@ async def _pass_through(
             total_bytes=limits.output_bytes,
         )
         finished = await execute_plan(
-            plan, bounds, doorman, on_output=Outflow(outlet.write, outlet.room), stop=stop, source=read_end
+            plan, bounds, doorman, on_output=ThrottledOutput(outlet.write, outlet.room), stop=stop, source=read_end
         )
     except SkillsRuntimeError:
         await outlet.finish(stop)

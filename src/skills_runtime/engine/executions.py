@@ -172,7 +172,7 @@ class Executions:
             supplies=Supplies(
                 variables=self._skills.variables,
                 packages=ScriptPackages(),
-                doorman=lambda: Doorman(record=options.on_egress),
+                egress_callbacks=lambda: Doorman(record=options.on_egress),
                 network=online,
                 stages=stages_in_memory(directory) if options.in_memory else None,
             ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
-from skills_runtime.processes.server import Place, RuntimeServer, tell_ready
+from skills_runtime.processes.server import RuntimeDirectory, RuntimeServer, report_ready
 
 if TYPE_CHECKING:
     from skills_runtime.ports import ProcessRequest, SandboxPlan
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Serve the workspace named by the arguments until nobody needs it, then leave the process."""
     try:
         workspace_root, idle_seconds = Path(arguments[0]), float(arguments[1])
-        with Place.of(workspace_root, create=True) as runtime_place:
+        with RuntimeDirectory.open(workspace_root, create=True) as runtime_place:
             lock = _acquire_lock(runtime_place)
             try:
                 asyncio.run(_serve(runtime_place, idle_seconds))
@@ -45,12 +45,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
                 os.close(lock)
     except SkillsRuntimeError as error:
         sys.stderr.write(f"{error.kind}: {error.message}\n")
-        tell_ready(error)
+        report_ready(error)
         sys.exit(error.exit_code)
     sys.exit(0)
 
 
-async def _serve(runtime_place: Place, idle_seconds: float) -> None:
+async def _serve(runtime_place: RuntimeDirectory, idle_seconds: float) -> None:
     from skills_runtime.engine.served_children import RunChildren
 
     server = RuntimeServer(
@@ -59,10 +59,10 @@ async def _serve(runtime_place: Place, idle_seconds: float) -> None:
         RunChildren(runtime_place.workspace_root),
         idle_seconds=idle_seconds,
     )
-    await server.run(tell_ready)
+    await server.run(report_ready)
 
 
-def _acquire_lock(runtime_place: Place) -> int:
+def _acquire_lock(runtime_place: RuntimeDirectory) -> int:
     """The lock that only one server has."""
     deadline = time.monotonic() + LOCK_SECONDS
     while (lock := runtime_place.lock()) is None:

@@ -44,11 +44,11 @@ def collect_artifacts(
     try:
         with open_directory(work) as top:
             for path in dict.fromkeys(declared):
-                collection.take(top, path, is_declared=True)
+                collection.add(top, path, is_declared=True)
     except OSError as error:
         collection.refuse("", error_reason(error))
     collection.sync()
-    return tuple(collection.kept), tuple(collection.refused)
+    return tuple(collection.artifacts), tuple(collection.refused)
 
 
 class _Collection:
@@ -59,15 +59,15 @@ class _Collection:
         self._into = into
         self._limits = limits
         self._bytes = 0
-        self.kept: list[Artifact] = []
+        self.artifacts: list[Artifact] = []
         self.refused: list[Refused] = []
 
-    def refuse(self, path: str, why: str) -> None:
+    def refuse(self, path: str, reason: str) -> None:
         """Say that something was not kept; more than there may be files need no saying."""
         if len(self.refused) < self._limits.artifact_files:
-            self.refused.append(Refused(path=path, reason=why))
+            self.refused.append(Refused(path=path, reason=reason))
 
-    def take(self, top: int, path: str, *, is_declared: bool = False) -> None:
+    def add(self, top: int, path: str, *, is_declared: bool = False) -> None:
         """Keep a file, or the files of a directory; what is declared and not there is told of."""
         parts = relative_parts(path)
         text = path.encode(errors="replace").decode()
@@ -77,7 +77,7 @@ class _Collection:
             self.refuse(path, "the name is the runtime's own")
         else:
             try:
-                self._look(top, parts)
+                self._collect(top, parts)
             except FileNotFoundError:
                 if is_declared:
                     self.refuse(path, "it was not left behind")
@@ -87,43 +87,43 @@ class _Collection:
     def sync(self) -> None:
         """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""
         if self._durable:
-            paths = {parent for artifact in self.kept for parent in Path(artifact.path).parents[:-1]}
+            paths = {parent for artifact in self.artifacts for parent in Path(artifact.path).parents[:-1]}
             for directory in sorted(paths, key=lambda path: len(path.parts), reverse=True):
                 sync_path(self._into / directory)
 
-    def _look(self, top: int, parts: tuple[str, ...]) -> None:
-        *above, name = parts
-        here = open_below(top, above, OPEN_TO_LIST)
+    def _collect(self, top: int, parts: tuple[str, ...]) -> None:
+        *parents, name = parts
+        directory = open_below(top, parents, OPEN_TO_LIST)
         try:
-            mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
             if stat.S_ISDIR(mode):
-                listing = os.open(name, OPEN_TO_LIST, dir_fd=here)
+                listing = os.open(name, OPEN_TO_LIST, dir_fd=directory)
                 try:
                     names = list_names(listing, self._limits.artifact_files + 1)
                 finally:
                     os.close(listing)
             elif stat.S_ISREG(mode):
-                self._keep(here, name, "/".join(parts))
+                self._store(directory, name, "/".join(parts))
                 return
             else:
-                kind = next((word for test, word in _KINDS if test(mode)), "a device")
+                kind = next((label for test, label in _KINDS if test(mode)), "a device")
                 self.refuse("/".join(parts), f"it is {kind}, and only files are kept")
                 return
         finally:
-            os.close(here)
+            os.close(directory)
         for inner in names:
-            if len(self.kept) >= self._limits.artifact_files:
+            if len(self.artifacts) >= self._limits.artifact_files:
                 self.refuse("/".join(parts), f"more than {self._limits.artifact_files} files are not kept")
                 return
-            self.take(top, "/".join((*parts, inner)))
+            self.add(top, "/".join((*parts, inner)))
 
-    def _keep(self, here: int, name: str, path: str) -> None:
-        if any(artifact.path == path for artifact in self.kept):
+    def _store(self, directory: int, name: str, path: str) -> None:
+        if any(artifact.path == path for artifact in self.artifacts):
             return
-        if len(self.kept) >= self._limits.artifact_files:
+        if len(self.artifacts) >= self._limits.artifact_files:
             self.refuse(path, f"more than {self._limits.artifact_files} files are not kept")
             return
-        source = open_regular(name, dir_fd=here)
+        source = open_regular(name, dir_fd=directory)
         try:
             if self._bytes + os.fstat(source).st_size > self._limits.artifact_bytes:
                 self.refuse(path, f"more than {self._limits.artifact_bytes} bytes are not kept")
@@ -132,22 +132,22 @@ class _Collection:
         finally:
             os.close(source)
 
-    def _copy(self, source: int, path: str, room: int) -> None:
+    def _copy(self, source: int, path: str, limit: int) -> None:
         digest, size = hashlib.sha256(), 0
         # Each directory for its owner only, whatever the process has set for new ones.
         for directory in reversed(Path(path).parents[:-1]):
             (self._into / directory).mkdir(mode=0o700, exist_ok=True)
         with _new_file(self._into / path) as target:
-            while piece := os.read(source, min(PIECE, room - size + 1)):
+            while piece := os.read(source, min(PIECE, limit - size + 1)):
                 size += len(piece)
-                if size > room:
+                if size > limit:
                     raise OSError(errno.EFBIG, "it grew while it was kept")
                 digest.update(piece)
                 write_all(target, piece)
             if self._durable:
                 os.fsync(target)
         self._bytes += size
-        self.kept.append(Artifact(path=path, size=size, sha256=digest.hexdigest()))
+        self.artifacts.append(Artifact(path=path, size=size, sha256=digest.hexdigest()))
 
 
 @contextmanager

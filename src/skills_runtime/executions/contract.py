@@ -8,12 +8,12 @@ from typing import Any
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.executions.values import Failure
 
-MAX_NESTING = "it is nested too deeply"
+TOO_DEEP = "it is nested too deeply"
 MAX_LEVELS = 500
 """Values that are nested deeper could be read and then not be written, depending on who does it and where."""
 
 
-def input_text(value: Any, *, limit: int) -> bytes:
+def encode_input(value: Any, *, limit: int) -> bytes:
     """The input as a skill reads it, in ASCII; what is empty is an empty object."""
     try:
         text = json.dumps(value or {}, allow_nan=False).encode("ascii")
@@ -36,12 +36,12 @@ def request_digest(skill: str, data: bytes) -> str:
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def allowed_time(asked: int | None, declared: int | None, *, default: int, longest: int) -> int:
+def resolve_timeout(requested: int | None, declared: int | None, *, default: int, longest: int) -> int:
     """How many milliseconds an execution has; the caller is heard before the skill."""
     # A number that is a truth value is a mistake, and one beyond the clock of the system would never end anything.
-    if asked is not None and (isinstance(asked, bool) or not 1 <= asked <= longest):
+    if requested is not None and (isinstance(requested, bool) or not 1 <= requested <= longest):
         raise ValidationFailed(f"the time limit must be from 1 to {longest} ms", hint="give whole milliseconds")
-    return min(asked or declared or default, longest)
+    return min(requested or declared or default, longest)
 
 
 def parse_output(data: bytes) -> tuple[Any, Failure | None]:
@@ -50,13 +50,13 @@ def parse_output(data: bytes) -> tuple[Any, Failure | None]:
         text = data.decode()
         if not text.strip():
             return None, empty_output()
-        output = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        output = json.loads(text, parse_constant=_reject_constant, parse_float=_parse_finite)
     except RecursionError:
-        return None, _invalid(MAX_NESTING)
+        return None, _invalid(TOO_DEEP)
     except ValueError as error:
         return None, _invalid(str(error))
     if _is_too_deep(output, text.count("[") + text.count("{")):
-        return None, _invalid(MAX_NESTING)
+        return None, _invalid(TOO_DEEP)
     return (output, None) if output is not None else (None, empty_output())
 
 
@@ -65,30 +65,30 @@ def empty_output() -> Failure:
     return Failure(code="empty_output", message="Skill returned empty output")
 
 
-def _invalid(why: str) -> Failure:
-    return Failure(code="invalid_output", message=f"Invalid JSON output: {why}")
+def _invalid(reason: str) -> Failure:
+    return Failure(code="invalid_output", message=f"Invalid JSON output: {reason}")
 
 
 def _too_deep() -> ValidationFailed:
-    return ValidationFailed(f"the input cannot be written as JSON: {MAX_NESTING}", hint="give a flatter value")
+    return ValidationFailed(f"the input cannot be written as JSON: {TOO_DEEP}", hint="give a flatter value")
 
 
 def _is_too_deep(value: Any, openings: int) -> bool:
     """Whether a value is nested too deeply; there are at most as many levels as brackets were opened."""
     level: list[Any] = [value] if openings > MAX_LEVELS else []
     for _ in range(MAX_LEVELS):
-        containers: list[Any] = [one.values() if isinstance(one, dict) else one for one in level]
+        containers: list[Any] = [node.values() if isinstance(node, dict) else node for node in level]
         level = [inner for container in containers for inner in container if isinstance(inner, dict | list | tuple)]
         if not level:
             return False
     return True
 
 
-def _no_number(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value of JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:40]} is too large a number")

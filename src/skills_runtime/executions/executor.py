@@ -14,8 +14,8 @@ from typing import Any, Self
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import Busy, IllegalTransition, NotFound, SkillsRuntimeError, StorageFailed
 from skills_runtime.executions import contract
-from skills_runtime.executions.jobs import MakeFence, definition_of
-from skills_runtime.executions.layout import ExecutionLayout, check_same, key_digest, not_there
+from skills_runtime.executions.jobs import MakeSandbox, require_run_definition
+from skills_runtime.executions.layout import ExecutionLayout, check_same_request, key_digest, not_found_error
 from skills_runtime.executions.retention import RemovalCount, Retention, remove_expired
 from skills_runtime.executions.runner import ActiveExecution, ConcurrencyLimit, ExecutionRunner, Supplies
 from skills_runtime.executions.store import ExecutionIds, ExecutionRequest, ExecutionStore
@@ -34,21 +34,21 @@ class Executor:
     def __init__(
         self,
         path: Path,
-        fence: MakeFence,
+        make_sandbox: MakeSandbox,
         *,
         limits: ExecutionLimits | None = None,
         pool: PoolLimits | None = None,
         supplies: Supplies | None = None,
     ) -> None:
         self.limits = limits or ExecutionLimits()
-        self._place = ExecutionLayout(path)
-        self._fence = fence
+        self._layout = ExecutionLayout(path)
+        self._make_sandbox = make_sandbox
         self._pool_limits = pool or PoolLimits()
         self._supplies = supplies or Supplies()
         self._opening = asyncio.Lock()
         self._slots = ConcurrencyLimit(self._pool_limits)
-        self._opened: tuple[ExecutionStore, Pool, ExecutionRunner] | None = None
-        self._lives: set[ActiveExecution] = set()
+        self._state: tuple[ExecutionStore, Pool, ExecutionRunner] | None = None
+        self._active: set[ActiveExecution] = set()
         self._by_key: dict[str, ActiveExecution] = {}
         self._closed = False
 
@@ -67,7 +67,7 @@ class Executor:
     @property
     def waiting_processes(self) -> int:
         """How many processes are kept for executions, at work or not."""
-        return self._opened[1].size if self._opened is not None else 0
+        return self._state[1].size if self._state is not None else 0
 
     async def open(self) -> None:
         """Make the place, and settle what somebody left there who was killed; everything else does it when needed."""
@@ -80,43 +80,43 @@ class Executor:
         *,
         key: str | None = None,
         timeout_ms: int | None = None,
-        within: ExecutionIds | None = None,
+        ids: ExecutionIds | None = None,
     ) -> Execution:
         """Execute a skill and wait for its end; a caller who gives up ends it.
 
         The same key with the same skill and input gets the same execution, another request under it is a conflict.
         What goes wrong in the skill is part of the value; what keeps it from starting is raised.
         """
-        run, limits = definition_of(skill), self.limits
-        data = contract.input_text(value, limit=limits.input_bytes)
+        run, limits = require_run_definition(skill), self.limits
+        data = contract.encode_input(value, limit=limits.input_bytes)
         request = ExecutionRequest(
             skill=skill,
             run=run,
             data=data,
             request=contract.request_digest(skill.mention.text, data),
-            timeout_ms=contract.allowed_time(
+            timeout_ms=contract.resolve_timeout(
                 timeout_ms, run.timeout_ms, default=limits.timeout_ms, longest=limits.max_timeout_ms
             ),
             key=key_digest(key) if key is not None else None,
-            within=within or ExecutionIds(),
+            ids=ids or ExecutionIds(),
         )
-        keeper = await self._open()
+        store = await self._open()
         if request.key is not None:
-            execution = await self._known_by_key(keeper, request.key, request.request)
+            execution = await self._find_by_key(store, request.key, request.request)
             if execution is not None:
                 return execution
-        return await self._launch(request).follow()
+        return await self._launch(request).wait()
 
     async def get(self, execution_id: str) -> Execution:
         """An execution, under way or not."""
-        keeper = await self._open()
-        return await asyncio.to_thread(keeper.load, execution_id)
+        store = await self._open()
+        return await asyncio.to_thread(store.load, execution_id)
 
     def directory(self, execution_id: str) -> Path:
         """Where the files of an execution are."""
-        directory = self._place.directory(execution_id)
+        directory = self._layout.directory(execution_id)
         if not directory.is_dir():
-            raise not_there(execution_id)
+            raise not_found_error(execution_id)
         return directory
 
     async def list(
@@ -124,14 +124,14 @@ class Executor:
     ) -> Sequence[Record]:
         """Executions, the newest first, following the one whose id is given."""
         await self._open()
-        return await asyncio.to_thread(self._listed, limit, after, status, skill)
+        return await asyncio.to_thread(self._list_records, limit, after, status, skill)
 
     async def cancel(self, execution_id: str) -> Execution:
         """End an execution and return it; one that has ended, or that another process runs, stays as it is."""
-        for live in self._lives:
-            if live.execution_id == execution_id:
-                live.end()
-                return await live.follow()
+        for active in self._active:
+            if active.execution_id == execution_id:
+                active.cancel()
+                return await active.wait()
         return await self.get(execution_id)
 
     async def forget(self, execution_id: str) -> None:
@@ -139,8 +139,8 @@ class Executor:
         execution = await self.get(execution_id)
         if execution.status == "running":
             raise IllegalTransition(f"the execution `{execution_id}` is still running", hint="cancel it first")
-        keeper = await self._open()
-        await asyncio.to_thread(keeper.forget, execution.record)
+        store = await self._open()
+        await asyncio.to_thread(store.forget, execution.record)
 
     async def tidy(self, keep: Retention, clock: Clock | None = None) -> RemovalCount:
         """Remove what has ended and need not be kept any longer."""
@@ -149,37 +149,37 @@ class Executor:
     async def aclose(self) -> None:
         """End everything that is under way, and every process that waits."""
         self._closed = True
-        for live in tuple(self._lives):
-            live.end()
-        while tasks := [live.task for live in self._lives]:
+        for active in tuple(self._active):
+            active.cancel()
+        while tasks := [active.task for active in self._active]:
             await asyncio.wait(tasks)
         async with self._opening:
-            if self._opened is not None:
-                keeper, pool, performer = self._opened
-                self._opened = None
+            if self._state is not None:
+                store, pool, runner = self._state
+                self._state = None
                 await pool.aclose()
-                performer.close()
-                await asyncio.to_thread(keeper.close)
+                runner.close()
+                await asyncio.to_thread(store.close)
 
     async def _open(self) -> ExecutionStore:
         async with self._opening:
             if self._closed:
                 raise Busy("executions are being shut down")
-            if self._opened is None:
-                keeper = await asyncio.to_thread(self._open_store)
-                pool = Pool(keeper.stages, self._fence, self._pool_limits)
-                performer = ExecutionRunner(keeper, pool, self._fence, self._supplies, threads=self._slots.most)
-                self._opened = (keeper, pool, performer)
-            return self._opened[0]
+            if self._state is None:
+                store = await asyncio.to_thread(self._open_store)
+                pool = Pool(store.stages, self._make_sandbox, self._pool_limits)
+                runner = ExecutionRunner(store, pool, self._make_sandbox, self._supplies, threads=self._slots.limit)
+                self._state = (store, pool, runner)
+            return self._state[0]
 
     def _open_store(self) -> ExecutionStore:
-        self._place.make()
+        self._layout.make()
         stages = self._supplies.stages
         if stages is not None:  # a directory that no fence can be put around is not used
             probe = stages / f"probe-{os.getpid()}"
             try:
                 probe.mkdir(mode=0o700)
-                self._fence(probe).plan(ProcessRequest(argv=("/bin/sh",), cwd=probe))
+                self._make_sandbox(probe).plan(ProcessRequest(argv=("/bin/sh",), cwd=probe))
             except (SkillsRuntimeError, OSError):
                 stages = None
             finally:
@@ -187,78 +187,80 @@ class Executor:
                     probe.rmdir()
                     if stages is None:
                         probe.parent.rmdir()
-        keeper = ExecutionStore(self._place, self.limits, stages)
-        keeper.recover()
-        return keeper
+        store = ExecutionStore(self._layout, self.limits, stages)
+        store.recover()
+        return store
 
-    def _listed(self, limit: int, after: str | None, status: Status | None, skill: str | None) -> Sequence[Record]:
-        layout = self._place
+    def _list_records(
+        self, limit: int, after: str | None, status: Status | None, skill: str | None
+    ) -> Sequence[Record]:
+        layout = self._layout
         ordered = sorted(map(layout.order, layout.ids()), reverse=True)
-        mark = layout.order(after) if after is not None else None
+        cursor = layout.order(after) if after is not None else None
         records: builtins.list[Record] = []
-        for when in ordered:
+        for position in ordered:
             if len(records) >= limit:
                 break
-            if mark is not None and when >= mark:
+            if cursor is not None and position >= cursor:
                 continue
             try:
-                record = layout.read(when[1])
+                record = layout.read(position[1])
             except NotFound:  # it is just being begun, or removed
                 continue
             if status in (None, record.status) and skill in (None, record.skill):
                 records.append(record)
         return records
 
-    async def _known_by_key(self, keeper: ExecutionStore, key: str, request: str) -> Execution | None:
+    async def _find_by_key(self, store: ExecutionStore, key: str, request: str) -> Execution | None:
         """The execution that a key stands for, waited for if it is under way."""
         if key not in self._by_key:
-            found = await asyncio.to_thread(keeper.found_by_key, key, request)
-            if found is not None and key not in self._by_key:
+            execution_id = await asyncio.to_thread(store.find_by_key, key, request)
+            if execution_id is not None and key not in self._by_key:
                 with suppress(NotFound):  # it was removed meanwhile, which frees the key
-                    return await self._settled(keeper, found)
-        live = self._by_key.get(key)
-        if live is None:
+                    return await self._wait_until_settled(store, execution_id)
+        active = self._by_key.get(key)
+        if active is None:
             return None
-        check_same(live.request, request)
-        return await live.follow()
+        check_same_request(active.request, request)
+        return await active.wait()
 
-    async def _settled(self, keeper: ExecutionStore, execution_id: str) -> Execution:
+    async def _wait_until_settled(self, store: ExecutionStore, execution_id: str) -> Execution:
         """An execution when it has ended, whoever runs it."""
         while True:
-            execution = await asyncio.to_thread(keeper.load, execution_id)
+            execution = await asyncio.to_thread(store.load, execution_id)
             if execution.status != "running":
                 return execution
-            if not await asyncio.to_thread(keeper.is_run_by_somebody, execution.record):
-                await asyncio.to_thread(keeper.settle, execution_id)
+            if not await asyncio.to_thread(store.is_owner_alive, execution.record):
+                await asyncio.to_thread(store.mark_interrupted, execution_id)
             else:
                 await asyncio.sleep(WAIT_SECONDS)
 
     def _launch(self, request: ExecutionRequest) -> ActiveExecution:
-        live = ActiveExecution(request.request)
-        self._lives.add(live)
+        active = ActiveExecution(request.request)
+        self._active.add(active)
         if request.key is not None:
-            self._by_key[request.key] = live
-        live.task = asyncio.get_running_loop().create_task(self._carry_out(request, live))
+            self._by_key[request.key] = active
+        active.task = asyncio.get_running_loop().create_task(self._run(request, active))
 
-        def done(_: asyncio.Task[Execution]) -> None:
-            self._lives.discard(live)
+        def on_done(_: asyncio.Task[Execution]) -> None:
+            self._active.discard(active)
             if request.key is not None:
                 self._by_key.pop(request.key, None)
 
-        live.task.add_done_callback(done)
-        return live
+        active.task.add_done_callback(on_done)
+        return active
 
-    async def _carry_out(self, request: ExecutionRequest, live: ActiveExecution) -> Execution:
-        async with self._slots.one():
-            assert self._opened is not None, "it is closed only when nothing is under way"
-            keeper, _, performer = self._opened
-            program = await performer.program(request.skill)
-            live.begun = True
+    async def _run(self, request: ExecutionRequest, active: ActiveExecution) -> Execution:
+        async with self._slots.slot():
+            assert self._state is not None, "it is closed only when nothing is under way"
+            store, _, runner = self._state
+            program = await runner.program(request.skill)
+            active.has_record = True
             try:
-                done = await performer.perform(request, program, live)
+                result = await runner.run(request, program, active)
             except OSError as error:
                 raise StorageFailed(
                     f"the execution cannot be kept: {os.strerror(error.errno or 0)}",
                     hint="make room where executions are kept",
                 ) from error
-        return await self._settled(keeper, done) if isinstance(done, str) else done
+        return await self._wait_until_settled(store, result) if isinstance(result, str) else result

@@ -10,15 +10,15 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from skills_runtime.errors import SandboxError, ValidationFailed
-from skills_runtime.executions.inside.zygote import LOWER
-from skills_runtime.executions.values import Written
+from skills_runtime.executions.inside.zygote import NICENESS
+from skills_runtime.executions.values import StreamSize
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.sandbox.egress import Doorman
 from skills_runtime.skills import EntryPoint, RunDefinition, Skill, find_entry_point
 from skills_runtime.storage import write_all
 
-MakeFence = Callable[[Path], Sandbox]
+MakeSandbox = Callable[[Path], Sandbox]
 """The sandbox around everything that runs in a directory."""
 MakeEgressCallbacks = Callable[[], Doorman]
 """Watches the network of a skill that has one."""
@@ -58,7 +58,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         return self.entry.file.endswith(".py")
 
 
-def definition_of(skill: Skill) -> RunDefinition:
+def require_run_definition(skill: Skill) -> RunDefinition:
     """Return how the skill runs; one that does not run by itself is refused."""
     if skill.run is None or skill.directory is None:
         raise ValidationFailed(
@@ -68,7 +68,7 @@ def definition_of(skill: Skill) -> RunDefinition:
     return skill.run
 
 
-async def program_of(skill: Skill, packages: Packages | None) -> Program:
+async def resolve_program(skill: Skill, packages: Packages | None) -> Program:
     """Find what the entry of a skill is started with."""
     entry = find_entry_point(skill)
     if packages is not None and entry.file.endswith(".py"):
@@ -102,7 +102,7 @@ def can_be_warm(run: RunDefinition, declared: Mapping[str, str]) -> bool:
 
 StopReason = Literal["timeout", "cancelled", "stdout_limit"]
 EndedBy = Literal["exit", "timeout", "cancelled", "stdout_limit", "resource_limit", "lost"]
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return f"Job(argv={self.argv!r}, cwd={str(self.cwd)!r})"
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended, when nothing it started is left."""
 
     ended_by: EndedBy
@@ -146,55 +146,55 @@ class Stop:
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
-        self._told: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
     def set(self, reason: StopReason) -> None:
         """Wish it."""
         if self.reason is None:
             self.reason = reason
-            for tell in self._told:
-                tell()
+            for callback in self._callbacks:
+                callback()
 
-    def on(self, tell: Callable[[], None]) -> None:
+    def on_stop(self, callback: Callable[[], None]) -> None:
         """Have something done when it is wished, or now if it was."""
-        self._told.append(tell)
+        self._callbacks.append(callback)
         if self.reason is not None:
-            tell()
+            callback()
 
 
 class Sink:
     """A stream on its way to a file: as much as is kept, and a count of the rest."""
 
-    def __init__(self, path: Path | str, limit: int, *, beyond: Callable[[], None] = lambda: None) -> None:
-        self._fd = os.open(path, _MAKING, 0o600)
+    def __init__(self, path: Path | str, limit: int, *, on_overflow: Callable[[], None] = lambda: None) -> None:
+        self._fd = os.open(path, _NEW_FILE, 0o600)
         self._limit = limit
-        self._beyond = beyond
+        self._on_overflow = on_overflow
         self._total = 0
-        self.kept = bytearray()
+        self.content = bytearray()
 
     def feed(self, piece: bytes) -> None:
         """Take the next bytes."""
-        room = self._limit - len(self.kept)
+        available = self._limit - len(self.content)
         self._total += len(piece)
-        if room > 0:
-            part = piece[:room]
-            self.kept += part
+        if available > 0:
+            part = piece[:available]
+            self.content += part
             write_all(self._fd, part)
         if self.overflowed:
-            self._beyond()
+            self._on_overflow()
 
     @property
     def overflowed(self) -> bool:
         """Whether there was more than is kept."""
         return self._total > self._limit
 
-    def written(self) -> Written:
+    def size(self) -> StreamSize:
         """How much there was."""
-        return Written(total=self._total, kept=len(self.kept))
+        return StreamSize(total=self._total, stored=len(self.content))
 
     def sync(self) -> None:
         """Have the disk keep what was written."""
-        if self._fd >= 0 and self.kept:
+        if self._fd >= 0 and self.content:
             os.fsync(self._fd)
 
     def close(self) -> None:
@@ -226,7 +226,7 @@ class Sinks:
         self.stderr.close()
 
 
-def sealed_input(data: bytes) -> int:
+def create_sealed_input(data: bytes) -> int:
     """Return a descriptor to read the input from, which nobody can change, however large it is."""
     fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
@@ -241,34 +241,36 @@ def sealed_input(data: bytes) -> int:
 
 GRACE_SECONDS = 0.0
 """What is ended has had its time."""
-KEPT_BYTES = 4096
+CAPTURED_BYTES = 4096
 
 
-def no_network() -> Doorman:
+def refuse_network() -> Doorman:
     """Refuse: a fence that opens the network needs somebody who watches it."""
     raise SandboxError("nobody watches the network of this execution", hint="give the executor a doorman")
 
 
-def plan_of(job: Job, fence: MakeFence) -> SandboxPlan:
+def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:
     """The process behind its fence, or the fence's refusal."""
     request = ProcessRequest(
         argv=job.argv, cwd=job.cwd, environment=job.environment, readable=job.readable, permissions="inherit"
     )
-    return fence(job.workspace).plan(request)
+    return make_sandbox(job.workspace).plan(request)
 
 
 async def run_fresh(
-    job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, doorman: MakeEgressCallbacks = no_network
-) -> Ended:
+    job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, egress_callbacks: MakeEgressCallbacks = refuse_network
+) -> JobOutcome:
     """Run it until nothing is left of it."""
     limits = Limits(
-        wall_seconds=job.timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS, lower=LOWER
+        wall_seconds=job.timeout_ms / 1000, output_bytes=CAPTURED_BYTES, grace_seconds=GRACE_SECONDS, niceness=NICENESS
     )
-    ending = asyncio.Event()
-    stop.on(ending.set)
-    source = sealed_input(job.stdin)
+    stop_event = asyncio.Event()
+    stop.on_stop(stop_event.set)
+    source = create_sealed_input(job.stdin)
     try:
-        finished = await execute_plan(plan, limits, doorman, on_output=sinks.feed, stop=ending, source=source)
+        finished = await execute_plan(
+            plan, limits, egress_callbacks, on_output=sinks.feed, stop=stop_event, source=source
+        )
     finally:
         os.close(source)
     ended_by: EndedBy = "exit"
@@ -276,7 +278,7 @@ async def run_fresh(
         ended_by = stop.reason or "cancelled"
     elif finished.ended_by in ("timeout", "resource_limit"):
         ended_by = finished.ended_by
-    return Ended(
+    return JobOutcome(
         ended_by=ended_by,
         exit_code=finished.exit_code if finished.signal is None else -finished.signal,
         exceeded=finished.exceeded,

@@ -34,7 +34,7 @@ class ExecutionLayout:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()  # what is opened in it is opened without following links
-        self._is_secure = False
+        self._synced = False
 
     @property
     def runtime(self) -> Path:
@@ -42,7 +42,7 @@ class ExecutionLayout:
         return self.root / RUNTIME
 
     @property
-    def removed(self) -> Path:
+    def trash(self) -> Path:
         """What is on its way out."""
         return self.runtime / "removed"
 
@@ -58,24 +58,24 @@ class ExecutionLayout:
                 f"executions cannot be kept at `{self.root}`: {error.strerror}", hint="name another directory"
             ) from error
 
-    def secure(self) -> None:
+    def sync_directories(self) -> None:
         """Have the disk keep the directories themselves; once is enough."""
-        if not self._is_secure:
+        if not self._synced:
             for directory in (self.runtime, self.root, *self.root.parents):
                 with suppress(PermissionError):  # somebody else's, who has it for longer
                     sync_path(directory)
-            self._is_secure = True
+            self._synced = True
 
-    def claim(self, wanted: str | None = None) -> str:
+    def claim(self, execution_id: str | None = None) -> str:
         """Make the directory of a new execution, which nobody else has then; returns its name."""
         for _ in range(_TRIES):
-            name = wanted or f"{PREFIX}{secrets.token_hex(6)}"
+            name = execution_id or f"{PREFIX}{secrets.token_hex(6)}"
             try:
                 os.mkdir(f"{self.root}/{name}", 0o700)  # noqa: PTH102 - a path object costs as much as the directory
             except FileExistsError:
-                if wanted is not None:
+                if execution_id is not None:
                     raise ValidationFailed(
-                        f"there is an execution `{wanted}` already", hint="take another id"
+                        f"there is an execution `{execution_id}` already", hint="take another id"
                     ) from None
                 continue
             return name
@@ -84,7 +84,7 @@ class ExecutionLayout:
     def directory(self, execution_id: str) -> Path:
         """The directory of an execution; a name that is none is refused."""
         if not is_execution_id(execution_id):
-            raise not_there(execution_id)
+            raise not_found_error(execution_id)
         return self.root / execution_id
 
     def read(self, execution_id: str) -> Record:
@@ -92,7 +92,7 @@ class ExecutionLayout:
         try:
             return read_record(self.directory(execution_id))
         except (OSError, msgspec.MsgspecError) as error:
-            raise not_there(execution_id) from error
+            raise not_found_error(execution_id) from error
 
     def ids(self) -> list[str]:
         """The names of all executions that are there, in no order."""
@@ -109,31 +109,31 @@ class ExecutionLayout:
         except FileNotFoundError:
             return 0, execution_id
 
-    def forget(self, execution_id: str) -> bool:
+    def remove(self, execution_id: str) -> bool:
         """Remove an execution and everything it left, in one step for whoever looks; returns whether it is gone."""
         directory = self.directory(execution_id)
         try:
-            directory.rename(self.removed / f"{execution_id}-{secrets.token_hex(4)}")
+            directory.rename(self.trash / f"{execution_id}-{secrets.token_hex(4)}")
         except OSError:
             remove_tree(directory, ignore_errors=True)
         else:
-            self.clear()
+            self.empty_trash()
         return not os.path.lexists(directory)
 
-    def clear(self) -> None:
+    def empty_trash(self) -> None:
         """Take away what is on its way out, also what somebody left there who was killed."""
-        with suppress(OSError), os.scandir(self.removed) as entries:
+        with suppress(OSError), os.scandir(self.trash) as entries:
             for entry in entries:
                 remove_tree(entry.path, ignore_errors=True)
 
 
 def is_execution_id(text: str) -> bool:
     """Whether this may be the name of an execution: letters, digits and hyphens behind the prefix."""
-    rest = text.removeprefix(PREFIX)
-    return text.startswith(PREFIX) and rest.isascii() and rest.isalnum() and len(rest) <= 64
+    suffix = text.removeprefix(PREFIX)
+    return text.startswith(PREFIX) and suffix.isascii() and suffix.isalnum() and len(suffix) <= 64
 
 
-def not_there(execution_id: str) -> NotFound:
+def not_found_error(execution_id: str) -> NotFound:
     """The error for a name that no execution has."""
     name = execution_id[:80]
     return NotFound(
@@ -147,8 +147,8 @@ def stages_in_memory(path: Path) -> Path | None:
     It is quicker than a disk, and what is in it is removed with each execution; the same place gets the same one.
     """
     try:
-        room = os.statvfs(MEMORY)
-        if room.f_bavail * room.f_frsize < LEAST_MEMORY:
+        filesystem = os.statvfs(MEMORY)
+        if filesystem.f_bavail * filesystem.f_frsize < LEAST_MEMORY:
             return None
         name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         directory = Path(MEMORY) / f"skills-runtime-{os.geteuid()}-{name}"
@@ -157,8 +157,8 @@ def stages_in_memory(path: Path) -> Path | None:
     except OSError:
         return None
     # Anybody may make a directory of that name there first.
-    mine = stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o077
-    return directory if mine else None
+    is_private = stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o077
+    return directory if is_private else None
 
 
 def read_record(directory: Path) -> Record:
@@ -170,15 +170,15 @@ def write_record(directory: Path | str, record: Record, *, durable: bool) -> Non
     """Replace the record in one step: a reader sees the old one or the new one, after a loss of power too."""
     if durable:
         sync_path(directory)  # what the record tells of is there before the record
-    write_atomic(os.path.join(directory, RECORD), _written(record), durable=durable)
+    write_atomic(os.path.join(directory, RECORD), _encode_record(record), durable=durable)
 
 
 def write_first_record(directory: str, record: Record, *, durable: bool) -> None:
     """Write the record of an execution that nobody knows of yet: until it is whole, there is no such execution."""
-    write_new(f"{directory}/{RECORD}", _written(record), durable=durable)
+    write_new(f"{directory}/{RECORD}", _encode_record(record), durable=durable)
 
 
-def _written(record: Record) -> bytes:
+def _encode_record(record: Record) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
@@ -214,10 +214,10 @@ class Keys:
             entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except FileNotFoundError:
             return None
-        check_same(entry.request, request)
+        check_same_request(entry.request, request)
         return entry.execution_id
 
-    def stands_for(self, digest: str, execution_id: str) -> bool:
+    def belongs_to(self, digest: str, execution_id: str) -> bool:
         """Whether a key was given to this execution."""
         try:
             entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
@@ -225,7 +225,7 @@ class Keys:
             return False
         return entry.execution_id == execution_id
 
-    def take(self, digest: str, request: str, execution_id: str) -> str | None:
+    def claim(self, digest: str, request: str, execution_id: str) -> str | None:
         """Let the key stand for this execution; returns the other one if somebody was quicker."""
         try:
             write_atomic(self._directory / digest, msgspec.json.encode(KeyEntry(execution_id, request)), replace=False)
@@ -244,9 +244,9 @@ class Keys:
             path.unlink(missing_ok=True)
 
 
-def check_same(known: str, request: str) -> None:
+def check_same_request(recorded: str, request: str) -> None:
     """Refuse a request that is another one than the key stands for."""
-    if known != request:
+    if recorded != request:
         raise RequestConflict(
             "the idempotency key was used for another request", hint="use a new key for a new request"
         )
@@ -271,33 +271,33 @@ class Owner:
         try_lock(self._lock)  # which nobody else can know yet
         self._journal = os.open(aside / JOURNAL, _APPENDING, 0o600)
         aside.rename(self._directory)
-        self._under_way: set[str] = set()
+        self._active: set[str] = set()
         self._lines = 0
-        self._is_secure = False
+        self._synced = False
         self._writing = threading.Lock()
 
-    def begins(self, execution_id: str, *, durable: bool = False) -> None:
+    def note_start(self, execution_id: str, *, durable: bool = False) -> None:
         """Note that an execution is under way; whoever finds the machine after a loss of power learns it, if wanted."""
         with self._writing:
-            self._under_way.add(execution_id)
+            self._active.add(execution_id)
             self._note(f"+{execution_id}\n")
             if durable:
                 os.fsync(self._journal)
-                if not self._is_secure:
+                if not self._synced:
                     sync_path(self._directory)
                     sync_path(self._directory.parent)
-                    self._is_secure = True
+                    self._synced = True
 
-    def ended(self, execution_id: str) -> None:
+    def note_end(self, execution_id: str) -> None:
         """Note that an execution is settled."""
         with self._writing:
-            self._under_way.discard(execution_id)
+            self._active.discard(execution_id)
             self._note(f"-{execution_id}\n")
 
     def close(self) -> None:
         """Give up; what is still under way is settled by whoever comes next."""
         if self._lock >= 0:
-            if not self._under_way:
+            if not self._active:
                 remove_tree(self._directory, ignore_errors=True)
             os.close(self._journal)
             os.close(self._lock)
@@ -311,10 +311,10 @@ class Owner:
 
     def _shorten(self) -> None:
         aside = self._directory / f".{JOURNAL}"
-        write_new(aside, "".join(f"+{name}\n" for name in sorted(self._under_way)).encode("ascii"))
+        write_new(aside, "".join(f"+{name}\n" for name in sorted(self._active)).encode("ascii"))
         journal = os.open(aside, _APPENDING)
         aside.rename(self._directory / JOURNAL)
-        self._is_secure = False
+        self._synced = False
         os.close(self._journal)
         self._journal, self._lines = journal, 0
 
@@ -334,18 +334,18 @@ def is_alive(layout: ExecutionLayout, owner: str) -> bool:
 
 def find_dead_owners(layout: ExecutionLayout) -> list[tuple[Path, list[str]]]:
     """The directories of owners who are dead, with the executions they left."""
-    found: list[tuple[Path, list[str]]] = []
+    owners: list[tuple[Path, list[str]]] = []
     for directory in sorted((layout.runtime / "owners").iterdir()):
         if not directory.name.startswith(".") and not is_alive(layout, directory.name):
             try:
                 lines = (directory / JOURNAL).read_text(encoding="ascii", errors="replace").splitlines()
             except FileNotFoundError:  # another process settles it at the same time
                 continue
-            found.append((directory, _under_way(lines)))
-    return found
+            owners.append((directory, _parse_journal(lines)))
+    return owners
 
 
-def _under_way(lines: list[str]) -> list[str]:
+def _parse_journal(lines: list[str]) -> list[str]:
     """What began and did not end; a line that was cut off when its writer was killed names nothing."""
     names: dict[str, None] = {}
     for line in lines:

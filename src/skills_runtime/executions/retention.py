@@ -20,7 +20,7 @@ from skills_runtime.ports import Clock
 from skills_runtime.storage import disk_usage
 
 DAY_SECONDS = 24 * 60 * 60
-SPARED_SECONDS = 15 * 60
+GRACE_SECONDS = 15 * 60
 """Who was just told of an execution may still fetch its files, or ask again under its key, however full it is."""
 BATCH = 50
 """Executions that are looked at before others have a turn."""
@@ -62,34 +62,36 @@ class RemovalCount(msgspec.Struct, frozen=True, kw_only=True):
     """Those that could not be removed; they are tried again the next time."""
 
 
-def select_expired(executions: Iterable[EndedExecution], keep: Retention, *, now: float) -> Sequence[EndedExecution]:
+def select_expired(
+    executions: Iterable[EndedExecution], retention: Retention, *, now: float
+) -> Sequence[EndedExecution]:
     """Those that may go, the oldest first: never one under way, and no more than have to."""
-    ended = sorted(
+    candidates = sorted(
         (execution for execution in executions if execution.status != "running"),
-        key=lambda one: (one.finished, one.execution_id),
+        key=lambda execution: (execution.finished, execution.execution_id),
     )
-    gone = 0
-    if keep.days is not None:
-        oldest = now - keep.days * DAY_SECONDS
-        gone = sum(one.finished < oldest for one in ended)
-    if keep.bytes is not None:
-        left = sum(one.bytes for one in ended[gone:])
-        while left > keep.bytes and ended[gone].finished <= now - SPARED_SECONDS:
-            left -= ended[gone].bytes
-            gone += 1
-    return ended[:gone]
+    count = 0
+    if retention.days is not None:
+        oldest = now - retention.days * DAY_SECONDS
+        count = sum(execution.finished < oldest for execution in candidates)
+    if retention.bytes is not None:
+        remaining = sum(execution.bytes for execution in candidates[count:])
+        while remaining > retention.bytes and candidates[count].finished <= now - GRACE_SECONDS:
+            remaining -= candidates[count].bytes
+            count += 1
+    return candidates[:count]
 
 
-async def remove_expired(keeper: ExecutionStore, keep: Retention, clock: Clock) -> RemovalCount:
+async def remove_expired(store: ExecutionStore, retention: Retention, clock: Clock) -> RemovalCount:
     """Remove what need not be kept any longer; one that cannot be removed does not stop the others."""
     now = _seconds(clock.now())
     executions: list[EndedExecution] = []
-    ids = await _in_thread(keeper.place.ids) if now is not None and not keep.is_off else []
+    ids = await _in_thread(store.layout.ids) if now is not None and not retention.is_off else []
     for batch in _batches(ids):
-        executions += await _in_thread(_read_batch, keeper, batch, keep)
+        executions += await _in_thread(_read_batch, store, batch, retention)
     removed = size = failed = 0
-    for batch in _batches(select_expired(executions, keep, now=now or 0.0)):
-        count = await _in_thread(_remove_batch, keeper, batch)
+    for batch in _batches(select_expired(executions, retention, now=now or 0.0)):
+        count = await _in_thread(_remove_batch, store, batch)
         removed, size, failed = removed + count.removed, size + count.bytes, failed + count.failed
     return RemovalCount(removed=removed, bytes=size, failed=failed)
 
@@ -102,27 +104,27 @@ def measure_size(directory: str) -> int:
     return disk_usage(directory, lambda: next(entries, None) is not None)[0]
 
 
-def _read_batch(keeper: ExecutionStore, ids: Sequence[str], keep: Retention) -> list[EndedExecution]:
+def _read_batch(store: ExecutionStore, ids: Sequence[str], retention: Retention) -> list[EndedExecution]:
     executions: list[EndedExecution] = []
     for execution_id in ids:
         try:
-            record = keeper.place.read(execution_id)
+            record = store.layout.read(execution_id)
         except NotFound:  # it is just being begun, or removed
             continue
         finished = _seconds(record.finished_at or record.created_at)
         if record.status != "running" and finished is not None:
-            size = measure_size(f"{keeper.place.root}/{execution_id}") if keep.bytes is not None else 0
+            size = measure_size(f"{store.layout.root}/{execution_id}") if retention.bytes is not None else 0
             executions.append(
                 EndedExecution(execution_id=execution_id, status=record.status, finished=finished, bytes=size)
             )
     return executions
 
 
-def _remove_batch(keeper: ExecutionStore, chosen: Sequence[EndedExecution]) -> RemovalCount:
+def _remove_batch(store: ExecutionStore, executions: Sequence[EndedExecution]) -> RemovalCount:
     removed = size = failed = 0
-    for execution in chosen:
+    for execution in executions:
         try:
-            keeper.forget(keeper.place.read(execution.execution_id))
+            store.forget(store.layout.read(execution.execution_id))
         except NotFound:  # somebody else was quicker
             continue
         except SkillsRuntimeError:
@@ -140,15 +142,15 @@ def _seconds(time: str) -> float | None:
         return None
 
 
-def _batches(every: Sequence[T]) -> Iterable[Sequence[T]]:
-    return (every[start : start + BATCH] for start in range(0, len(every), BATCH))
+def _batches(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
     """Have a thread do it; whoever is told to stop meanwhile waits for this one step."""
-    working = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    task = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
-        return await asyncio.shield(working)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await wait_uncancelled(working)
+        await wait_uncancelled(task)
         raise

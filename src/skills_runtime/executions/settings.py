@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skills_runtime.executions.executor import Executor
-from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, MakeFence
+from skills_runtime.executions.jobs import Interpreter, MakeEgressCallbacks, MakeSandbox
 from skills_runtime.executions.runner import Supplies
 from skills_runtime.executions.values import ExecutionLimits, PoolLimits
 from skills_runtime.processes import ScriptEnvironments, find_need
@@ -36,11 +36,11 @@ class ScriptPackages:
         return Interpreter(program=str(self._environments.python(need)), readable=(directory,))
 
 
-def build_sandboxes(settings: "SandboxSettings", variables: Mapping[str, str]) -> tuple[MakeFence, MakeFence]:
+def build_sandboxes(settings: "SandboxSettings", variables: Mapping[str, str]) -> tuple[MakeSandbox, MakeSandbox]:
     """Return the sandbox without any network, and the one with the hosts that the settings allow."""
-    closed = settings.model_copy(update={"egress": type(settings.egress)()})
+    offline = settings.model_copy(update={"egress": type(settings.egress)()})
     return (
-        lambda workspace: build_sandbox(closed, workspace=workspace, variables=variables),
+        lambda workspace: build_sandbox(offline, workspace=workspace, variables=variables),
         lambda workspace: build_sandbox(settings, workspace=workspace, variables=variables),
     )
 
@@ -60,16 +60,16 @@ def build_executor(
     resolved: "Resolved",
     library: "Library",
     *,
-    doorman: MakeEgressCallbacks,
+    egress_callbacks: MakeEgressCallbacks,
     limits: ExecutionLimits | None = None,
     pool: PoolLimits | None = None,
 ) -> Executor:
     """Build an executor for the skills of a library under these settings."""
-    closed, opened = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
+    offline, online = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
     supplies = Supplies(
         variables=lambda skill: declared_variables(library, skill),
         packages=ScriptPackages(),
-        doorman=doorman,
-        network=opened,
+        egress_callbacks=egress_callbacks,
+        network=online,
     )
-    return Executor(path, closed, limits=limits, pool=pool, supplies=supplies)
+    return Executor(path, offline, limits=limits, pool=pool, supplies=supplies)

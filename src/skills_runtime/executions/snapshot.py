@@ -16,7 +16,7 @@ from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.executions.values import ExecutionLimits
 from skills_runtime.storage import OPEN_TO_LIST, open_below, open_directory, read_below, walk, write_new
 
-LEFT_OUT = "artifacts"
+EXCLUDED = "artifacts"
 """What an earlier execution outside may have left in the directory is not part of the skill."""
 MAX_REMEMBERED = 64
 MAX_REMEMBERED_BYTES = 4 << 20
@@ -44,10 +44,10 @@ class SkillSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def content(self, path: str) -> bytes:
         """The content of a file; nothing where there is none."""
-        found = (item.content for item in self.items if item.path == path and stat.S_ISREG(item.mode))
-        return next(found, b"")
+        contents = (item.content for item in self.items if item.path == path and stat.S_ISREG(item.mode))
+        return next(contents, b"")
 
-    def put(self, directory: str) -> None:
+    def write_to(self, directory: str) -> None:
         """Write a copy that only this user can read."""
         for item in self.items:
             path = f"{directory}/{item.path}"
@@ -64,45 +64,45 @@ class SnapshotCache:
 
     def __init__(self, limits: ExecutionLimits) -> None:
         self._limits = limits
-        self._kept: OrderedDict[Path, tuple[tuple[Stamp, ...], SkillSnapshot]] = OrderedDict()
+        self._cache: OrderedDict[Path, tuple[tuple[Stamp, ...], SkillSnapshot]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, directory: Path, *, now_ns: int) -> SkillSnapshot:
+    def load(self, directory: Path, *, now_ns: int) -> SkillSnapshot:
         """The directory as it is now."""
         try:
             with open_directory(directory) as top:
                 stamps = tuple(sorted(self._stamps(top)))
-                known = self._kept.get(directory)
-                if known is not None and known[0] == stamps:
-                    return known[1]
-                image = _read_snapshot(top, stamps)
+                cached = self._cache.get(directory)
+                if cached is not None and cached[0] == stamps:
+                    return cached[1]
+                snapshot = _read_snapshot(top, stamps)
         except OSError as error:
             raise NotFound(
                 f"the skill at `{directory}` cannot be read: {error.strerror or error}", hint="check its files"
             ) from error
-        self._keep(directory, stamps, image, now_ns)
-        return image
+        self._remember(directory, stamps, snapshot, now_ns)
+        return snapshot
 
-    def _keep(self, directory: Path, stamps: tuple[Stamp, ...], image: SkillSnapshot, now_ns: int) -> None:
-        size = sum(len(item.content) for item in image.items)
+    def _remember(self, directory: Path, stamps: tuple[Stamp, ...], snapshot: SkillSnapshot, now_ns: int) -> None:
+        size = sum(len(item.content) for item in snapshot.items)
         settled = all(max(stamp[4], stamp[5]) < now_ns - SETTLED_NS for stamp in stamps)
         if settled and size <= MAX_REMEMBERED_BYTES:
             with self._lock:
-                self._kept[directory] = (stamps, image)
-                self._kept.move_to_end(directory)
-                while len(self._kept) > MAX_REMEMBERED:
-                    self._kept.popitem(last=False)
+                self._cache[directory] = (stamps, snapshot)
+                self._cache.move_to_end(directory)
+                while len(self._cache) > MAX_REMEMBERED:
+                    self._cache.popitem(last=False)
 
     def _stamps(self, top: int) -> list[Stamp]:
         """Every name with what tells that it has changed."""
         stamps: list[Stamp] = []
         size = 0
-        for entry in walk(top, enter=lambda entry: entry.path != LEFT_OUT):
-            about = entry.status
-            if entry.path == LEFT_OUT or not (entry.is_file or entry.is_directory or entry.is_link):
+        for entry in walk(top, enter=lambda entry: entry.path != EXCLUDED):
+            status = entry.status
+            if entry.path == EXCLUDED or not (entry.is_file or entry.is_directory or entry.is_link):
                 continue
-            size += about.st_size if entry.is_file else 0
-            stamp = (about.st_mode, about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
+            size += status.st_size if entry.is_file else 0
+            stamp = (status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
             stamps.append((entry.path, *stamp))
             if len(stamps) > self._limits.skill_files or size > self._limits.skill_bytes:
                 raise ValidationFailed(
@@ -116,20 +116,20 @@ class SnapshotCache:
 
 def _read_snapshot(top: int, stamps: tuple[Stamp, ...]) -> SkillSnapshot:
     items: list[SnapshotItem] = []
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path, mode, size, *_ in stamps:
         parts = tuple(path.split("/"))
         if stat.S_ISREG(mode):
             content = read_below(top, parts, limit=size)
         elif stat.S_ISLNK(mode):
-            here = open_below(top, parts[:-1], OPEN_TO_LIST)
+            directory = open_below(top, parts[:-1], OPEN_TO_LIST)
             try:
-                content = os.fsencode(os.readlink(parts[-1], dir_fd=here))
+                content = os.fsencode(os.readlink(parts[-1], dir_fd=directory))
             finally:
-                os.close(here)
+                os.close(directory)
         else:
             content = b""
         items.append(SnapshotItem(path, mode, content))
         # The order of the stamps, by path, is part of the digest.
-        whole.update(f"{mode:o} {hashlib.sha256(content).hexdigest()} {path}\n".encode(errors="surrogateescape"))
-    return SkillSnapshot(items=tuple(items), digest=f"sha256:{whole.hexdigest()}")
+        digest.update(f"{mode:o} {hashlib.sha256(content).hexdigest()} {path}\n".encode(errors="surrogateescape"))
+    return SkillSnapshot(items=tuple(items), digest=f"sha256:{digest.hexdigest()}")

@@ -13,7 +13,7 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.errors import StorageFailed
 from skills_runtime.executions import contract
 from skills_runtime.executions.artifacts import collect_artifacts
-from skills_runtime.executions.jobs import ARTIFACTS, SKILL, Ended, Sink, Sinks, Stop
+from skills_runtime.executions.jobs import ARTIFACTS, SKILL, JobOutcome, Sink, Sinks, Stop
 from skills_runtime.executions.layout import (
     INPUT,
     OUTPUT,
@@ -60,40 +60,40 @@ class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
     key: str | None = None
     """The digest of the idempotency key."""
-    within: ExecutionIds
+    ids: ExecutionIds
 
     @property
     def durable(self) -> bool:
         """Whether a loss of power may not undo it: a key promises that it happens once, and a log tells of it."""
-        return self.key is not None or self.within.run_id is not None
+        return self.key is not None or self.ids.run_id is not None
 
 
 class StartedExecution:
     """An execution that has a directory, a record that says `running`, and a copy of its skill."""
 
-    def __init__(self, record: Record, directory: Path, stage: Path, image: SkillSnapshot, sinks: Sinks) -> None:
+    def __init__(self, record: Record, directory: Path, stage: Path, snapshot: SkillSnapshot, sinks: Sinks) -> None:
         self.record = record
         self.directory = directory
         self.stage = stage
         """What it works in: the copy of the skill, and its input."""
-        self.image = image
+        self.snapshot = snapshot
         self.sinks = sinks
         self.started = time.monotonic()
-        self.settled = False
+        self.finished = False
 
 
 class ExecutionStore:
     """Keeps the executions of one place, as one of those who run some there."""
 
     def __init__(self, layout: ExecutionLayout, limits: ExecutionLimits, stages: Path | None = None) -> None:
-        self.place = layout
-        self._all_stages = stages or layout.runtime / "stages"
+        self.layout = layout
+        self._stages_root = stages or layout.runtime / "stages"
         self.keys = Keys(layout)
         self._limits = limits
-        self._images = SnapshotCache(limits)
+        self._snapshots = SnapshotCache(limits)
         self._clock = SystemClock()
         self._owner = Owner(layout)
-        self.stages = self._all_stages / self._owner.name
+        self.stages = self._stages_root / self._owner.name
         self.stages.mkdir(mode=0o700, parents=True)
 
     def begin(self, request: ExecutionRequest, stop: Stop) -> StartedExecution | str:
@@ -101,70 +101,74 @@ class ExecutionStore:
         directory = request.skill.directory
         assert directory is not None, "it has a `skill.yaml`"
         shared = request.run.isolation == "shared"
-        image = SkillSnapshot(items=(), digest="") if shared else self._images.of(directory, now_ns=time.time_ns())
-        name = self.place.claim(request.within.execution_id)
+        snapshot = (
+            SkillSnapshot(items=(), digest="") if shared else self._snapshots.load(directory, now_ns=time.time_ns())
+        )
+        name = self.layout.claim(request.ids.execution_id)
         try:
-            return self._begin(request, name, image, stop)
+            return self._begin(request, name, snapshot, stop)
         except BaseException:
             self.undo(name, request.key)
             raise
 
-    def _begin(self, request: ExecutionRequest, name: str, image: SkillSnapshot, stop: Stop) -> StartedExecution | str:
+    def _begin(
+        self, request: ExecutionRequest, name: str, snapshot: SkillSnapshot, stop: Stop
+    ) -> StartedExecution | str:
         # Text, not paths: all of this is done for each execution.
-        directory, stage, durable = f"{self.place.root}/{name}", f"{self.stages}/{name}", request.durable
+        directory, stage, durable = f"{self.layout.root}/{name}", f"{self.stages}/{name}", request.durable
         record = Record(
             execution_id=name,
             skill=request.skill.name,
-            skill_digest=image.digest,
+            skill_digest=snapshot.digest,
             input_digest=contract.digest(request.data),
             status="running",
             created_at=self._clock.now(),
             timeout_ms=request.timeout_ms,
             key_digest=request.key,
             owner=self._owner.name,
-            run_id=request.within.run_id,
-            call_id=request.within.call_id,
+            run_id=request.ids.run_id,
+            call_id=request.ids.call_id,
         )
-        self._owner.begins(name, durable=durable)
+        self._owner.note_start(name, durable=durable)
         write_new(f"{directory}/{INPUT}", request.data, durable=durable)
         write_first_record(directory, record, durable=durable)
         if durable:
             sync_path(directory)
-            sync_path(self.place.root)
-            self.place.secure()
+            sync_path(self.layout.root)
+            self.layout.sync_directories()
         if request.key is not None:
-            other = self.keys.take(request.key, request.request, name)
+            other = self.keys.claim(request.key, request.request, name)
             if other is not None:
                 self.undo(name, None)
                 return other
         os.mkdir(stage, 0o700)  # noqa: PTH102
         os.mkdir(f"{stage}/{SKILL}", 0o700)  # noqa: PTH102
-        image.put(f"{stage}/{SKILL}")
+        snapshot.write_to(f"{stage}/{SKILL}")
         if request.run.artifacts:
             Path(stage, SKILL, ARTIFACTS).mkdir(mode=0o700, exist_ok=True)
         write_new(f"{stage}/{INPUT}", request.data)
-        stdout = Sink(f"{directory}/{STDOUT}", self._limits.stdout_bytes, beyond=lambda: stop.set("stdout_limit"))
+        stdout = Sink(f"{directory}/{STDOUT}", self._limits.stdout_bytes, on_overflow=lambda: stop.set("stdout_limit"))
         sinks = Sinks(stdout, Sink(f"{directory}/{STDERR}", self._limits.stderr_bytes))
-        return StartedExecution(record, Path(directory), Path(stage), image, sinks)
+        return StartedExecution(record, Path(directory), Path(stage), snapshot, sinks)
 
     def undo(self, execution_id: str, key: str | None) -> None:
         """Forget an execution of which no process was started."""
         if key is not None:
             self.keys.release(key, execution_id)
         remove_tree(self.stages / execution_id, ignore_errors=True)
-        self.place.forget(execution_id)
-        self._owner.ended(execution_id)
+        self.layout.remove(execution_id)
+        self._owner.note_end(execution_id)
 
-    def end(self, execution: StartedExecution, request: ExecutionRequest, ended: Ended) -> Execution:
+    def finish(self, execution: StartedExecution, request: ExecutionRequest, outcome: JobOutcome) -> Execution:
         """Keep what it left behind, and write down how it ended."""
         durable = request.durable
         if durable:
             execution.sinks.sync()
         execution.sinks.close()
         duration = round((time.monotonic() - execution.started) * 1000)
-        if ended.ended_by == "exit" and execution.sinks.stdout.overflowed:  # it was done before anybody could end it
-            ended = msgspec.structs.replace(ended, ended_by="stdout_limit")
-        output, failure, status = _outcome(ended, bytes(execution.sinks.stdout.kept), execution.record.timeout_ms)
+        if outcome.ended_by == "exit" and execution.sinks.stdout.overflowed:  # it was done before anybody could end it
+            outcome = msgspec.structs.replace(outcome, ended_by="stdout_limit")
+        output, failure, status = _outcome(outcome, bytes(execution.sinks.stdout.content), execution.record.timeout_ms)
         artifacts, refused = collect_artifacts(
             execution.stage / SKILL, request.run.artifacts, execution.directory, self._limits, durable=durable
         )
@@ -175,33 +179,33 @@ class ExecutionStore:
             status=status,
             finished_at=self._clock.now(),
             duration_ms=duration,
-            exit_code=ended.exit_code,
+            exit_code=outcome.exit_code,
             error=failure,
-            warm=ended.warm,
+            warm=outcome.warm,
             artifacts=artifacts,
             refused=refused,
-            stdout=execution.sinks.stdout.written(),
-            stderr=execution.sinks.stderr.written(),
-            isolation=ended.isolation,
+            stdout=execution.sinks.stdout.size(),
+            stderr=execution.sinks.stderr.size(),
+            isolation=outcome.isolation,
         )
         write_record(execution.directory, record, durable=durable)
-        execution.settled = True
-        self._owner.ended(execution.record.execution_id)
+        execution.finished = True
+        self._owner.note_end(execution.record.execution_id)
         remove_tree(execution.stage, ignore_errors=True)
         return Execution(
             record=record,
             output=output,
-            stdout=execution.sinks.stdout.kept.decode(errors="replace"),
-            stderr=execution.sinks.stderr.kept.decode(errors="replace"),
+            stdout=execution.sinks.stdout.content.decode(errors="replace"),
+            stderr=execution.sinks.stderr.content.decode(errors="replace"),
         )
 
     def load(self, execution_id: str) -> Execution:
         """Load an execution as it is on disk."""
-        record = self.place.read(execution_id)
-        if record.status == "running" and not self.is_run_by_somebody(record):
-            self.settle(execution_id)  # whatever told that it was begun is lost
-            record = self.place.read(execution_id)
-        directory = self.place.directory(execution_id)
+        record = self.layout.read(execution_id)
+        if record.status == "running" and not self.is_owner_alive(record):
+            self.mark_interrupted(execution_id)  # whatever told that it was begun is lost
+            record = self.layout.read(execution_id)
+        directory = self.layout.directory(execution_id)
         output = _read(directory / OUTPUT)
         return Execution(
             record=record,
@@ -210,69 +214,69 @@ class ExecutionStore:
             stderr=_read(directory / STDERR).decode(errors="replace"),
         )
 
-    def found_by_key(self, key: str, request: str) -> str | None:
+    def find_by_key(self, key: str, request: str) -> str | None:
         """The execution that a key stands for; somebody may have removed it, which frees the key."""
-        found = self.keys.find(key, request)
-        if found is not None and not self.place.directory(found).is_dir():
-            self.keys.release(key, found)
+        execution_id = self.keys.find(key, request)
+        if execution_id is not None and not self.layout.directory(execution_id).is_dir():
+            self.keys.release(key, execution_id)
             return None
-        return found
+        return execution_id
 
     def forget(self, record: Record) -> None:
         """Remove an execution, which frees its key."""
-        gone = False
+        removed = False
         with suppress(OSError, msgspec.MsgspecError):
             if record.key_digest is not None:
                 self.keys.release(record.key_digest, record.execution_id)
-            gone = self.place.forget(record.execution_id)
-        if not gone:
+            removed = self.layout.remove(record.execution_id)
+        if not removed:
             hint = "look at who may write where executions are kept"
             raise StorageFailed(f"the execution `{record.execution_id}` cannot be removed", hint=hint)
 
-    def is_run_by_somebody(self, record: Record) -> bool:
+    def is_owner_alive(self, record: Record) -> bool:
         """Whether the one who began it is still there."""
-        return record.owner == self._owner.name or is_alive(self.place, record.owner)
+        return record.owner == self._owner.name or is_alive(self.layout, record.owner)
 
-    def settle(self, execution_id: str) -> None:
+    def mark_interrupted(self, execution_id: str) -> None:
         """Write down that an execution ended with whoever ran it; one that has ended before stays as it is."""
-        directory = self.place.directory(execution_id)
+        directory = self.layout.directory(execution_id)
         try:
             record = read_record(directory)
         except (FileNotFoundError, msgspec.MsgspecError):  # it was killed before it had begun
-            self.place.forget(execution_id)
+            self.layout.remove(execution_id)
             return
         key = record.key_digest
-        if record.status == "running" and key is not None and not self.keys.stands_for(key, execution_id):
-            self.place.forget(execution_id)  # nothing is started before it has the key
+        if record.status == "running" and key is not None and not self.keys.belongs_to(key, execution_id):
+            self.layout.remove(execution_id)  # nothing is started before it has the key
         elif record.status == "running":
-            ended = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
-            write_record(directory, msgspec.structs.replace(record, **ended), durable=True)
+            changes = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
+            write_record(directory, msgspec.structs.replace(record, **changes), durable=True)
 
     def recover(self) -> int:
         """Settle what dead ones left and clear what they used; returns how many executions that were."""
-        settled = 0
-        self.place.clear()
-        for directory, executions in find_dead_owners(self.place):
+        count = 0
+        self.layout.empty_trash()
+        for directory, executions in find_dead_owners(self.layout):
             for execution_id in executions:
-                self.settle(execution_id)
-                settled += 1
+                self.mark_interrupted(execution_id)
+                count += 1
             remove_tree(directory, ignore_errors=True)
-        for stage in self._all_stages.iterdir():
-            if not is_alive(self.place, stage.name):
+        for stage in self._stages_root.iterdir():
+            if not is_alive(self.layout, stage.name):
                 remove_tree(stage, ignore_errors=True)
-        return settled
+        return count
 
     def close(self) -> None:
         """Give up; nothing of this one's is under way any more."""
         remove_tree(self.stages, ignore_errors=True)
         with suppress(OSError):  # others may be at work there
-            self._all_stages.rmdir()
+            self._stages_root.rmdir()
         self._owner.close()
 
 
-def _outcome(ended: Ended, stdout: bytes, timeout_ms: int) -> tuple[Any, Failure | None, Status]:
+def _outcome(outcome: JobOutcome, stdout: bytes, timeout_ms: int) -> tuple[Any, Failure | None, Status]:
     """Return the output, or why there is none, and the final status."""
-    match ended.ended_by:
+    match outcome.ended_by:
         case "timeout":
             message = f"Execution timed out after {timeout_ms / 1000:.2f}s"
             return None, Failure(code="timeout", message=message), "timed_out"
@@ -281,14 +285,14 @@ def _outcome(ended: Ended, stdout: bytes, timeout_ms: int) -> tuple[Any, Failure
         case "stdout_limit":
             return None, Failure(code="stdout_limit", message="stdout exceeded limit"), "failed"
         case "resource_limit":
-            message = f"Skill exceeded its limit of {ended.exceeded or 'resources'}"
+            message = f"Skill exceeded its limit of {outcome.exceeded or 'resources'}"
             return None, Failure(code="resource_limit", message=message), "failed"
         case "lost":
-            return None, Failure(code="lost", message=ended.note or LOST), "failed"
+            return None, Failure(code="lost", message=outcome.note or LOST), "failed"
         case "exit":
             pass
-    if ended.exit_code != 0:
-        return None, Failure(code="exit_code", message=f"Skill exited with code {ended.exit_code or -1}"), "failed"
+    if outcome.exit_code != 0:
+        return None, Failure(code="exit_code", message=f"Skill exited with code {outcome.exit_code or -1}"), "failed"
     output, failure = contract.parse_output(stdout)
     return output, failure, "completed" if failure is None else "failed"
 

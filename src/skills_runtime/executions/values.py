@@ -74,11 +74,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class StreamSize(msgspec.Struct, frozen=True, kw_only=True):
     """How much was written to a stream, and how much of it was kept."""
 
     total: int = 0
-    kept: int = 0
+    stored: int = msgspec.field(default=0, name="kept")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,8 +100,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     warm: bool = False
     artifacts: tuple[Artifact, ...] = ()
     refused: tuple[Refused, ...] = ()
-    stdout: Written = Written()
-    stderr: Written = Written()
+    stdout: StreamSize = StreamSize()
+    stderr: StreamSize = StreamSize()
     isolation: Mapping[str, Any] = {}
     """What the fence says it kept."""
     key_digest: str | None = None

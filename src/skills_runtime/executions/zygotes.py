@@ -16,18 +16,18 @@ from pathlib import Path
 import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError
-from skills_runtime.executions.jobs import Ended, Job, MakeFence, Sink, Sinks, Stop, sealed_input
+from skills_runtime.executions.jobs import Job, JobOutcome, MakeSandbox, Sink, Sinks, Stop, create_sealed_input
 from skills_runtime.executions.values import PoolLimits
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes import Finished, Limits, command_of, execute
+from skills_runtime.processes import Finished, Limits, build_command, execute
 from skills_runtime.storage import remove_tree
 
-END = b"e"
-PIECE = 1 << 16
+END_MESSAGE = b"e"
+CHUNK_BYTES = 1 << 16
 MAX_MESSAGE = 1 << 16
 PATIENCE_SECONDS = 1.0
 """How long a process may take to report after it was told to end an execution."""
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 """How often a thread looks whether somebody else wants the execution to end."""
 
 
@@ -39,12 +39,12 @@ class ZygoteReport(msgspec.Struct, frozen=True):
     ready: bool = False
 
 
-class Conversation:
+class ZygoteChannel:
     """One end of the socket, used by one thread at a time."""
 
-    def __init__(self, control: socket.socket, fall: Callable[[], None]) -> None:
+    def __init__(self, control: socket.socket, kill: Callable[[], None]) -> None:
         self._control = control
-        self._fall = fall
+        self._kill = kill
         """Ends the whole fence, which closes the other end."""
         self._prepared = False
 
@@ -57,20 +57,20 @@ class Conversation:
         readable, _, _ = select.select([self._control], [], [], seconds)
         if not readable:
             return False
-        return self._hear().ready
+        return self._receive().ready
 
-    def hold(self, job: Job, sinks: Sinks, stop: Stop) -> ZygoteReport | None:
+    def run_job(self, job: Job, sinks: Sinks, stop: Stop) -> ZygoteReport | None:
         """Have an execution done and pass on what it writes; nothing where it was not even begun."""
         with ExitStack() as resources:
             reading: dict[int, Sink] = {}
             if not self._send(job, sinks, reading, resources):
                 return None
-            stop.on(self._end)
+            stop.on_stop(self._send_end)
             report = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
             for descriptor, sink in reading.items():  # what is still in a pipe that nobody writes to any more
                 os.set_blocking(descriptor, False)
                 with suppress(BlockingIOError):
-                    while piece := os.read(descriptor, PIECE):
+                    while piece := os.read(descriptor, CHUNK_BYTES):
                         sink.feed(piece)
             return report
 
@@ -81,7 +81,7 @@ class Conversation:
         if len(data) > MAX_MESSAGE:
             return False
         with ExitStack() as theirs:
-            streams = [sealed_input(job.stdin)]
+            streams = [create_sealed_input(job.stdin)]
             theirs.callback(os.close, streams[0])
             for sink in (sinks.stdout, sinks.stderr):
                 read_end, write_end = os.pipe2(os.O_CLOEXEC)
@@ -111,28 +111,28 @@ class Conversation:
             if stop.reason is not None:
                 patience = patience or now + PATIENCE_SECONDS
                 if now >= patience:
-                    patience = now + LOOK_SECONDS
-                    self._fall()
-            until = min(deadline if patience is None else patience, now + LOOK_SECONDS)
+                    patience = now + POLL_SECONDS
+                    self._kill()
+            until = min(deadline if patience is None else patience, now + POLL_SECONDS)
             for descriptor, _ in poll.poll((until - now) * 1000 + 1):
                 if descriptor == control:
-                    return self._hear()
-                piece = os.read(descriptor, PIECE)
+                    return self._receive()
+                piece = os.read(descriptor, CHUNK_BYTES)
                 if piece:
                     reading[descriptor].feed(piece)
                 else:
                     poll.unregister(descriptor)
 
-    def _hear(self) -> ZygoteReport:
+    def _receive(self) -> ZygoteReport:
         try:
             data = self._control.recv(4096)
         except OSError:
             data = b""
         return msgspec.json.decode(data, type=ZygoteReport) if data else ZygoteReport()
 
-    def _end(self) -> None:
+    def _send_end(self) -> None:
         with suppress(OSError):
-            self._control.send(END)
+            self._control.send(END_MESSAGE)
 
 
 ADAPTER = "bubblewrap"
@@ -177,19 +177,21 @@ class Zygote:
         self.isolation = plan.evidence
         self.usable = False
         self._plan = plan
-        self._own: frozenset[str] = frozenset()
+        self._initial_names: frozenset[str] = frozenset()
         self._loop = asyncio.get_running_loop()
         self._finished: asyncio.Task[Finished] | None = None
         self._control, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._conversation = Conversation(self._control, self._fall)
+        self._channel = ZygoteChannel(self._control, self._kill_sandbox)
 
     @classmethod
-    async def start(cls, directory: Path, fence: MakeFence, python: str, readable: tuple[Path, ...] = ()) -> "Zygote":
+    async def start(
+        cls, directory: Path, make_sandbox: MakeSandbox, python: str, readable: tuple[Path, ...] = ()
+    ) -> "Zygote":
         """A new one, ready; raises `Unusable` where the fence is not fit for it."""
         directory.mkdir(mode=0o700)
         try:
             request = ProcessRequest(argv=(python, "-c", *zygote_sources()), cwd=directory, readable=readable)
-            zygote = cls(directory, _require_alone(fence(directory).plan(request)))
+            zygote = cls(directory, _require_isolated(make_sandbox(directory).plan(request)))
         except BaseException:
             remove_tree(directory, ignore_errors=True)
             raise
@@ -200,17 +202,17 @@ class Zygote:
             raise
         return zygote
 
-    def run(self, job: Job, sinks: Sinks, stop: Stop) -> Ended:
+    def run(self, job: Job, sinks: Sinks, stop: Stop) -> JobOutcome:
         """Have one execution done, in a thread; nothing is left of it, but what it wrote into its directory."""
         self.usable = False
-        report = self._conversation.hold(job, sinks, stop)
+        report = self._channel.run_job(job, sinks, stop)
         if report is None:
             raise Unusable("it is gone")
         # Nothing may be left beside the work itself, which is put away by its owner.
-        left = (name for name in os.listdir(self.directory) if name != WORK)  # noqa: PTH208
-        self.usable = report.usable and self._own.issuperset(left)
-        exceeded = None if report.exited is not None else self._exceeded()
-        return Ended(
+        leftovers = (name for name in os.listdir(self.directory) if name != WORK)  # noqa: PTH208
+        self.usable = report.usable and self._initial_names.issuperset(leftovers)
+        exceeded = None if report.exited is not None else self._read_exceeded_limit()
+        return JobOutcome(
             ended_by=stop.reason or ("resource_limit" if exceeded else "exit" if report.exited is not None else "lost"),
             exit_code=report.exited,
             exceeded=exceeded,
@@ -225,29 +227,29 @@ class Zygote:
             self._finished.cancel()
             with suppress(asyncio.CancelledError, SkillsRuntimeError):
                 await self._finished
-        self._conversation.close()
+        self._channel.close()
         self._theirs.close()
         await asyncio.to_thread(remove_tree, self.directory, ignore_errors=True)
 
     async def _begin(self) -> None:
         limits = Limits(wall_seconds=None, output_bytes=8192, grace_seconds=0)
-        command = command_of(self._plan)
+        command = build_command(self._plan)
         self._finished = self._loop.create_task(
             execute(command, limits, source=self._theirs.fileno(), on_start=self._theirs.close)
         )
         # Until it has begun there is nobody who would close the other end.
         self._finished.add_done_callback(lambda _: self._theirs.close())
-        if not await asyncio.to_thread(self._conversation.is_ready, READY_SECONDS):
-            raise Unusable(await self._said())
-        self._own = frozenset(os.listdir(self.directory))  # noqa: PTH208 - names are all that is wanted
+        if not await asyncio.to_thread(self._channel.is_ready, READY_SECONDS):
+            raise Unusable(await self._describe_start_failure())
+        self._initial_names = frozenset(os.listdir(self.directory))  # noqa: PTH208 - names are all that is wanted
         self.usable = True
 
-    def _fall(self) -> None:
+    def _kill_sandbox(self) -> None:
         """Have the fence end with everything behind it; called by the thread."""
         assert self._finished is not None, "it was started"
         self._loop.call_soon_threadsafe(self._finished.cancel)
 
-    def _exceeded(self) -> str | None:
+    def _read_exceeded_limit(self) -> str | None:
         """The limit that the fence was ended for, which is told when all of it is gone."""
         assert self._finished is not None, "it was started"
         finished = self._finished
@@ -259,7 +261,7 @@ class Zygote:
 
         return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
 
-    async def _said(self) -> str:
+    async def _describe_start_failure(self) -> str:
         assert self._finished is not None, "it was started"
         self._finished.cancel()
         try:
@@ -269,7 +271,7 @@ class Zygote:
         return finished.stderr.text().strip()[-500:] or "it ended at once"
 
 
-def _require_alone(plan: SandboxPlan) -> SandboxPlan:
+def _require_isolated(plan: SandboxPlan) -> SandboxPlan:
     """Return the plan; one behind which a process would not be alone, or that opens the network, is refused."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
         raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
@@ -293,16 +295,16 @@ class ZygoteKind(msgspec.Struct, frozen=True):
 class Pool:
     """The waiting processes of one executor."""
 
-    def __init__(self, stages: Path, fence: MakeFence, limits: PoolLimits) -> None:
+    def __init__(self, stages: Path, make_sandbox: MakeSandbox, limits: PoolLimits) -> None:
         self._stages = stages
-        self._fence = fence
+        self._make_sandbox = make_sandbox
         self._limits = limits
         self._idle: dict[Zygote, tuple[ZygoteKind, float]] = {}
         self._busy: dict[Zygote, ZygoteKind] = {}
         self._starting = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._unfit: dict[str, float] = {}
+        self._retry_at: dict[str, float] = {}
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
@@ -312,11 +314,16 @@ class Pool:
         """How many there are."""
         return len(self._idle) + len(self._busy) + self._starting
 
-    def waiting(self, kind: ZygoteKind) -> Zygote | None:
+    def take_idle(self, kind: ZygoteKind) -> Zygote | None:
         """A process that waits for exactly this; any thread may ask."""
         with self._lock:
             zygote = next(
-                (one for one, (known, _) in reversed(self._idle.items()) if known == kind and one.usable), None
+                (
+                    candidate
+                    for candidate, (candidate_kind, _) in reversed(self._idle.items())
+                    if candidate_kind == kind and candidate.usable
+                ),
+                None,
             )
             if zygote is not None:
                 del self._idle[zygote]
@@ -328,11 +335,15 @@ class Pool:
         now = self._loop.time()
         # Those that wait for the same skill as it was before it changed are of no more use.
         self._dismiss(
-            [zygote for zygote, (known, _) in tuple(self._idle.items()) if known.skill == kind.skill and known != kind]
+            [
+                zygote
+                for zygote, (idle_kind, _) in tuple(self._idle.items())
+                if idle_kind.skill == kind.skill and idle_kind != kind
+            ]
         )
-        if (found := self.waiting(kind)) is not None:
-            return found
-        if self._closed or now < self._unfit.get(kind.python, 0.0):
+        if (idle := self.take_idle(kind)) is not None:
+            return idle
+        if self._closed or now < self._retry_at.get(kind.python, 0.0):
             raise Unusable("no process is kept waiting now")
         if len(self._busy) + self._starting >= self._limits.warm:
             raise Unusable("as many processes are kept as may be")
@@ -343,9 +354,9 @@ class Pool:
         """Take a process back after its execution, from any thread: it waits for the next one, or is ended."""
         with self._lock:
             self._idle[zygote] = (self._busy.pop(zygote), self._loop.time())
-            quiet = zygote.usable and not self._closed and self._timer is not None
-        if not quiet:
-            self._loop.call_soon_threadsafe(self._released, zygote)
+            can_wait = zygote.usable and not self._closed and self._timer is not None
+        if not can_wait:
+            self._loop.call_soon_threadsafe(self._on_release, zygote)
 
     async def aclose(self) -> None:
         """End every process that waits; those at work are ended when they are released."""
@@ -360,9 +371,9 @@ class Pool:
         self._starting += 1
         try:
             directory = self._stages / f"warm-{secrets.token_hex(8)}"
-            zygote = await Zygote.start(directory, self._fence, kind.python, kind.readable)
+            zygote = await Zygote.start(directory, self._make_sandbox, kind.python, kind.readable)
         except Unusable:
-            self._unfit[kind.python] = self._loop.time() + RETRY_SECONDS
+            self._retry_at[kind.python] = self._loop.time() + RETRY_SECONDS
             raise
         finally:
             self._starting -= 1
@@ -378,7 +389,7 @@ class Pool:
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
-    def _released(self, zygote: Zygote) -> None:
+    def _on_release(self, zygote: Zygote) -> None:
         if self._closed or not zygote.usable:
             self._dismiss([zygote])
         else:

@@ -29,11 +29,11 @@ class Captured(msgspec.Struct, frozen=True):
         # A cut inside a character would show as damage that the stream does not have.
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self.head)
         return (
-            f"{head}\n… {self.left_out} bytes left out …\n{_from_first_character(self.tail).decode(errors='replace')}"
+            f"{head}\n… {self.left_out} bytes left out …\n{_skip_partial_character(self.tail).decode(errors='replace')}"
         )
 
 
-def _from_first_character(data: bytes) -> bytes:
+def _skip_partial_character(data: bytes) -> bytes:
     """The data without the rest of a character that began before it."""
     for start in range(min(MAX_CHARACTER, len(data))):
         if data[start] & 0b1100_0000 != 0b1000_0000:
@@ -56,14 +56,14 @@ class Capture:
         """Take the next bytes of the stream."""
         self.total += len(data)
         self._digest.update(data)
-        room = self._head_limit - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
+        space = self._head_limit - len(self._head)
+        self._head += data[:space]
+        self._tail += data[space:]
         # Cutting only when twice too long moves every byte at most once more, whatever the size of the pieces.
         if len(self._tail) > 2 * self._tail_limit:
             self._cut()
 
-    def captured(self) -> Captured:
+    def snapshot(self) -> Captured:
         """What has been kept until now."""
         self._cut()
         return Captured(bytes(self._head), bytes(self._tail), self.total, self._digest.hexdigest())

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 COMMAND = "a command"
 
-_var: ContextVar[Claim | None] = ContextVar("held_claim", default=None)
+_held_claim: ContextVar[Claim | None] = ContextVar("held_claim", default=None)
 
 
 async def claim_workspace(
@@ -26,16 +26,16 @@ async def claim_workspace(
     holder: str,
     *,
     workspace: Path,
-    places: Iterable[Path | str],
+    paths: Iterable[Path | str],
     files: Iterable[Path | str] = (),
     lasting: bool = False,
 ) -> Claim:
     """Claim a workspace as soon as nothing is in the way; raises `SandboxError` where that may take too long."""
     now = asyncio.get_running_loop().time
     deadline = now() + PATIENCE_SECONDS
-    places, files = tuple(places), tuple(files)
+    paths, files = tuple(paths), tuple(files)
     while True:
-        claim = try_claim(kind, holder, workspace=workspace, paths=places, files=files, lasting=lasting)
+        claim = try_claim(kind, holder, workspace=workspace, paths=paths, files=files, lasting=lasting)
         if isinstance(claim, Claim):
             return claim
         if claim.lasting or now() > deadline:
@@ -43,20 +43,20 @@ async def claim_workspace(
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def claim_for(plan: SandboxPlan, holder: str, *, lasting: bool = False) -> Claim | None:
+async def claim_plan(plan: SandboxPlan, holder: str, *, lasting: bool = False) -> Claim | None:
     """Claim what a planned command may write; nothing for one without a sandbox, or within a claim that is held."""
-    if plan.file_access is None or is_held():
+    if plan.file_access is None or is_claim_held():
         return None
     access = plan.file_access
     return await claim_workspace(
-        "sandboxed", holder, workspace=access.workspace, places=access.writable, lasting=lasting
+        "sandboxed", holder, workspace=access.workspace, paths=access.writable, lasting=lasting
     )
 
 
 @asynccontextmanager
-async def claiming(plan: SandboxPlan) -> AsyncGenerator[None]:
+async def plan_claim(plan: SandboxPlan) -> AsyncGenerator[None]:
     """Hold the claim of a command that runs to its end."""
-    claim = await claim_for(plan, COMMAND)
+    claim = await claim_plan(plan, COMMAND)
     try:
         yield
     finally:
@@ -65,25 +65,25 @@ async def claiming(plan: SandboxPlan) -> AsyncGenerator[None]:
 
 
 @contextmanager
-def holding(claim: Claim) -> Generator[None]:
+def hold_claim(claim: Claim) -> Generator[None]:
     """Let the commands that are started here run under a claim instead of their own."""
-    token = _var.set(claim)
+    token = _held_claim.set(claim)
     try:
         yield
     finally:
-        _var.reset(token)
+        _held_claim.reset(token)
 
 
-def is_held() -> bool:
+def is_claim_held() -> bool:
     """Whether what is started here runs under a claim."""
-    return _var.get() is not None
+    return _held_claim.get() is not None
 
 
 def _refusal(kind: ClaimKind, conflict: Conflict) -> SandboxError:
-    who = conflict.holder or "another process of Skills Runtime"
-    where = "outside the sandbox" if conflict.kind == "outside" else "in the sandbox"
-    what = "a sandboxed command" if kind == "sandboxed" else "what needs more rights than the sandbox gives"
-    way = "end it, or wait for its end, and call again"
+    holder = conflict.holder or "another process of Skills Runtime"
+    location = "outside the sandbox" if conflict.kind == "outside" else "in the sandbox"
+    requester = "a sandboxed command" if kind == "sandboxed" else "what needs more rights than the sandbox gives"
+    hint = "end it, or wait for its end, and call again"
     if conflict.lasting:
-        way = f"end {who} first (write_stdin can type \\u0003 or \\u0004 into it), and call again"
-    return SandboxError(f"{who} is running {where} here, and {what} may not run beside it", hint=way)
+        hint = f"end {holder} first (write_stdin can type \\u0003 or \\u0004 into it), and call again"
+    return SandboxError(f"{holder} is running {location} here, and {requester} may not run beside it", hint=hint)

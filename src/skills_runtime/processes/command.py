@@ -53,7 +53,7 @@ class Limits(msgspec.Struct, frozen=True):
     """Between asking processes to end and killing them."""
     total_bytes: int | None = None
     """Written to both streams together, after which the command is ended; unlimited by default."""
-    lower: int = 0
+    niceness: int = 0
     """How much less urgent it is than the runtime, as `nice` counts."""
 
 
@@ -85,7 +85,7 @@ def shell_command(text: str) -> tuple[str, ...]:
     return (shell, "-c", f" {text}" if text.startswith(("-", "+")) else text)
 
 
-def check(command: Command) -> None:
+def check_command(command: Command) -> None:
     """Refuse what no operating system could start."""
     if not command.argv or not command.argv[0]:
         raise ValidationFailed("a command needs a program to run", hint="name it as the first element of `argv`")
@@ -95,19 +95,19 @@ def check(command: Command) -> None:
         if not name or "=" in name:
             raise ValidationFailed(f"`{name!a}` is not the name of an environment variable", hint="leave out the `=`")
     if sum(map(_size, _texts(command))) > MAX_REQUEST:
-        raise too_long(command.argv[0])
+        raise too_long_error(command.argv[0])
 
 
 def find_program(command: Command) -> str:
     """Where the program of a command is, searched as the command itself would do it."""
-    if not _may_be(command.cwd, stat.S_ISDIR):
-        raise no_directory(command.cwd)
+    if not _may_exist(command.cwd, stat.S_ISDIR):
+        raise missing_directory_error(command.cwd)
     name = command.argv[0]
     refused: list[Path] = []
     for candidate in _candidates(command):
-        if os.access(candidate, os.X_OK) and _may_be(candidate, stat.S_ISREG):
+        if os.access(candidate, os.X_OK) and _may_exist(candidate, stat.S_ISREG):
             return str(candidate)
-        if _may_be(candidate, bool):
+        if _may_exist(candidate, bool):
             refused.append(candidate)
     if refused:
         hint = "name a program, or give the file to its interpreter"
@@ -117,7 +117,7 @@ def find_program(command: Command) -> str:
     raise NotFound(f"`{name}` is not a program on PATH", hint="install it, or give its whole path")
 
 
-def _may_be(path: Path, kind: Callable[[int], bool]) -> bool:
+def _may_exist(path: Path, kind: Callable[[int], bool]) -> bool:
     """Whether something of this kind is there, or something that this user may not even look at."""
     try:
         return kind(path.stat().st_mode)
@@ -140,25 +140,25 @@ def _candidates(command: Command) -> Iterator[Path]:
 def _texts(command: Command) -> Iterator[tuple[str, str]]:
     """Every text the system is given, with what to call it; the values of variables may be secret."""
     yield "the working directory", str(command.cwd)
-    for position, word in enumerate(command.argv):
-        yield f"the argument {position}", word
+    for position, argument in enumerate(command.argv):
+        yield f"the argument {position}", argument
     for name, value in command.environment.items():
         yield "the name of an environment variable", name
         yield f"the environment variable `{name!a}`", value
 
 
-def _size(named: tuple[str, str]) -> int:
-    what, text = named
+def _size(labeled_text: tuple[str, str]) -> int:
+    label, text = labeled_text
     try:
         data = os.fsencode(text)
     except UnicodeEncodeError:
-        raise ValidationFailed(f"{what} holds characters that the system cannot represent") from None
+        raise ValidationFailed(f"{label} holds characters that the system cannot represent") from None
     if b"\0" in data:
-        raise ValidationFailed(f"{what} holds a NUL byte, which the system cannot represent", hint="take it out")
+        raise ValidationFailed(f"{label} holds a NUL byte, which the system cannot represent", hint="take it out")
     return len(data) + 1
 
 
-def too_long(program: str) -> ValidationFailed:
+def too_long_error(program: str) -> ValidationFailed:
     """The error for more arguments than the system accepts."""
     return ValidationFailed(
         f"the arguments of `{program}` are longer than the system accepts",
@@ -166,16 +166,16 @@ def too_long(program: str) -> ValidationFailed:
     )
 
 
-def no_directory(directory: Path) -> NotFound:
+def missing_directory_error(directory: Path) -> NotFound:
     """The error for a working directory that is not there."""
     return NotFound(f"the working directory `{directory}` does not exist", hint="create it, or choose another")
 
 
-def not_started(program: str, directory: Path, *, step: str, number: int) -> SkillsRuntimeError:
+def start_error(program: str, directory: Path, *, step: str, number: int) -> SkillsRuntimeError:
     """The error for a step on the way to the program that the system refused."""
     match step, number:
         case "cwd", errno.ENOENT | errno.ENOTDIR:
-            return no_directory(directory)
+            return missing_directory_error(directory)
         case "cwd", errno.EACCES | errno.EPERM:
             return AccessRefused(f"the working directory `{directory}` may not be entered by this user")
         case "mounts", _:
@@ -197,17 +197,17 @@ def not_started(program: str, directory: Path, *, step: str, number: int) -> Ski
                 f"`{program}` is not a program of this machine", hint="begin a script with `#!` and its interpreter"
             )
         case "exec", errno.E2BIG:
-            return too_long(program)
+            return too_long_error(program)
         case _:
             return ToolError("unknown", f"`{program}` could not be started: {os.strerror(number)}", hint="try again")
 
 
-def unavailable(error: OSError) -> ToolError:
+def no_capacity_error(error: OSError) -> ToolError:
     """The error for a machine that has no room for another command."""
     return ToolError("unknown", f"no command can be started now: {error.strerror}", hint="end some, then try again")
 
 
-def lost(program: str, pid: int | None) -> ToolError:
+def lost_supervisor_error(program: str, pid: int | None) -> ToolError:
     """The error for a command whose supervisor was killed, so that nobody knows what became of it."""
     unknown = "what became of" if pid else "whether there was a start of"
     return ToolError(

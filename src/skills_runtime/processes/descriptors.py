@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-PIECE = 1 << 16
-PIECES_A_TURN = 16
+CHUNK_BYTES = 1 << 16
+CHUNKS_PER_TURN = 16
 """How much is written before others have their turn."""
 
-LEAST_CAPACITY = 1 << 20
+MIN_DRAIN_BYTES = 1 << 20
 """More than a terminal holds."""
 
 
@@ -22,23 +22,23 @@ class Reader:
     """Hands on each piece of a pipe, socket or terminal as it arrives."""
 
     def __init__(
-        self, descriptor: int, receive: Callable[[bytes], None], *, ended: Callable[[], None] = lambda: None
+        self, descriptor: int, receive: Callable[[bytes], None], *, on_end: Callable[[], None] = lambda: None
     ) -> None:
         self._descriptor = descriptor
         self._receive = receive
-        self._ended = ended
+        self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._stopped = False
         os.set_blocking(descriptor, False)
         self._loop.add_reader(descriptor, self._ready)
 
     def _ready(self) -> None:
-        piece = self._read(PIECE)
+        piece = self._read(CHUNK_BYTES)
         if piece:
             self._receive(piece)
         elif piece is not None:
             self.stop()
-            self._ended()
+            self._on_end()
 
     def _read(self, size: int) -> bytes | None:
         """The next piece; empty at the end, nothing when there is none yet."""
@@ -52,11 +52,11 @@ class Reader:
     def drain(self) -> Iterator[bytes]:
         """The pieces that are there already, without waiting for more."""
         # Somebody else may hold the other end and write on and on: what fits into it is all that can be ours.
-        left = LEAST_CAPACITY
+        remaining = MIN_DRAIN_BYTES
         with suppress(OSError):  # not a pipe
-            left = max(left, fcntl.fcntl(self._descriptor, fcntl.F_GETPIPE_SZ))
-        while left > 0 and (piece := self._read(min(left, PIECE))):
-            left -= len(piece)
+            remaining = max(remaining, fcntl.fcntl(self._descriptor, fcntl.F_GETPIPE_SZ))
+        while remaining > 0 and (piece := self._read(min(remaining, CHUNK_BYTES))):
+            remaining -= len(piece)
             yield piece
 
     def stop(self) -> None:
@@ -78,9 +78,9 @@ class Reader:
 class Writer:
     """Writes what it is given in order, as fast as the other side takes it."""
 
-    def __init__(self, descriptor: int, *, done: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, descriptor: int, *, on_drained: Callable[[], None] = lambda: None) -> None:
         self._descriptor = descriptor
-        self._done = done
+        self._on_drained = on_drained
         self._queue: deque[memoryview] = deque()
         self._loop = asyncio.get_running_loop()
         self._waiting = False
@@ -104,33 +104,33 @@ class Writer:
     def discard(self) -> None:
         """Give up what has not been taken yet, and let go of the descriptor."""
         self._queue.clear()
-        self._wait(wanted=False)
+        self._watch_writable(enabled=False)
 
     def _ready(self) -> None:
         try:
-            for _ in range(PIECES_A_TURN):
+            for _ in range(CHUNKS_PER_TURN):
                 if self._queue:
-                    self._write_piece()
+                    self._write_chunk()
         except BlockingIOError:
-            self._wait(wanted=True)
+            self._watch_writable(enabled=True)
             return
         except OSError:  # the reader has closed its end, which is its right
             self._broken = True
             self._queue.clear()
-        self._wait(wanted=bool(self._queue))
+        self._watch_writable(enabled=bool(self._queue))
         if not self._queue:
-            self._done()
+            self._on_drained()
 
-    def _write_piece(self) -> None:
-        written = os.write(self._descriptor, self._queue[0][:PIECE])
-        self.written += written
-        self._queue[0] = self._queue[0][written:]
+    def _write_chunk(self) -> None:
+        size = os.write(self._descriptor, self._queue[0][:CHUNK_BYTES])
+        self.written += size
+        self._queue[0] = self._queue[0][size:]
         if not self._queue[0]:
             self._queue.popleft()
 
-    def _wait(self, *, wanted: bool) -> None:
-        if wanted and not self._waiting:
+    def _watch_writable(self, *, enabled: bool) -> None:
+        if enabled and not self._waiting:
             self._loop.add_writer(self._descriptor, self._ready)
-        elif self._waiting and not wanted:
+        elif self._waiting and not enabled:
             self._loop.remove_writer(self._descriptor)
-        self._waiting = wanted
+        self._waiting = enabled

@@ -15,8 +15,8 @@ import msgspec
 from skills_runtime.errors import SandboxError
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.processes.capture import Capture
-from skills_runtime.processes.claims import claim_for, claiming
-from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, unavailable
+from skills_runtime.processes.claims import claim_plan, plan_claim
+from skills_runtime.processes.command import Command, EndedBy, Finished, Limits, Stream, no_capacity_error
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.supervised import Start, Supervised, prepare, supervise
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 OnOutput = Callable[[Stream, bytes], None]
 
 
-class Outflow(msgspec.Struct, frozen=True):
+class ThrottledOutput(msgspec.Struct, frozen=True):
     """A receiver who cannot take everything at once: while there is no room, nothing more is read from the command."""
 
     write: OnOutput
-    room: asyncio.Event
+    ready: asyncio.Event
 
 
 async def execute(
     command: Command,
     limits: Limits,
     *,
-    on_output: OnOutput | Outflow | None = None,
+    on_output: OnOutput | ThrottledOutput | None = None,
     stop: asyncio.Event | None = None,
     source: int | None = None,
     on_start: Callable[[], None] | None = None,
@@ -50,23 +50,23 @@ async def execute(
     A cancelled call raises `CancelledError` when all is gone. Setting `stop` ends the command as well, but returns
     what it has written. Processes still there when the program itself exits are part of the call and are ended.
     """
-    start = prepare(command, grace=limits.grace_seconds, lower=limits.lower)
+    start = prepare(command, grace=limits.grace_seconds, niceness=limits.niceness)
     with ExitStack() as resources:
         execution = _Execution(limits, on_output, resources)
-        await execution.begin(start, source)
+        await execution.start(start, source)
         if on_start is not None:
             on_start()
-        await execution.follow(stop)
-        return execution.finished()
+        await execution.wait(stop)
+        return execution.result()
 
 
 class _Execution:
     """A command under way."""
 
-    def __init__(self, limits: Limits, on_output: OnOutput | Outflow | None, resources: ExitStack) -> None:
+    def __init__(self, limits: Limits, on_output: OnOutput | ThrottledOutput | None, resources: ExitStack) -> None:
         self._limits = limits
-        self._on_output = on_output.write if isinstance(on_output, Outflow) else on_output
-        self._room = on_output.room if isinstance(on_output, Outflow) else None
+        self._on_output = on_output.write if isinstance(on_output, ThrottledOutput) else on_output
+        self._ready = on_output.ready if isinstance(on_output, ThrottledOutput) else None
         self._resources = resources
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -79,17 +79,17 @@ class _Execution:
         self._readers: dict[Stream, Reader] = {}
         self._ended_by: EndedBy = "exit"
         self._failing = False
-        self._held_back = False
+        self._paused = False
         self._supervised: Supervised
 
-    async def begin(self, start: Start, source: int | None) -> None:
+    async def start(self, start: Start, source: int | None) -> None:
         """Hand the command to a supervisor, together with one end of each pipe."""
         with ExitStack() as theirs:
             streams = self._open(start.command.stdin, theirs, source)
             self._supervised = await supervise(start, streams, self._changed)
         self._resources.callback(self._supervised.close)
 
-    async def follow(self, stop: asyncio.Event | None) -> None:
+    async def wait(self, stop: asyncio.Event | None) -> None:
         """Pass the output on until everything is gone."""
         if self._limits.wall_seconds is not None:
             timer = self._loop.call_later(self._limits.wall_seconds, self._end, "timeout")
@@ -102,27 +102,27 @@ class _Execution:
             while not self._supervised.gone:
                 self._changed.clear()
                 await self._changed.wait()
-                self._pass_on()
-                self._wait_for_room()
+                self._deliver()
+                self._pause_until_ready()
             for stream, reader in self._readers.items():
                 for piece in reader.drain():
-                    self._take(stream, piece)
+                    self._record(stream, piece)
         except BaseException:
             self._failing = True
             self._supervised.end(grace=self._limits.grace_seconds)
-            await self._supervised.outlast()
+            await self._supervised.wait_until_gone()
             raise
-        await self._supervised.outlast()
+        await self._supervised.wait_until_gone()
 
-    def finished(self) -> Finished:
+    def result(self) -> Finished:
         """How it ended."""
         if self._supervised.failure is not None:
             raise self._supervised.failure
         return Finished(
             exit_code=self._supervised.exit_code,
             signal=self._supervised.signal,
-            stdout=self._captures["stdout"].captured(),
-            stderr=self._captures["stderr"].captured(),
+            stdout=self._captures["stdout"].snapshot(),
+            stderr=self._captures["stderr"].snapshot(),
             duration_ms=round((self._loop.time() - self._began) * 1000),
             ended_by="resource_limit" if self._supervised.exceeded else self._ended_by,
             survivors=self._supervised.survivors,
@@ -134,10 +134,10 @@ class _Execution:
 
     def _open(self, data: bytes, theirs: ExitStack, source: int | None) -> tuple[int, int, int]:
         try:
-            given = self._input(data, theirs) if source is None else source
-            return (given, self._output("stdout", theirs), self._output("stderr", theirs))
+            stdin = self._input(data, theirs) if source is None else source
+            return (stdin, self._output("stdout", theirs), self._output("stderr", theirs))
         except OSError as error:
-            raise unavailable(error) from error
+            raise no_capacity_error(error) from error
 
     def _input(self, data: bytes, theirs: ExitStack) -> int:
         if not data:
@@ -145,7 +145,7 @@ class _Execution:
         read_end, write_end = os.pipe()
         theirs.callback(os.close, read_end)
         file = self._resources.enter_context(open(write_end, "wb", buffering=0))  # noqa: SIM115
-        writer = Writer(write_end, done=file.close)
+        writer = Writer(write_end, on_drained=file.close)
         self._resources.callback(writer.discard)
         writer.send(data)
         return read_end
@@ -164,30 +164,30 @@ class _Execution:
             self._pieces.append((stream, piece))
             self._changed.set()
 
-    def _pass_on(self) -> None:
+    def _deliver(self) -> None:
         pieces, self._pieces = self._pieces, []
         for stream, piece in pieces:
-            self._take(stream, piece)
+            self._record(stream, piece)
         allowed = self._limits.total_bytes
         if allowed is not None and sum(capture.total for capture in self._captures.values()) > allowed:
             self._end("output_limit")
 
-    def _wait_for_room(self) -> None:
-        if self._room is None or self._room.is_set() or self._held_back:
+    def _pause_until_ready(self) -> None:
+        if self._ready is None or self._ready.is_set() or self._paused:
             return
-        self._held_back = True
+        self._paused = True
         for reader in self._readers.values():
             reader.pause()
-        waiting = asyncio.ensure_future(self._room.wait())
-        waiting.add_done_callback(lambda task: None if task.cancelled() else self._go_on())
+        waiting = asyncio.ensure_future(self._ready.wait())
+        waiting.add_done_callback(lambda task: None if task.cancelled() else self._resume())
         self._resources.callback(waiting.cancel)
 
-    def _go_on(self) -> None:
-        self._held_back = False
+    def _resume(self) -> None:
+        self._paused = False
         for reader in self._readers.values():
             reader.resume()
 
-    def _take(self, stream: Stream, piece: bytes) -> None:
+    def _record(self, stream: Stream, piece: bytes) -> None:
         self._captures[stream].feed(piece)
         if self._on_output is not None:
             self._on_output(stream, piece)
@@ -199,16 +199,16 @@ class _Execution:
             self._supervised.end(grace=self._limits.grace_seconds)
 
 
-MakeDoorman = Callable[[], "Doorman"]
+MakeEgressCallbacks = Callable[[], "Doorman"]
 """Makes whoever watches the network of a command; called only where there is one, for most commands have none."""
 
 
 async def execute_plan(
     plan: SandboxPlan,
     limits: Limits,
-    doorman: MakeDoorman,
+    egress_callbacks: MakeEgressCallbacks,
     *,
-    on_output: OnOutput | Outflow | None = None,
+    on_output: OnOutput | ThrottledOutput | None = None,
     stop: asyncio.Event | None = None,
     source: int | None = None,
 ) -> Finished:
@@ -216,42 +216,42 @@ async def execute_plan(
 
     A command whose network fails is ended, and the failure is raised.
     """
-    async with claiming(plan):
-        return await _execute_plan(plan, limits, doorman, on_output=on_output, stop=stop, source=source)
+    async with plan_claim(plan):
+        return await _execute_plan(plan, limits, egress_callbacks, on_output=on_output, stop=stop, source=source)
 
 
 async def _execute_plan(
     plan: SandboxPlan,
     limits: Limits,
-    doorman: MakeDoorman,
+    egress_callbacks: MakeEgressCallbacks,
     *,
-    on_output: OnOutput | Outflow | None,
+    on_output: OnOutput | ThrottledOutput | None,
     stop: asyncio.Event | None,
     source: int | None,
 ) -> Finished:
     if plan.egress is None:
-        return await execute(command_of(plan), limits, on_output=on_output, stop=stop, source=source)
+        return await execute(build_command(plan), limits, on_output=on_output, stop=stop, source=source)
     from skills_runtime.sandbox.egress import Gateway
 
-    ending = stop or asyncio.Event()
+    stop_event = stop or asyncio.Event()
     failures: list[Exception] = []
 
-    def failed(error: Exception) -> None:
-        if not ending.is_set():  # one that is being ended has no network any more either
+    def on_failure(error: Exception) -> None:
+        if not stop_event.is_set():  # one that is being ended has no network any more either
             failures.append(error)
-            ending.set()
+            stop_event.set()
 
-    async with Gateway(plan.egress, doorman(), failed=failed) as gateway:
-        command = command_of(plan, gateway.descriptors)
+    async with Gateway(plan.egress, egress_callbacks(), failed=on_failure) as gateway:
+        command = build_command(plan, gateway.descriptors)
         finished = await execute(
-            command, limits, on_output=on_output, stop=ending, source=source, on_start=gateway.started
+            command, limits, on_output=on_output, stop=stop_event, source=source, on_start=gateway.started
         )
     if failures and finished.ended_by in ("exit", "cancelled"):
         failure = failures[0]
         # The last thing that the sandbox said is the reason why it failed.
-        said = finished.stderr.text().strip().rpartition("\n")[2]
-        if isinstance(failure, SandboxError) and said:
-            raise SandboxError(f"{failure.message}: {said}", hint=failure.hint)
+        last_line = finished.stderr.text().strip().rpartition("\n")[2]
+        if isinstance(failure, SandboxError) and last_line:
+            raise SandboxError(f"{failure.message}: {last_line}", hint=failure.hint)
         raise failure
     return finished
 
@@ -263,7 +263,7 @@ class SessionCompanion:
         self.claim = claim
         self.gateway = gateway
 
-    def started(self) -> None:
+    def on_start(self) -> None:
         """Begin: the descriptors of the command have been handed over."""
         if self.gateway is not None:
             self.gateway.started()
@@ -277,26 +277,26 @@ class SessionCompanion:
 
 
 @asynccontextmanager
-async def beginning(
-    plan: SandboxPlan, doorman: MakeDoorman, claim: "Claim | None" = None
+async def session_resources(
+    plan: SandboxPlan, egress_callbacks: MakeEgressCallbacks, claim: "Claim | None" = None
 ) -> AsyncGenerator[tuple[Command, SessionCompanion]]:
     """The command of a plan and what accompanies its session, which is ended if none comes of it.
 
     Without a `claim`, which is the session's from now on, a sandboxed one makes its own.
     """
-    companion = SessionCompanion(claim or await claim_for(plan, "a session", lasting=True), None)
+    companion = SessionCompanion(claim or await claim_plan(plan, "a session", lasting=True), None)
     try:
         if plan.egress is not None:
             from skills_runtime.sandbox.egress import Gateway
 
-            companion.gateway = Gateway(plan.egress, doorman())
+            companion.gateway = Gateway(plan.egress, egress_callbacks())
         descriptors = companion.gateway.descriptors if companion.gateway is not None else ()
-        yield command_of(plan, descriptors), companion
+        yield build_command(plan, descriptors), companion
     except BaseException:
         await companion.close()
         raise
 
 
-def command_of(plan: SandboxPlan, descriptors: tuple[int, ...] = ()) -> Command:
+def build_command(plan: SandboxPlan, descriptors: tuple[int, ...] = ()) -> Command:
     """What is really executed."""
     return Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup, descriptors=descriptors)

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 
 from skills_runtime.errors import ToolError
-from skills_runtime.processes.command import unavailable
+from skills_runtime.processes.command import no_capacity_error
 from skills_runtime.sandbox import supervision
 
 MAX_IDLE = 4
@@ -37,21 +37,21 @@ Groups = tuple[str, ...]
 RETRY_SECONDS = 0.002
 _BUSY = (errno.EAGAIN, errno.ETOOMANYREFS)
 _DEAD = (errno.EPIPE, errno.ECONNRESET)
-_GIVEN = 3
+_CODE_FD = 3
 """The descriptor from which the launcher reads its code."""
-_ABOVE = 10
+_MIN_CODE_FD = 10
 _BOOT = f"""\
 import sys, marshal
-with open({_GIVEN}, "rb") as given:
-    code = marshal.load(given)
-class Given:
+with open({_CODE_FD}, "rb") as file:
+    code = marshal.load(file)
+class CodeImporter:
     def find_spec(name, path=None, target=None):
-        return type(sys.__spec__)(name, Given, is_package=name == "{PACKAGE}") if name in code else None
+        return type(sys.__spec__)(name, CodeImporter, is_package=name == "{PACKAGE}") if name in code else None
     def create_module(spec):
         return None
     def exec_module(module):
         exec(code[module.__name__], module.__dict__)
-sys.meta_path.insert(0, Given)
+sys.meta_path.insert(0, CodeImporter)
 from {PACKAGE}.launcher import main
 main()
 """
@@ -73,12 +73,12 @@ class Launcher:
                 raise
         self._channel.settimeout(0)
         self._idle: list[tuple[Groups, socket.socket]] = []
-        self._over = False
+        self._closed = False
 
     @property
     def usable(self) -> bool:
         """Whether it lives, and belongs to this very process with its present rights, not to what that was once."""
-        return not self._over and self._owner == _identity() and _open(self._channel)
+        return not self._closed and self._owner == _identity() and _open(self._channel)
 
     def engage(self, streams: Sequence[int], groups: Groups) -> socket.socket:
         """Give streams to a supervisor and return its socket; raises `OSError` when it is dead or busy."""
@@ -101,7 +101,7 @@ class Launcher:
 
     def close(self) -> None:
         """Let it go; it ends by itself when what it supervises has ended."""
-        self._over = True
+        self._closed = True
         for connection in (self._channel, *(control for _, control in self._idle)):
             connection.close()
         if self._owner[0] == os.getpid():
@@ -109,8 +109,8 @@ class Launcher:
 
     def _idle_in(self, groups: Groups) -> socket.socket | None:
         """The last one that is in these control groups already, for to move costs more than many a command."""
-        place = next((place for place in reversed(range(len(self._idle))) if self._idle[place][0] == groups), None)
-        return None if place is None else self._idle.pop(place)[1]
+        index = next((place for place in reversed(range(len(self._idle))) if self._idle[place][0] == groups), None)
+        return None if index is None else self._idle.pop(index)[1]
 
     def _fork(self) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -144,29 +144,33 @@ def _start(channel: int) -> int:
         raise ToolError("unknown", "no Python interpreter can be started by this user", hint="see `sys.executable`")
     if not Path("/proc/self/stat").exists():
         raise ToolError("unknown", "without `/proc` no command can be ended reliably", hint="use Linux, and mount it")
-    given = _handed_over(marshal.dumps(dict(_code(HOME) if interpreter == sys.executable else _texts(HOME))))
-    silence = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    code_fd = _create_code_fd(marshal.dumps(dict(_code(HOME) if interpreter == sys.executable else _texts(HOME))))
+    devnull_actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     try:
         return os.posix_spawn(
             interpreter,
             [interpreter, "-I", "-S", "-c", _BOOT],
             {},
-            file_actions=[(os.POSIX_SPAWN_DUP2, channel, 0), (os.POSIX_SPAWN_DUP2, given, _GIVEN), *silence],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, channel, 0),
+                (os.POSIX_SPAWN_DUP2, code_fd, _CODE_FD),
+                *devnull_actions,
+            ],
             setsigmask=(),
             setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
         )
     finally:
-        os.close(given)
+        os.close(code_fd)
 
 
 @cache
 def _code(home: Path) -> Mapping[str, CodeType]:
     """The code of the launcher for this very interpreter, as it is when it is first asked for."""
     try:
-        found = {name: SourceFileLoader(name, str(path)).get_code(name) for name, path in _modules(home)}
+        modules = {name: SourceFileLoader(name, str(path)).get_code(name) for name, path in _modules(home)}
     except (OSError, ImportError, SyntaxError) as error:
         raise _unreadable(error) from error
-    return {name: code for name, code in found.items() if code is not None}
+    return {name: code for name, code in modules.items() if code is not None}
 
 
 @cache
@@ -192,16 +196,16 @@ def _unreadable(error: Exception) -> ToolError:
     )
 
 
-def _handed_over(data: bytes) -> int:
+def _create_code_fd(data: bytes) -> int:
     """A descriptor to read this from, whose number is not that of a stream."""
-    made = os.memfd_create("launcher", os.MFD_CLOEXEC)
+    memfd = os.memfd_create("launcher", os.MFD_CLOEXEC)
     try:
-        with open(made, "wb", closefd=False) as file:
+        with open(memfd, "wb", closefd=False) as file:
             file.write(data)
-        os.lseek(made, 0, os.SEEK_SET)
-        return fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+        os.lseek(memfd, 0, os.SEEK_SET)
+        return fcntl.fcntl(memfd, fcntl.F_DUPFD_CLOEXEC, _MIN_CODE_FD)
     finally:
-        os.close(made)
+        os.close(memfd)
 
 
 _lock = threading.Lock()
@@ -218,12 +222,12 @@ async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, sock
             try:
                 return launcher, launcher.engage(streams, groups)
             except OSError as error:
-                refused = error
-        dead += refused.errno in _DEAD
+                failure = error
+        dead += failure.errno in _DEAD
         # The launcher and all the idle supervisors may have been killed since, but not over and over again.
-        if refused.errno not in (*_BUSY, *_DEAD) or dead > MAX_IDLE + 1:
-            raise unavailable(refused) from refused
-        if refused.errno in _BUSY:
+        if failure.errno not in (*_BUSY, *_DEAD) or dead > MAX_IDLE + 1:
+            raise no_capacity_error(failure) from failure
+        if failure.errno in _BUSY:
             await asyncio.sleep(RETRY_SECONDS)
 
 
@@ -248,7 +252,7 @@ def _available() -> Launcher:
                 _retired.discard(pid)
         return _shared[0]
     except OSError as error:
-        raise unavailable(error) from error
+        raise no_capacity_error(error) from error
 
 
 @atexit.register

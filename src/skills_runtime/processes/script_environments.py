@@ -52,18 +52,18 @@ def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") ->
         ) from error
     if metadata is None:
         return None
-    wanted = metadata.requires_python
-    fits = is_python_allowed(wanted, sys.version_info[:3])
+    required = metadata.requires_python
+    fits = is_python_allowed(required, sys.version_info[:3])
     if fits is None:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
-            f"the `requires-python` of `{name}` is not understood: {wanted[:80]!a}",
+            f"the `requires-python` of `{name}` is not understood: {required[:80]!a}",
             hint="write it as `>=3.11`",
         )
     if not fits:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
-            f"`{name}` needs Python {wanted[:80]}, and this is {platform.python_version()}",
+            f"`{name}` needs Python {required[:80]}, and this is {platform.python_version()}",
             hint="run skills-runtime with such a Python",
         )
     if not metadata.dependencies:
@@ -94,7 +94,7 @@ def _key(metadata: InlineMetadata, lock: bytes) -> str:
 
 WALL_SECONDS = 600.0
 LAST_LINES = 8
-_SEEN = frozenset(
+_PASSED_VARIABLES = frozenset(
     {
         "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "NETRC",
         "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -109,12 +109,12 @@ _SEEN = frozenset(
 def find_uv(variables: Mapping[str, str]) -> str:
     """The program: on PATH, beside the interpreter, or in the package `uv`."""
     beside = Path(sys.executable).parent / "uv"
-    found = shutil.which("uv", path=variables.get("PATH", "")) or (str(beside) if beside.is_file() else None)
-    if found is None:
+    path = shutil.which("uv", path=variables.get("PATH", "")) or (str(beside) if beside.is_file() else None)
+    if path is None:
         try:
             from uv import find_uv_bin
 
-            found = find_uv_bin()
+            path = find_uv_bin()
         except (ImportError, FileNotFoundError):
             raise ToolError(
                 "not_found",
@@ -122,14 +122,14 @@ def find_uv(variables: Mapping[str, str]) -> str:
                 hint="install it: pip install uv",
                 details={"error": {"code": "SKILL_ENVIRONMENT_UNAVAILABLE", "message": "uv is missing", "details": {}}},
             ) from None
-    return found
+    return path
 
 
-async def call_uv(uv: str, words: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
+async def call_uv(uv: str, arguments: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
     """Run uv to its end; a failure is one sentence with the last that uv said."""
-    seen = {name: value for name, value in variables.items() if name in _SEEN or name.startswith("UV_")}
-    environment = {**seen, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-    command = Command((uv, *words), cwd, environment)
+    passed = {name: value for name, value in variables.items() if name in _PASSED_VARIABLES or name.startswith("UV_")}
+    environment = {**passed, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+    command = Command((uv, *arguments), cwd, environment)
     finished = await execute(command, Limits(wall_seconds=WALL_SECONDS))
     if finished.ended_by == "timeout":
         raise environment_failed(f"it took longer than {WALL_SECONDS:.0f} seconds")
@@ -139,9 +139,9 @@ async def call_uv(uv: str, words: Sequence[str], cwd: Path, variables: Mapping[s
         raise environment_failed("\n".join(lines[-LAST_LINES:]) or "uv said nothing")
 
 
-def environment_failed(why: str) -> ToolError:
+def environment_failed(reason: str) -> ToolError:
     """The error of an environment that cannot be made."""
-    message = f"the packages that the script needs could not be provided: {why}"
+    message = f"the packages that the script needs could not be provided: {reason}"
     return ToolError(
         "unknown",
         message,
@@ -159,7 +159,7 @@ class ScriptEnvironments:
     """Environments below one directory of the user's cache."""
 
     def __init__(self, path: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
-        self._place = path
+        self._path = path
         self._variables = variables
 
     def directory(self, need: EnvironmentNeed) -> Path:
@@ -180,7 +180,7 @@ class ScriptEnvironments:
             return
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            async with _alone(self._root / f"{need.key}.busy"):
+            async with _exclusive_lock(self._root / f"{need.key}.busy"):
                 for path in self._root.glob(f".{need.key}.*"):  # of a process that was killed
                     remove_tree(path, ignore_errors=True)
                 if not self.is_ready(need):
@@ -190,17 +190,17 @@ class ScriptEnvironments:
 
     @property
     def _root(self) -> Path:
-        if self._place is None:
+        if self._path is None:
             environ = self._environ()
             from skills_runtime.config import home
 
-            named = environ.get("XDG_CACHE_HOME", "")
-            self._place = (
-                (Path(named) if Path(named).is_absolute() else home(environ) / ".cache")
+            cache_home = environ.get("XDG_CACHE_HOME", "")
+            self._path = (
+                (Path(cache_home) if Path(cache_home).is_absolute() else home(environ) / ".cache")
                 / "skills_runtime"
                 / "environments"
             )
-        return self._place
+        return self._path
 
     def _environ(self) -> Mapping[str, str]:
         if self._variables is None:
@@ -211,30 +211,32 @@ class ScriptEnvironments:
 
     async def _make(self, need: EnvironmentNeed) -> None:
         uv = find_uv(self._environ())
-        with stage_directory(self.directory(need), mode=0o755) as aside:  # sandboxed commands may be of another user
-            await self._lock(uv, need, aside)
-            await self._install(uv, aside)
-            remove_tree(aside / "given", ignore_errors=True)
+        with stage_directory(self.directory(need), mode=0o755) as staging:  # sandboxed commands may be of another user
+            await self._lock(uv, need, staging)
+            await self._install(uv, staging)
+            remove_tree(staging / "given", ignore_errors=True)
 
-    async def _lock(self, uv: str, need: EnvironmentNeed, aside: Path) -> None:
+    async def _lock(self, uv: str, need: EnvironmentNeed, staging: Path) -> None:
         """Put the exact versions, with their digests, into the environment's lock file."""
-        known, lock, path = self._root / f"{need.key}.{LOCK_FILE}", aside / LOCK_FILE, aside / "given"
+        saved_lock, lock, path = self._root / f"{need.key}.{LOCK_FILE}", staging / LOCK_FILE, staging / "given"
         path.mkdir()
-        if known.is_file():
-            shutil.copyfile(known, lock)
+        if saved_lock.is_file():
+            shutil.copyfile(saved_lock, lock)
             return
-        wanted = path / "requirements.in"
+        requirements = path / "requirements.in"
         if need.lock:
             (path / "run.py").write_bytes(need.script)
             (path / "run.py.lock").write_bytes(need.lock)
             await self._call(uv, path, "export", "--script", "run.py", "--frozen", "--no-header", "-o", str(lock))
             if "--hash=" not in lock.read_text(encoding="utf-8"):  # a lock for a directory of packages has none
-                lock.rename(wanted)
-                await self._resolve(uv, need, wanted, lock)
+                lock.rename(requirements)
+                await self._resolve(uv, need, requirements, lock)
         else:
-            wanted.write_text("".join(f"{dependency}\n" for dependency in need.metadata.dependencies), encoding="utf-8")
-            await self._resolve(uv, need, wanted, lock)
-        write_atomic(known, lock.read_bytes(), mode=0o644, durable=False)
+            requirements.write_text(
+                "".join(f"{dependency}\n" for dependency in need.metadata.dependencies), encoding="utf-8"
+            )
+            await self._resolve(uv, need, requirements, lock)
+        write_atomic(saved_lock, lock.read_bytes(), mode=0o644, durable=False)
 
     async def _resolve(self, uv: str, need: EnvironmentNeed, path: Path, lock: Path) -> None:
         newer = ("--exclude-newer", need.metadata.exclude_newer) if need.metadata.exclude_newer else ()
@@ -242,20 +244,20 @@ class ScriptEnvironments:
         python = ("--python", str(interpreter()))
         await self._call(uv, path.parent, "pip", "compile", *options, *python, "-o", str(lock), str(path))
 
-    async def _install(self, uv: str, aside: Path) -> None:
-        python = aside / "venv" / "bin" / "python"
-        made_from = ("--python", str(interpreter()))
-        await self._call(uv, aside, "venv", "--no-project", "--relocatable", *made_from, str(aside / "venv"))
+    async def _install(self, uv: str, staging: Path) -> None:
+        python = staging / "venv" / "bin" / "python"
+        python_option = ("--python", str(interpreter()))
+        await self._call(uv, staging, "venv", "--no-project", "--relocatable", *python_option, str(staging / "venv"))
         # Copies, not links into uv's own cache: nothing that a script can reach is shared with other programs.
         options = ("--require-hashes", "--no-build", "--link-mode", "copy", "--python", str(python))
-        await self._call(uv, aside, "pip", "sync", *options, str(aside / LOCK_FILE))
+        await self._call(uv, staging, "pip", "sync", *options, str(staging / LOCK_FILE))
 
-    async def _call(self, uv: str, cwd: Path, *words: str) -> None:
-        await call_uv(uv, ("--quiet", *words), cwd, self._environ())
+    async def _call(self, uv: str, cwd: Path, *arguments: str) -> None:
+        await call_uv(uv, ("--quiet", *arguments), cwd, self._environ())
 
 
 @asynccontextmanager
-async def _alone(path: Path) -> AsyncGenerator[None]:
+async def _exclusive_lock(path: Path) -> AsyncGenerator[None]:
     """Hold a lock that the system takes back when this process dies."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -271,8 +273,8 @@ PYTHONS = ("python", "python3")
 
 def find_need(skill: Skill, argv: tuple[str, ...]) -> EnvironmentNeed | None:
     """What the script says that a command starts: given to Python by its path, or being the program itself."""
-    program, *others = argv
-    path = Path(others[0] if others and program in PYTHONS else program)
+    program, *arguments = argv
+    path = Path(arguments[0] if arguments and program in PYTHONS else program)
     inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
     if not inside or path.suffix != ".py":
         return None

@@ -13,7 +13,7 @@ import msgspec
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import Quarantined
-from skills_runtime.processes.command import Command, check, find_program, lost, not_started
+from skills_runtime.processes.command import Command, check_command, find_program, lost_supervisor_error, start_error
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.launcher import Groups, Launcher, engage
 from skills_runtime.sandbox import CommandRecord, finish_record, record_command
@@ -34,7 +34,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     marker: str
     grace: float
     terminal: bool = False
-    lower: int = 0
+    niceness: int = 0
 
     @property
     def groups(self) -> Groups:
@@ -51,7 +51,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
             "environment": {_characters(name): _characters(value) for name, value in environment.items()},
             "terminal": self.terminal,
             "grace": self.grace,
-            "lower": self.lower,
+            "lower": self.niceness,
             "inputs": [len(data) for data in setup.inputs],
             "groups": msgspec.to_builtins(setup.control_groups),
             "watch": msgspec.to_builtins(setup.watch),
@@ -69,11 +69,11 @@ def _characters(text: str) -> str:
     return os.fsencode(text).decode("latin-1")
 
 
-def prepare(command: Command, *, grace: float, terminal: bool = False, lower: int = 0) -> Start:
+def prepare(command: Command, *, grace: float, terminal: bool = False, niceness: int = 0) -> Start:
     """Check a command and find its program."""
-    check(command)
+    check_command(command)
     program, marker = find_program(command), RandomIds().new("process")
-    return Start(command=command, program=program, marker=marker, grace=grace, terminal=terminal, lower=lower)
+    return Start(command=command, program=program, marker=marker, grace=grace, terminal=terminal, niceness=niceness)
 
 
 class Supervised:
@@ -86,15 +86,15 @@ class Supervised:
         *,
         start: Start,
         event: asyncio.Event,
-        recorded: CommandRecord | None = None,
+        record: CommandRecord | None = None,
     ) -> None:
         self._launcher = launcher
-        self._recorded = recorded
+        self._record = record
         self._loop = asyncio.get_running_loop()
         self._start = start
         self._changed = event
-        self._rest = b""
-        self._told_more = False
+        self._partial_line = b""
+        self._sent_more = False
         self._lost = False
         self.pid: int | None = None
         self._exit: int | None = None
@@ -108,7 +108,7 @@ class Supervised:
         """Nothing of it is left, and what it made that programs outside would obey is moved aside."""
         self._control = control
         self._writer = Writer(control.fileno())
-        self._reader = Reader(control.fileno(), self._hear, ended=self._over)
+        self._reader = Reader(control.fileno(), self._receive, on_end=self._on_lost)
         self._writer.send(start.request())
 
     @property
@@ -128,13 +128,13 @@ class Supervised:
 
     def end(self, *, grace: float, first: Signals = SIGTERM) -> None:
         """Ask every process to end, and have killed what is left after the grace."""
-        self._tell({"end": grace, "first": int(first)})
+        self._send({"end": grace, "first": int(first)})
 
     def signal_group(self, group: int, number: Signals) -> None:
         """Signal those processes of the command that are in a process group."""
-        self._tell({"signal": int(number), "group": group})
+        self._send({"signal": int(number), "group": group})
 
-    async def outlast(self) -> None:
+    async def wait_until_gone(self) -> None:
         """Wait until nothing is left, even when cancelled: that only takes away the grace and is raised at the end."""
         interruption: asyncio.CancelledError | None = None
         while not self.gone:
@@ -165,29 +165,29 @@ class Supervised:
     def close(self) -> None:
         """Let go of the supervisor: one that has finished may serve the next command, another ends what is left."""
         self._reader.stop()
-        if self._recorded is not None:  # what became of the command is unknown: the next one finds its record
-            release_lock(self._recorded.lock)
-            self._recorded = None
+        if self._record is not None:  # what became of the command is unknown: the next one finds its record
+            release_lock(self._record.lock)
+            self._record = None
         unsent = self._writer.pending
         self._writer.discard()
         # What was told may not have been heard before the end, and must not be taken for a word on the next command.
-        if self.gone and not (self._lost or self._told_more or unsent or self.survivors):
+        if self.gone and not (self._lost or self._sent_more or unsent or self.survivors):
             self._launcher.release(self._control, self._start.groups)
         else:
             self._control.close()
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         if not self.gone:
-            self._told_more = True
+            self._sent_more = True
             self._writer.send(json.dumps(message).encode() + b"\n")
 
-    def _hear(self, piece: bytes) -> None:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+    def _receive(self, piece: bytes) -> None:
+        *lines, self._partial_line = (self._partial_line + piece).split(b"\n")
         for line in lines:
-            self._note(json.loads(line))
+            self._handle(json.loads(line))
         self._changed.set()
 
-    def _note(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         match message:
             case {"started": pid}:
                 self.pid = pid
@@ -198,28 +198,28 @@ class Supervised:
             case {"gone": survivors, "counted": counted, "removed": removed}:
                 self.survivors = tuple(survivors)
                 self.counted, self.removed = counted, removed
-                self._settle()
+                self._finish()
             case {"failed": step, "errno": number}:
                 command = self._start.command
-                self.failure = not_started(command.argv[0], command.cwd, step=step, number=number)
-                self._settle()
+                self.failure = start_error(command.argv[0], command.cwd, step=step, number=number)
+                self._finish()
             case _:
                 raise AssertionError(message)
 
-    def _settle(self) -> None:
-        recorded, self._recorded = self._recorded, None
+    def _finish(self) -> None:
+        record, self._record = self._record, None
         quarantine = self._start.command.setup.quarantine
-        if recorded is None or quarantine is None:
+        if record is None or quarantine is None:
             self.gone = True
             return
         try:
-            work = self._loop.run_in_executor(None, finish_record, quarantine, recorded)  # it scans a whole tree
+            work = self._loop.run_in_executor(None, finish_record, quarantine, record)  # it scans a whole tree
         except (ImportError, RuntimeError):  # no thread can be started
             work = self._loop.create_future()
-            work.set_result(finish_record(quarantine, recorded))
-        work.add_done_callback(self._settled)
+            work.set_result(finish_record(quarantine, record))
+        work.add_done_callback(self._on_finished)
 
-    def _settled(self, work: "asyncio.Future[tuple[Quarantined, ...]]") -> None:
+    def _on_finished(self, work: "asyncio.Future[tuple[Quarantined, ...]]") -> None:
         if work.cancelled() or work.exception() is not None:
             problem = "the new files of the command could not be checked"
             self.quarantined = (Quarantined(path=str(self._start.command.cwd), problem=problem),)
@@ -228,22 +228,22 @@ class Supervised:
         self.gone = True
         self._changed.set()
 
-    def _over(self) -> None:
+    def _on_lost(self) -> None:
         if not self.gone:
             self._lost = self.gone = True
-            self.failure = lost(self._start.command.argv[0], self.pid)
+            self.failure = lost_supervisor_error(self._start.command.argv[0], self.pid)
         self._changed.set()
 
 
 async def supervise(start: Start, streams: Sequence[int], event: asyncio.Event) -> Supervised:
     """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
     quarantine = start.command.setup.quarantine
-    recorded = record_command(quarantine) if quarantine is not None else None
+    record = record_command(quarantine) if quarantine is not None else None
     try:
         launcher, control = await engage((*streams, *start.command.descriptors), start.groups)
     except BaseException:
-        if recorded is not None:
-            recorded.path.unlink(missing_ok=True)
-            release_lock(recorded.lock)
+        if record is not None:
+            record.path.unlink(missing_ok=True)
+            release_lock(record.lock)
         raise
-    return Supervised(launcher, control, start=start, event=event, recorded=recorded)
+    return Supervised(launcher, control, start=start, event=event, record=record)

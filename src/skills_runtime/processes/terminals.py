@@ -18,7 +18,7 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import Quarantined
 from skills_runtime.processes.capture import Capture, Captured
-from skills_runtime.processes.command import MEBIBYTE, Command, unavailable
+from skills_runtime.processes.command import MEBIBYTE, Command, no_capacity_error
 from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.supervised import Supervised, prepare, supervise
 
@@ -49,10 +49,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     status: SessionStatus
 
 
-class Company(Protocol):
+class Companion(Protocol):
     """Something that serves a session as long as there is one, such as its network."""
 
-    def started(self) -> None:
+    def on_start(self) -> None:
         """Begin: the descriptors of the command have been handed over."""
         ...
 
@@ -69,22 +69,22 @@ class PtySession:
         self._grace = grace_seconds
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._unread = Capture(output_bytes)
         self._last_output = self._loop.time()
         try:
             master, slave = os.openpty()
         except OSError as error:
-            raise unavailable(error) from error
+            raise no_capacity_error(error) from error
         # File objects close themselves even when the loop dies before anybody can.
         self._master = open(master, "r+b", buffering=0)  # noqa: SIM115
         # Held open, so that reading never fails while a program has closed the terminal for a moment.
         self._slave = open(slave, "r+b", buffering=0)  # noqa: SIM115
         self._reader = Reader(master, self._receive)
-        self._writer = Writer(master, done=self._changed.set)
+        self._writer = Writer(master, on_drained=self._changed.set)
         self._supervised: Supervised | None = None
-        self._over = False
-        self._company: asyncio.Task[None] | None = None
+        self._finished = False
+        self._companion_task: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
@@ -94,7 +94,7 @@ class PtySession:
         size: Size = DEFAULT_SIZE,
         output_bytes: int = MEBIBYTE,
         grace_seconds: float = DEFAULT_GRACE,
-        company: Company | None = None,
+        companion: Companion | None = None,
     ) -> Self:
         """Start a command on a new terminal; its `stdin` is typed first.
 
@@ -107,12 +107,12 @@ class PtySession:
         try:
             session.resize(*size)
             slave = session._slave.fileno()
-            session._supervised = running = await supervise(start, (slave, slave, slave), session._changed)
-            if company is not None:
-                session._company = asyncio.create_task(session._accompany(company))
-                company.started()
-            await session._until(lambda: running.pid is not None or running.gone)
-            session._writer.send(_first_input(running, command))
+            session._supervised = supervised = await supervise(start, (slave, slave, slave), session._changed)
+            if companion is not None:
+                session._companion_task = asyncio.create_task(session._run_companion(companion))
+                companion.on_start()
+            await session._wait_until(lambda: supervised.pid is not None or supervised.gone)
+            session._writer.send(_first_input(supervised, command))
         except BaseException:
             await session.close()
             raise
@@ -126,36 +126,36 @@ class PtySession:
     @property
     def status(self) -> SessionStatus:
         """How it is now; ended only when its last output can be read and nothing of it is left."""
-        self._settle()
-        ended = self._supervised
-        if ended is None or not self._over:
-            return SessionStatus(running=not self._over)
+        self._finish_if_gone()
+        supervised = self._supervised
+        if supervised is None or not self._finished:
+            return SessionStatus(running=not self._finished)
         return SessionStatus(
             running=False,
-            exit_code=ended.exit_code,
-            signal=ended.signal,
-            survivors=ended.survivors,
-            quarantined=ended.quarantined,
+            exit_code=supervised.exit_code,
+            signal=supervised.signal,
+            survivors=supervised.survivors,
+            quarantined=supervised.quarantined,
         )
 
     @property
     def unread(self) -> int:
         """How many bytes have come since the last reading."""
-        self._settle()
+        self._finish_if_gone()
         return self._unread.total
 
     async def write(self, data: bytes, *, timeout_ms: int | None = None) -> int:
         """Type something; returns how much of it the terminal took before the time was over or the session ended."""
-        async with self._turn:
+        async with self._write_lock:
             if not self.status.running:
                 return 0
-            before = self._writer.written + self._writer.pending
+            already_sent = self._writer.written + self._writer.pending
             self._writer.send(data)
             try:
-                await self._until(lambda: not self._writer.pending or not self.status.running, timeout_ms)
+                await self._wait_until(lambda: not self._writer.pending or not self.status.running, timeout_ms)
             finally:
                 self._writer.discard()
-            return max(0, self._writer.written - before)
+            return max(0, self._writer.written - already_sent)
 
     async def read(self, *, timeout_ms: int, until_idle_ms: int | None = None) -> Reading:
         """Wait for the end, or until output has come and paused for a while, or until the time is over."""
@@ -166,15 +166,15 @@ class PtySession:
                 wake_at = min(deadline, self._last_output + until_idle_ms / 1000)
             if wake_at <= self._loop.time():
                 break
-            await self._until_changed(wake_at)
+            await self._wait_for_change(wake_at)
         status = self.status
         capture, self._unread = self._unread, Capture(self._output_bytes)
-        return Reading(output=capture.captured(), status=status)
+        return Reading(output=capture.snapshot(), status=status)
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the terminal; programs in the foreground are told by `SIGWINCH`."""
         _check((rows, columns))
-        if not self._over:
+        if not self._finished:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def signal(self, number: signal.Signals) -> None:
@@ -188,31 +188,31 @@ class PtySession:
             if self._supervised is not None and not self._supervised.gone:
                 self._supervised.end(grace=self._grace, first=signal.SIGHUP)
             if self._supervised is not None:
-                await self._supervised.outlast()
+                await self._supervised.wait_until_gone()
         finally:
-            self._settle(closing=True)
+            self._finish_if_gone(closing=True)
             self._changed.set()
-            if self._company is not None:
-                await asyncio.wait([self._company])
+            if self._companion_task is not None:
+                await asyncio.wait([self._companion_task])
         return self.status
 
-    async def _accompany(self, company: Company) -> None:
+    async def _run_companion(self, companion: Companion) -> None:
         try:
-            await self._until(lambda: not self.status.running)
-            await company.close(drain=True)
+            await self._wait_until(lambda: not self.status.running)
+            await companion.close(drain=True)
         finally:
-            await company.close()
+            await companion.close()
 
     def _receive(self, piece: bytes) -> None:
         self._unread.feed(piece)
         self._last_output = self._loop.time()
         self._changed.set()
 
-    def _settle(self, *, closing: bool = False) -> None:
+    def _finish_if_gone(self, *, closing: bool = False) -> None:
         """Take the last output and let go of the terminal, once everything that could write to it is gone."""
-        if self._over or not (closing or (self._supervised is not None and self._supervised.gone)):
+        if self._finished or not (closing or (self._supervised is not None and self._supervised.gone)):
             return
-        self._over = True
+        self._finished = True
         self._writer.discard()
         for piece in self._reader.drain():
             self._unread.feed(piece)
@@ -222,22 +222,22 @@ class PtySession:
         if self._supervised is not None:
             self._supervised.close()
 
-    async def _until(self, condition: Callable[[], bool], timeout_ms: int | None = None) -> None:
+    async def _wait_until(self, condition: Callable[[], bool], timeout_ms: int | None = None) -> None:
         deadline = None if timeout_ms is None else self._loop.time() + timeout_ms / 1000
         while not condition() and (deadline is None or self._loop.time() < deadline):
-            await self._until_changed(deadline)
+            await self._wait_for_change(deadline)
 
-    async def _until_changed(self, deadline: float | None) -> None:
+    async def _wait_for_change(self, deadline: float | None) -> None:
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 await self._changed.wait()
 
 
-def _first_input(running: Supervised, command: Command) -> bytes:
+def _first_input(supervised: Supervised, command: Command) -> bytes:
     """Return what the command is given to read; raise why it has not started, if it has not."""
-    if running.failure is not None and running.pid is None:
-        raise running.failure
+    if supervised.failure is not None and supervised.pid is None:
+        raise supervised.failure
     return command.stdin
 
 
@@ -259,7 +259,7 @@ class Sessions:
         self._starting = 0
         self._last = 0
 
-    async def start(self, command: Command, *, size: Size = DEFAULT_SIZE, company: Company | None = None) -> int:
+    async def start(self, command: Command, *, size: Size = DEFAULT_SIZE, companion: Companion | None = None) -> int:
         """Start a command on a terminal and return its number; those that have ended and were read make room."""
         self._forget_ended()
         if len(self._sessions) + self._starting >= self._count:
@@ -268,7 +268,7 @@ class Sessions:
             )
         self._starting += 1
         try:
-            session = await PtySession.start(command, size=size, grace_seconds=self._grace, company=company)
+            session = await PtySession.start(command, size=size, grace_seconds=self._grace, companion=companion)
         finally:
             self._starting -= 1
         self._last += 1
@@ -280,8 +280,8 @@ class Sessions:
         try:
             return self._sessions[number]
         except KeyError:
-            known = ", ".join(f"`{known}`" for known in self._sessions) or "none"
-            raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}") from None
+            numbers = ", ".join(f"`{open_number}`" for open_number in self._sessions) or "none"
+            raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {numbers}") from None
 
     def numbers(self) -> tuple[int, ...]:
         """The numbers in use, oldest first."""

@@ -14,13 +14,13 @@ from skills_runtime.processes.server import (
     SERVER,
     SOCKET,
     NoServer,
-    Place,
+    RuntimeDirectory,
     ServerInfo,
-    ask,
     connect,
     end_orphans,
+    read_server_info,
     registry,
-    server_info,
+    send_request,
     start_server,
 )
 
@@ -53,28 +53,28 @@ class RuntimeClient:
         A server that is not there is started first, unless the client was told not to. Without a limit a call may
         take as long as its method waits, and half a minute more.
         """
-        wanted = dict(params or {})
-        with Place.of(self._root, create=self._start) as place:
+        arguments = dict(params or {})
+        with RuntimeDirectory.open(self._root, create=self._start) as runtime_dir:
             for _ in range(ATTEMPTS):
                 try:
-                    return _asked(place, method, wanted, timeout_sec)
+                    return _send(runtime_dir, method, arguments, timeout_sec)
                 except NoServer:
                     if not self._start:
                         raise
-                self._bring_up(place)
+                self._ensure_listening(runtime_dir)
         raise ToolError("unknown", "runtime servers come and go too fast to be asked", hint="see `server.stderr.log`")
 
     def ensure_server(self) -> ServerInfo:
         """Start a server unless there is one, and say how to reach it."""
         self.call("ping")
-        with Place.of(self._root, create=False) as place:
-            return server_info(place)
+        with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
+            return read_server_info(runtime_dir)
 
     def running(self) -> bool:
         """Whether a server is there, without starting one."""
         try:
-            with Place.of(self._root, create=False) as place:
-                return _listening(place)
+            with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
+                return _is_listening(runtime_dir)
         except NoServer:
             return False
 
@@ -85,9 +85,9 @@ class RuntimeClient:
         """
         deadline = time.monotonic() + timeout_sec
         try:
-            with Place.of(self._root, create=False) as place:
-                _asked(place, "shutdown", {}, timeout_sec)
-                while (lock := place.lock()) is None:
+            with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
+                _send(runtime_dir, "shutdown", {}, timeout_sec)
+                while (lock := runtime_dir.lock()) is None:
                     _pause(deadline, "the runtime server does not end")
                 os.close(lock)
         except NoServer:
@@ -97,45 +97,47 @@ class RuntimeClient:
     def clean_up(self) -> dict[str, Any]:
         """End every session and child agent; without a server, end what a dead one has left behind."""
         try:
-            with Place.of(self._root, create=False) as place:
+            with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
                 try:
-                    return {"server": True, **_asked(place, "runtime.cleanup", {}, None)}
+                    return {"server": True, **_send(runtime_dir, "runtime.cleanup", {}, None)}
                 except NoServer:
-                    return {"server": False, "ok": True, "orphans": _after_the_dead(place)}
+                    return {"server": False, "ok": True, "orphans": _clean_up_after_dead_server(runtime_dir)}
         except NoServer:
             return {"server": False, "ok": True, "orphans": {}}
 
-    def _bring_up(self, place: Place) -> None:
+    def _ensure_listening(self, runtime_dir: RuntimeDirectory) -> None:
         """Return when a server listens, started by this client or by another one."""
         deadline = time.monotonic() + self._start_timeout
-        while not _listening(place):
-            starting = place.lock_starting()
-            if starting is not None:
+        while not _is_listening(runtime_dir):
+            start_lock = runtime_dir.lock_starting()
+            if start_lock is not None:
                 try:
-                    if self._started(place):
+                    if self._try_start(runtime_dir):
                         return
                 finally:
-                    os.close(starting)
+                    os.close(start_lock)
             _pause(deadline, "the runtime server of this workspace neither serves nor ends")
 
-    def _started(self, place: Place) -> bool:
+    def _try_start(self, runtime_dir: RuntimeDirectory) -> bool:
         """Start a server, unless one is about to serve or to end."""
-        if _listening(place):
+        if _is_listening(runtime_dir):
             return True
-        lock = place.lock()
+        lock = runtime_dir.lock()
         if lock is None:
             return False
         os.close(lock)
         from skills_runtime.config import process_environ  # needed for a start only
 
-        start_server(place, process_environ(), idle_seconds=self._idle_seconds, timeout_seconds=self._start_timeout)
+        start_server(
+            runtime_dir, process_environ(), idle_seconds=self._idle_seconds, timeout_seconds=self._start_timeout
+        )
         return True
 
 
-def _asked(place: Place, method: str, params: Mapping[str, Any], timeout_sec: float | None) -> Any:
+def _send(runtime_dir: RuntimeDirectory, method: str, params: Mapping[str, Any], timeout_sec: float | None) -> Any:
     deadline = _deadline(method, params, timeout_sec)
-    with connect(place, deadline) as connection:
-        return ask(place, connection, method, params, deadline=deadline)
+    with connect(runtime_dir, deadline) as connection:
+        return send_request(runtime_dir, connection, method, params, deadline=deadline)
 
 
 def _deadline(method: str, params: Mapping[str, Any], timeout_sec: float | None) -> float | None:
@@ -148,23 +150,23 @@ def _deadline(method: str, params: Mapping[str, Any], timeout_sec: float | None)
     return time.monotonic() + DEFAULT_TIMEOUT_SEC + own
 
 
-def _listening(place: Place) -> bool:
+def _is_listening(runtime_dir: RuntimeDirectory) -> bool:
     try:
-        connect(place, time.monotonic() + DEFAULT_TIMEOUT_SEC).close()
+        connect(runtime_dir, time.monotonic() + DEFAULT_TIMEOUT_SEC).close()
     except NoServer:
         return False
     return True
 
 
-def _pause(deadline: float, trouble: str) -> None:
+def _pause(deadline: float, message: str) -> None:
     if time.monotonic() > deadline:
-        raise ToolError("timeout", trouble, hint="`server.json` names its process; end that, and try again")
+        raise ToolError("timeout", message, hint="`server.json` names its process; end that, and try again")
     time.sleep(RETRY_SECONDS)
 
 
-def _after_the_dead(place: Place) -> dict[str, Any]:
+def _clean_up_after_dead_server(runtime_dir: RuntimeDirectory) -> dict[str, Any]:
     """End what a server that died has left, in its place."""
-    lock = place.lock()
+    lock = runtime_dir.lock()
     if lock is None:
         raise ToolError(
             "unknown",
@@ -172,11 +174,11 @@ def _after_the_dead(place: Place) -> dict[str, Any]:
             hint="`server.json` names its process; end that, and try again",
         )
     try:
-        entries = registry.load(place)
+        entries = registry.load(runtime_dir)
         cleanup = end_orphans(entries)
-        registry.Registry(place, last_session_id=entries.last_session_id)
-        place.remove(SOCKET)
-        place.remove(SERVER)
+        registry.Registry(runtime_dir, last_session_id=entries.last_session_id)
+        runtime_dir.remove(SOCKET)
+        runtime_dir.remove(SERVER)
         return msgspec.to_builtins(cleanup)
     finally:
         os.close(lock)

@@ -45,7 +45,11 @@ class Claim:
         """Whether both cannot be alive at the same time."""
         if self.kind == other.kind and self.kind != "widened":
             return False
-        return any(here.startswith(there) or there.startswith(here) for here in self._paths for there in other._paths)
+        return any(
+            own_path.startswith(other_path) or other_path.startswith(own_path)
+            for own_path in self._paths
+            for other_path in other._paths
+        )
 
     def relax(self) -> None:
         """Let sandboxed processes in beside this one, which is in a sandbox too."""

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
 from skills_runtime.ports import Tool, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 from skills_runtime.tools.function import FunctionTool, Offer, tool, tool_from
-from skills_runtime.tools.invoke import describe_error, error_result, invoke, refused_result, safely
+from skills_runtime.tools.invoke import capture_errors, describe_error, error_result, failure_result, invoke
 from skills_runtime.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ __all__ = [
     "ToolContext",
     "ToolResult",
     "ToolSpec",
+    "build_schema",
     "builtin_tools",
+    "capture_errors",
     "describe_error",
     "error_result",
     "explain_denials",
+    "failure_result",
     "invoke",
     "parse",
     "process_facts",
     "recognize_image",
-    "refused_result",
-    "safely",
-    "schema_of",
     "tool",
     "tool_from",
 ]

@@ -16,64 +16,66 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 A = TypeVar("A", bound=Arguments)
 
 
-def schema_of(arguments: type[Arguments]) -> dict[str, Any]:
+def build_schema(arguments: type[Arguments]) -> dict[str, Any]:
     """The JSON schema of an argument Struct, self-contained: Structs inside it are written where they are used."""
     (schema,), components = msgspec.json.schema_components([arguments])
-    whole = _inlined(schema, components)
-    return {name: value for name, value in whole.items() if name in ("type", "properties", "required")} | {
+    inlined = _inline_references(schema, components)
+    return {name: value for name, value in inlined.items() if name in ("type", "properties", "required")} | {
         "additionalProperties": False
     }
 
 
 def parse(arguments: Mapping[str, Any], into: type[A]) -> A:
     """The typed arguments, or an error the model can act on."""
-    given = dict(arguments)
+    values = dict(arguments)
     try:
-        msgspec.json.encode(given)
+        msgspec.json.encode(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ToolError("validation", f"the arguments are not JSON: {error}") from error
     try:
-        return msgspec.convert(given, into)
+        return msgspec.convert(values, into)
     except msgspec.ValidationError:
         pass  # most arguments fit as they are; only others are looked at more closely
     try:
-        return msgspec.convert(_meant(given, msgspec.inspect.type_info(into)), into)
+        return msgspec.convert(_normalize(values, msgspec.inspect.type_info(into)), into)
     except msgspec.ValidationError as error:
         raise ToolError("validation", str(error)) from error
 
 
-def _meant(value: Any, kind: "msgspec.inspect.Type") -> Any:
+def _normalize(value: Any, kind: "msgspec.inspect.Type") -> Any:
     """The value without nulls for what may be left out, and with whole numbers as such: `5.0` is an integer in JSON."""
     match kind, value:
         case msgspec.inspect.Metadata(type=inner), _:
-            return _meant(value, inner)
+            return _normalize(value, inner)
         case msgspec.inspect.StructType(fields=fields), dict():
-            known = {field.encode_name: field for field in fields}
+            fields_by_name = {field.encode_name: field for field in fields}
             return {
-                name: _meant(one, known[name].type) if name in known else one
-                for name, one in cast("dict[str, Any]", value).items()
-                if one is not None or name not in known or known[name].required
+                name: _normalize(element, fields_by_name[name].type) if name in fields_by_name else element
+                for name, element in cast("dict[str, Any]", value).items()
+                if element is not None or name not in fields_by_name or fields_by_name[name].required
             }
         case msgspec.inspect.ListType(item_type=item), list():
-            return [_meant(one, item) for one in cast("list[Any]", value)]
+            return [_normalize(element, item) for element in cast("list[Any]", value)]
         case msgspec.inspect.UnionType(types=types), _:
-            return next((meant for one in types if (meant := _meant(value, one)) is not value), value)
+            return next(
+                (normalized for member in types if (normalized := _normalize(value, member)) is not value), value
+            )
         case msgspec.inspect.IntType(), float() if value.is_integer():
             return int(value)
         case _:
             return value
 
 
-def _inlined(schema: Any, components: Mapping[str, Any]) -> Any:
+def _inline_references(schema: Any, components: Mapping[str, Any]) -> Any:
     """The schema with references replaced by what they name, and without the names of our classes."""
     if isinstance(schema, list):
-        return [_inlined(item, components) for item in cast("list[Any]", schema)]
+        return [_inline_references(item, components) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     fields = dict(cast("dict[str, Any]", schema))
     if isinstance(fields.get("$ref"), str):
-        named: dict[str, Any] = components[fields.pop("$ref").rpartition("/")[2]]
-        fields = named | fields
+        component: dict[str, Any] = components[fields.pop("$ref").rpartition("/")[2]]
+        fields = component | fields
     if isinstance(fields.get("title"), str):
         del fields["title"]
-    return {name: _inlined(value, components) for name, value in fields.items()}
+    return {name: _inline_references(value, components) for name, value in fields.items()}

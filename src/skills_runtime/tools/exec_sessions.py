@@ -17,9 +17,16 @@ from msgspec import Meta
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ports import SandboxPlan, Secrets, SecretStream, ToolContext, ToolResult
-from skills_runtime.processes import PtySession, Reading, Sessions, beginning
-from skills_runtime.tools.invoke import LIMIT, REDACTED, spilled
-from skills_runtime.tools.processes import CommandNetwork, left_out, outcome, process_facts, tell, tell_quarantined
+from skills_runtime.processes import PtySession, Reading, Sessions, session_resources
+from skills_runtime.tools.invoke import LIMIT, REDACTED, spill_large_values
+from skills_runtime.tools.processes import (
+    CommandNetwork,
+    count_left_out,
+    emit_decision,
+    exit_status,
+    note_quarantined,
+    process_facts,
+)
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress import EgressRecord
@@ -47,7 +54,7 @@ class RunSessions:
 
     def __init__(self) -> None:
         self._sessions = Sessions(grace_seconds=GRACE_SECONDS)
-        self._known: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
+        self._open_sessions: dict[int, tuple[PtySession, Mapping[str, Any]]] = {}
         self._programs: dict[int, str] = {}
         self._networks: dict[int, CommandNetwork] = {}
 
@@ -56,13 +63,13 @@ class RunSessions:
     ) -> int:
         """Start a command on a terminal and return its number; the claim, if it is given one, is the session's."""
         network = network or CommandNetwork()
-        async with beginning(plan, network.doorman, claim) as (command, companion):
-            number = await self._sessions.start(command, company=companion)
+        async with session_resources(plan, network.egress_callbacks, claim) as (command, companion):
+            number = await self._sessions.start(command, companion=companion)
         if companion.claim is not None:
-            companion.claim.holder = f"session `{number}`{network.of_run}"
+            companion.claim.holder = f"session `{number}`{network.run_suffix}"
         network.attach(number, companion.gateway)
         self._networks[number] = network
-        self._known[number] = self._sessions.get(number), plan.evidence
+        self._open_sessions[number] = self._sessions.get(number), plan.evidence
         self._programs[number] = shlex.join(plan.argv)
         return number
 
@@ -82,43 +89,43 @@ class RunSessions:
         reading = await session.read(timeout_ms=wait_ms)
         if not reading.status.running:
             await self.close(number)
-        stop = self._networks[number].stop
+        stop = self._networks[number].stop_error
         if stop is not None:
             raise stop
-        return reading, self._networks[number].evidence(evidence)
+        return reading, self._networks[number].merge_evidence(evidence)
 
-    def untold(self, number: int) -> "Iterator[EgressRecord]":
+    def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
         """Decisions about the network of a session that nobody was told yet."""
-        network = self._networks[number] if number in self._known else self._networks.pop(number, None)
-        return network.untold() if network is not None else iter(())
+        network = self._networks[number] if number in self._open_sessions else self._networks.pop(number, None)
+        return network.drain_records() if network is not None else iter(())
 
     async def close(self, number: int) -> None:
         """End a session and forget it; harmless when it is forgotten already."""
-        self._known.pop(number, None)
+        self._open_sessions.pop(number, None)
         if number in self._sessions.numbers():
             await self._sessions.close(number)
 
     async def aclose(self) -> None:
         """End all of them; returns when nothing of them is left."""
-        self._known.clear()
+        self._open_sessions.clear()
         self._networks.clear()
         await self._sessions.close_all()
 
     def _find(self, number: int) -> tuple[PtySession, Mapping[str, Any]]:
         # The registry makes room by dropping those that ended in silence, but nobody was told their end yet.
-        if number in self._known:
-            return self._known[number]
-        known = ", ".join(f"`{known}`" for known in self._known) or "none"
-        raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}")
+        if number in self._open_sessions:
+            return self._open_sessions[number]
+        numbers = ", ".join(f"`{open_number}`" for open_number in self._open_sessions) or "none"
+        raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {numbers}")
 
 
-class Streams:
+class RedactedStreams:
     """What sessions say, without secrets: one that comes half in this reading and half in the next is found too."""
 
     def __init__(self) -> None:
         self._streams: dict[int, SecretStream] = {}
 
-    def shown(self, number: int, text: str, secrets: Secrets, *, last: bool) -> str:
+    def redact(self, number: int, text: str, secrets: Secrets, *, last: bool) -> str:
         """What may be shown of the next piece; what may be the beginning of a secret waits."""
         stream = self._streams.setdefault(number, secrets.stream())
         if not last:
@@ -131,28 +138,28 @@ class Streams:
         self._streams.clear()
 
 
-def sessions_of(context: ToolContext) -> RunSessions:
+def get_run_sessions(context: ToolContext) -> RunSessions:
     """The sessions of the run that a call belongs to."""
     return context.scope.hold(RunSessions, RunSessions)
 
 
-async def answer_of(
+async def read_session(
     context: ToolContext, number: int, *, wait_ms: int, max_tokens: int | None, note: str = ""
 ) -> ToolResult:
     """What a session says now, as the result of a call."""
-    sessions = sessions_of(context)
+    sessions = get_run_sessions(context)
     reading, evidence = await sessions.read(number, wait_ms=wait_ms)
-    for record in sessions.untold(number):
-        tell(record, context, number)
+    for record in sessions.drain_network_records(number):
+        emit_decision(record, context, number)
     status = reading.status
-    code, kind = outcome(status.exit_code, status.signal)
-    lost = left_out(stdout=reading.output)
-    facts = process_facts(evidence, signal=status.signal, left_out=lost, survivors=list(status.survivors))
+    code, kind = exit_status(status.exit_code, status.signal)
+    dropped = count_left_out(stdout=reading.output)
+    facts = process_facts(evidence, signal=status.signal, left_out=dropped, survivors=list(status.survivors))
     text = reading.output.text()
-    streams = context.scope.hold(Streams, Streams)
+    streams = context.scope.hold(RedactedStreams, RedactedStreams)
     result = ToolResult(
         ok=kind is None,
-        stdout=streams.shown(number, text, context.secrets, last=not status.running),
+        stdout=streams.redact(number, text, context.secrets, last=not status.running),
         stderr=note,
         exit_code=code,
         truncated=bool(reading.output.left_out),
@@ -160,12 +167,12 @@ async def answer_of(
     )
     if result.stdout != text:
         facts[REDACTED] = {"blob": context.keep(text.encode(errors="replace"))}
-    shown = result
+    trimmed = result
     if max_tokens is not None:
-        shown = spilled(result, context.keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
+        trimmed = spill_large_values(result, context.keep, limit=min(max_tokens * TOKEN_BYTES, LIMIT))
     state = {"session_id": number if status.running else None, "running": status.running}
-    shown = msgspec.structs.replace(shown, data={**state, **facts, **(shown.data or {})})
-    return tell_quarantined(shown, status.quarantined, context.run_id)
+    trimmed = msgspec.structs.replace(trimmed, data={**state, **facts, **(trimmed.data or {})})
+    return note_quarantined(trimmed, status.quarantined, context.run_id)
 
 
 T = TypeVar("T")
@@ -205,9 +212,9 @@ class ExecSessions:
         """What came since the last time, and the evidence of the fence."""
         return await asyncio.wrap_future(self._submit(self._sessions.read(number, wait_ms=wait_ms)))
 
-    def untold(self, number: int) -> "Iterator[EgressRecord]":
+    def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
         """Decisions about the network of a session that no run was told yet."""
-        return self._sessions.untold(number)
+        return self._sessions.drain_network_records(number)
 
     async def close(self, number: int) -> None:
         """End one session; harmless when it is forgotten already."""
@@ -215,17 +222,17 @@ class ExecSessions:
 
     async def aclose(self) -> None:
         """End all of them for good; returns when nothing of them is left."""
-        last = self._last()
-        if last is not None:
-            await asyncio.wrap_future(last)
+        closing = self._start_closing()
+        if closing is not None:
+            await asyncio.wrap_future(closing)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        last = self._last()
-        if last is not None:
-            last.result()
+        closing = self._start_closing()
+        if closing is not None:
+            closing.result()
 
     async def __aenter__(self) -> Self:
         return self
@@ -250,23 +257,23 @@ class ExecSessions:
                 threading.Thread(target=serve, name="terminals", daemon=True).start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def _last(self) -> "Future[None] | None":
+    def _start_closing(self) -> "Future[None] | None":
         """Begin to close everything, once."""
         with self._lock:
             loop, self._loop, self._closed = self._loop, None, True
         if loop is None:
             return None
-        last = asyncio.run_coroutine_threadsafe(self._finish(), loop)
-        last.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
-        return last
+        closing = asyncio.run_coroutine_threadsafe(self._finish(), loop)
+        closing.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
+        return closing
 
     async def _finish(self) -> None:
         """End what is under way, and then every session."""
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for other in others:
-            other.cancel()
-        if others:
-            await asyncio.wait(others)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         await self._sessions.aclose()
 
     async def _start(self, plan: SandboxPlan, started: list[int], claim: "Claim | None") -> int:
@@ -283,33 +290,33 @@ class BorrowedSessions(RunSessions):
 
     def __init__(self, sessions: ExecSessions) -> None:
         super().__init__()
-        self._lender = sessions
+        self._owner = sessions
 
     async def start(
         self, plan: SandboxPlan, network: CommandNetwork | None = None, claim: "Claim | None" = None
     ) -> int:
         """Start a command on a terminal and return its number; it may outlive us, so nobody is asked about hosts."""
-        return await self._lender.start(plan, claim)
+        return await self._owner.start(plan, claim)
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
         """What runs under a number, and the evidence of its fence."""
-        return self._lender.program(number)
+        return self._owner.program(number)
 
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""
-        return await self._lender.write(number, data)
+        return await self._owner.write(number, data)
 
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
         """What came since the last time, and the evidence of the fence."""
-        return await self._lender.read(number, wait_ms=wait_ms)
+        return await self._owner.read(number, wait_ms=wait_ms)
 
-    def untold(self, number: int) -> "Iterator[EgressRecord]":
+    def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
         """Decisions about the network of a session that no run was told yet."""
-        return self._lender.untold(number)
+        return self._owner.drain_network_records(number)
 
     async def close(self, number: int) -> None:
         """End a session and forget it."""
-        await self._lender.close(number)
+        await self._owner.close(number)
 
     async def aclose(self) -> None:
         """Leave them all open."""

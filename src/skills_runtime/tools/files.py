@@ -14,49 +14,49 @@ from skills_runtime.text import unified_diff
 
 MAX_DIFF_BYTES = 1 << 20
 """Of each side; larger files are shown by their size and digest."""
-MAX_LOOKED_AT = 64 << 20
+MAX_PREVIEW_BYTES = 64 << 20
 
 
-def touching(files: Files, touch: Touch, path: str) -> Intent:
+def build_file_intent(files: Files, touch: Touch, path: str) -> Intent:
     """A call that touches one file or directory."""
-    return Intent(files=(touched(files, touch, path),))
+    return Intent(files=(build_file_touch(files, touch, path),))
 
 
-def touched(files: Files, touch: Touch, path: str) -> FileTouch:
+def build_file_touch(files: Files, touch: Touch, path: str) -> FileTouch:
     """What a call does to a path, and where that really leads."""
     real = files.real(path)
     return FileTouch(path=path, touch=touch, real=real if real != path else "")
 
 
-def replacing(files: Files, path: str, content: bytes | None) -> FileTouch:
+def preview_replacement(files: Files, path: str, content: bytes | None) -> FileTouch:
     """What writing a file, or taking it away, would change as things are now."""
-    before = files.glance(path, limit=MAX_LOOKED_AT)
-    touch: Touch = "delete" if content is None else "create" if before is None else "overwrite"
-    digest = hashlib.sha256(before).hexdigest() if before is not None else None
-    diff = diff_of(path, before, content)
-    return msgspec.structs.replace(touched(files, touch, path), before_sha256=digest, diff=diff)
+    old_content = files.glance(path, limit=MAX_PREVIEW_BYTES)
+    touch: Touch = "delete" if content is None else "create" if old_content is None else "overwrite"
+    digest = hashlib.sha256(old_content).hexdigest() if old_content is not None else None
+    diff = render_diff(path, old_content, content)
+    return msgspec.structs.replace(build_file_touch(files, touch, path), before_sha256=digest, diff=diff)
 
 
-def diff_of(path: str, before: bytes | None, after: bytes | None) -> str:
+def render_diff(path: str, old_content: bytes | None, new_content: bytes | None) -> str:
     """The change in the form people know, or in one sentence where that would say nothing."""
-    old, new = _lines(before), _lines(after)
+    old, new = _lines(old_content), _lines(new_content)
     if old is None or new is None:
-        return f"{path}: {_size(before)} -> {_size(after)}"
-    names = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
+        return f"{path}: {_size(old_content)} -> {_size(new_content)}"
+    names = "/dev/null" if old_content is None else f"a/{path}", "/dev/null" if new_content is None else f"b/{path}"
     return "\n".join(line.rstrip("\n") for line in unified_diff(old, new, names))
 
 
 def text_result(data: bytes, limit: int, facts: dict[str, Any], note: str = "") -> ToolResult:
     """Return the first `limit` bytes as text, with the `note` if there are more; `facts` are told beside it."""
-    truncated, kept = len(data) > limit, data[:limit]
+    truncated, content = len(data) > limit, data[:limit]
     # A character cut in two at the limit is left out rather than shown as damage.
-    text = codecs.getincrementaldecoder("utf-8")("replace").decode(kept, final=not truncated)
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(content, final=not truncated)
     return ToolResult(
         ok=True,
         stdout=text,
         stderr=note if truncated else "",
         truncated=truncated,
-        data={**facts, "bytes": len(kept)},
+        data={**facts, "bytes": len(content)},
     )
 
 

@@ -44,46 +44,49 @@ Function = Callable[..., Any]
 class Parameters(msgspec.Struct, frozen=True):
     """The parameters that a model may fill in, with their types and defaults, and the one for the runtime."""
 
-    told: Mapping[str, tuple[Any, Any]]
+    model_parameters: Mapping[str, tuple[Any, Any]]
     context: str | None = None
 
-    def filled(self, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """The arguments, with the context where one is wanted."""
         return dict(arguments) if self.context is None else {**arguments, self.context: context}
 
 
-def name_of(function: Function) -> str:
+def function_name(function: Function) -> str:
     """The name of a function, or of the class of an object that can be called."""
     inner = _unbound(function)
     return getattr(inner, "__name__", type(inner).__name__)
 
 
-def description_of(function: Function) -> str:
+def function_description(function: Function) -> str:
     """What its author says that it does, which may be nothing."""
     inner = _unbound(function)
-    return inspect.getdoc(inner) or inspect.cleandoc(_written(inner).__doc__ or "")
+    return inspect.getdoc(inner) or inspect.cleandoc(_annotated_callable(inner).__doc__ or "")
 
 
-def parameters_of(function: Function) -> Parameters:
+def read_parameters(function: Function) -> Parameters:
     """What has to be given by name; what a `partial` has given already is nobody else's business."""
-    hints = get_type_hints(_written(_unbound(function)), include_extras=True)
-    given = _given(function)
-    told: dict[str, tuple[Any, Any]] = {}
+    hints = get_type_hints(_annotated_callable(_unbound(function)), include_extras=True)
+    bound_names = _bound_names(function)
+    model_parameters: dict[str, tuple[Any, Any]] = {}
     context = None
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.name in given:
+        if parameter.name in bound_names:
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ValidationFailed(
-                f"the parameter `{parameter.name}` of `{name_of(function)}` cannot be described to a model",
+                f"the parameter `{parameter.name}` of `{function_name(function)}` cannot be described to a model",
                 hint="use named parameters only",
             )
         kind = hints.get(parameter.name, Any)
         if ToolContext in (kind, *get_args(kind)):
             context = parameter.name
         else:
-            told[parameter.name] = (kind, ... if parameter.default is parameter.empty else parameter.default)
-    return Parameters(told, context)
+            model_parameters[parameter.name] = (
+                kind,
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
+    return Parameters(model_parameters, context)
 
 
 class ArgumentCheck:
@@ -93,9 +96,9 @@ class ArgumentCheck:
         from pydantic import ConfigDict, create_model
 
         # Under names of our own: no parameter is then taken for a method or a private attribute of the model.
-        self._parameters = {f"argument_{number}": name for number, name in enumerate(parameters.told)}
+        self._parameters = {f"argument_{number}": name for number, name in enumerate(parameters.model_parameters)}
         fields: dict[str, Any] = {
-            field: (_named(parameters.told[name][0], name), parameters.told[name][1])
+            field: (_with_alias(parameters.model_parameters[name][0], name), parameters.model_parameters[name][1])
             for field, name in self._parameters.items()
         }
         self._model: type[BaseModel] = create_model(title, __config__=ConfigDict(extra="forbid"), **fields)
@@ -106,7 +109,7 @@ class ArgumentCheck:
         schema.pop("title", None)
         return schema
 
-    def typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by the names of the parameters; raises pydantic's `ValidationError`."""
         # Read as JSON: only there does a strict type take text for a date, or a list for a set.
         checked = self._model.model_validate_json(msgspec.json.encode(arguments))
@@ -119,13 +122,13 @@ def _unbound(function: Function) -> Function:
     return function
 
 
-def _written(function: Function) -> Function:
+def _annotated_callable(function: Function) -> Function:
     """Where the annotations of a callable are: for an object they are at its class."""
     is_code = inspect.isroutine(function) or inspect.isclass(function)
     return function if is_code else type(function).__call__
 
 
-def _given(function: Function) -> set[str]:
+def _bound_names(function: Function) -> set[str]:
     names = set[str]()
     while isinstance(function, partial):
         names.update(function.keywords)
@@ -133,7 +136,7 @@ def _given(function: Function) -> set[str]:
     return names
 
 
-def _named(kind: Any, name: str) -> Any:
+def _with_alias(kind: Any, name: str) -> Any:
     """The type under the name that the model uses, unless its author has chosen another."""
     from pydantic import Field
 
@@ -145,7 +148,7 @@ T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
 """Does something, and returns what tells of it."""
 
-MAX_IDLE = 64
+MAX_IDLE_THREADS = 64
 """Threads that are kept for the next call: starting one costs more than a small function."""
 
 _idle: list["_Worker"] = []
@@ -156,16 +159,16 @@ os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not
 async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
     """Call a function in a thread and return what it returns; a cancelled call does not wait for it."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
     call = partial(contextvars.copy_context().run, function, **arguments)
 
     def work() -> Callable[[], object]:
-        with _Outcome(done) as outcome:
+        with _Outcome(future) as outcome:
             outcome.value = call()
-        return partial(loop.call_soon_threadsafe, outcome.settle)
+        return partial(loop.call_soon_threadsafe, outcome.deliver)
 
-    _worker().take(work)
-    return await done
+    _worker().submit(work)
+    return await future
 
 
 class _Outcome(Generic[T]):
@@ -173,8 +176,8 @@ class _Outcome(Generic[T]):
 
     value: T
 
-    def __init__(self, done: "asyncio.Future[T]") -> None:
-        self._done = done
+    def __init__(self, future: "asyncio.Future[T]") -> None:
+        self._future = future
         self._error: BaseException | None = None
 
     def __enter__(self) -> Self:
@@ -185,14 +188,14 @@ class _Outcome(Generic[T]):
         self._error = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
         return True
 
-    def settle(self) -> None:
+    def deliver(self) -> None:
         """Hand it over, unless nobody waits for it any more."""
-        if self._done.done():
+        if self._future.done():
             return
         if self._error is not None:
-            self._done.set_exception(self._error)
+            self._future.set_exception(self._error)
         else:
-            self._done.set_result(self.value)
+            self._future.set_result(self.value)
 
 
 class _Worker:
@@ -202,20 +205,20 @@ class _Worker:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         threading.Thread(target=self._run, name="tool", daemon=True).start()
 
-    def take(self, job: Job) -> None:
+    def submit(self, job: Job) -> None:
         """Do this next."""
         self._jobs.put(job)
 
     def _run(self) -> None:
-        goes_on = True
-        while goes_on:
-            tell = self._jobs.get()()
-            goes_on = len(_idle) < MAX_IDLE
-            if goes_on:
+        reusable = True
+        while reusable:
+            deliver = self._jobs.get()()
+            reusable = len(_idle) < MAX_IDLE_THREADS
+            if reusable:
                 _idle.append(self)  # before anybody is told, so that the next call finds it
             with suppress(RuntimeError):  # the event loop is closed: nobody waits for this any more
-                tell()
-            del tell  # what it holds is not kept until the next job comes
+                deliver()
+            del deliver  # what it holds is not kept until the next job comes
 
 
 def _worker() -> _Worker:
@@ -228,8 +231,10 @@ def _worker() -> _Worker:
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What services take as the name of a tool."""
 
-_NOT_JSON = "offer a function whose parameters have types that JSON can hold"
-_OUT_OF_SIGHT = "define or import its types at the top of its module, not in a function nor for type checkers only"
+_HINT_NOT_JSON = "offer a function whose parameters have types that JSON can hold"
+_HINT_TYPES_NOT_VISIBLE = (
+    "define or import its types at the top of its module, not in a function nor for type checkers only"
+)
 
 
 class Offer(TypedDict, total=False):
@@ -276,28 +281,31 @@ class FunctionTool(Generic[P, R]):
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Validate, call, and wrap what comes back."""
-        typed = self._callee.parameters.filled(self._typed(arguments), context)
+        bound = self._callee.parameters.bind(self._validate(arguments), context)
         function = self._callee.function
-        value = function(**typed) if self._is_async else await in_thread(_called(function), **typed)
-        return as_result(await _whole(value))
+        value = function(**bound) if self._is_async else await in_thread(_with_list_result(function), **bound)
+        return to_result(await _resolve_value(value))
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
         """What came of a call that was under way when the runtime died, by a function that can find out."""
         if self._verify is None:
             return None
-        typed = self._verify.parameters.filled(self._typed(arguments), context)
-        value = await _whole(await in_thread(_called(self._verify.function), **typed))
-        return None if value is None else as_result(value)
+        bound = self._verify.parameters.bind(self._validate(arguments), context)
+        value = await _resolve_value(await in_thread(_with_list_result(self._verify.function), **bound))
+        return None if value is None else to_result(value)
 
-    def _typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic_core import ValidationError
 
         try:
-            return self._check.typed(arguments)
+            return self._check.validate(arguments)
         except ValidationError as error:
             raise ToolError(
                 "validation",
-                "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()),
+                "; ".join(
+                    f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+                    for problem in error.errors()
+                ),
             ) from error
 
 
@@ -335,20 +343,20 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
 
     from pydantic import PydanticUserError
 
-    title = name or name_of(function)
+    title = name or function_name(function)
     _check_offer(title, timeout_sec, max_parallel)
     try:
-        callee = Callee(function, parameters_of(function))
-        verifier = Callee(verify, parameters_of(verify)) if verify is not None else None
+        callee = Callee(function, read_parameters(function))
+        verifier = Callee(verify, read_parameters(verify)) if verify is not None else None
         check = ArgumentCheck(title, callee.parameters)
         schema = check.schema()
     except (NameError, TypeError, ValueError, PydanticUserError) as error:
-        hint = _OUT_OF_SIGHT if isinstance(error, NameError) else _NOT_JSON
+        hint = _HINT_TYPES_NOT_VISIBLE if isinstance(error, NameError) else _HINT_NOT_JSON
         reason = str(error).partition("\n")[0]
         raise ValidationFailed(f"`{title}` cannot be described to a model: {reason}", hint=hint) from error
     spec = ToolSpec(
         name=title,
-        description=description_of(function) or title,
+        description=function_description(function) or title,
         parameters=schema,
         effect=effect,
         recovery="verify" if verify is not None else recovery,
@@ -372,7 +380,7 @@ def _check_offer(name: str, timeout_sec: float | None, max_parallel: int | None)
         )
 
 
-def _called(function: Function) -> Function:
+def _with_list_result(function: Function) -> Function:
     """The function, which gives what it yields as a list: where it is called, and not where the result is read."""
 
     def call(**arguments: Any) -> Any:
@@ -382,34 +390,34 @@ def _called(function: Function) -> Function:
     return call
 
 
-async def _whole(value: Any) -> Any:
+async def _resolve_value(value: Any) -> Any:
     """What comes of a value that has to be waited for, whoever made it: a wrapper may not look async."""
     while isinstance(value, Awaitable):
         value = await cast(Awaitable[Any], value)
     if isinstance(value, AsyncIterator):
-        return [one async for one in cast(AsyncIterator[Any], value)]
+        return [item async for item in cast(AsyncIterator[Any], value)]
     return value
 
 
-def as_result(value: Any) -> ToolResult:
+def to_result(value: Any) -> ToolResult:
     """Whatever a function returns, as the one envelope."""
     if isinstance(value, ToolResult):
         return value
-    data = _plain(value)
+    data = _to_jsonable(value)
     return ToolResult(ok=True, stdout=data if isinstance(data, str) else _json(data), data={"result": data})
 
 
-def _plain(value: Any) -> Any:
+def _to_jsonable(value: Any) -> Any:
     """The value as data, or as Python shows it: the call was made, and what JSON cannot hold does not undo that."""
     from pydantic_core import to_jsonable_python
 
     for bytes_mode in ("utf8", "base64"):
         with suppress(ValueError, RecursionError):  # bytes that are no text; a value that holds itself, or is too deep
             return to_jsonable_python(value, fallback=str, bytes_mode=bytes_mode)
-    return _shown(value)
+    return _render_repr(value)
 
 
-def _shown(value: Any) -> str:
+def _render_repr(value: Any) -> str:
     import reprlib
     import sys
 

@@ -22,8 +22,8 @@ class ImageInfo(msgspec.Struct, frozen=True):
     @property
     def is_plausible(self) -> bool:
         """Whether somebody could mean to look at it."""
-        inside = 0 < self.width <= MAX_SIDE and 0 < self.height <= MAX_SIDE
-        return inside and self.width * self.height <= MAX_PIXELS
+        fits_sides = 0 < self.width <= MAX_SIDE and 0 < self.height <= MAX_SIDE
+        return fits_sides and self.width * self.height <= MAX_PIXELS
 
 
 def recognize_image(data: bytes) -> ImageInfo | None:
@@ -66,19 +66,19 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
     """Walk the segments up to the one that begins a frame."""
-    place = 2
-    while data[place] == 0xFF:
-        marker = data[place + 1]
+    offset = 2
+    while data[offset] == 0xFF:
+        marker = data[offset + 1]
         if marker == 0xFF:  # a fill byte
-            place += 1
+            offset += 1
             continue
         if marker in _FRAMES:
-            height, width = struct.unpack_from(">HH", data, place + 5)
+            height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
-        (length,) = struct.unpack_from(">H", data, place + 2)
+        (length,) = struct.unpack_from(">H", data, offset + 2)
         if length < 2:
             return None
-        place += 2 + length
+        offset += 2 + length
     return None
 
 

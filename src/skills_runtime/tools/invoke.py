@@ -16,14 +16,14 @@ from skills_runtime.text import well_formed
 REDACTED = "redacted"
 
 
-def redacted(result: ToolResult, secrets: Secrets, keep: Callable[[bytes], str]) -> ToolResult:
+def redact_result(result: ToolResult, secrets: Secrets, keep: Callable[[bytes], str]) -> ToolResult:
     """The result with its secrets taken out; it says where the exact one is."""
     exact = msgspec.json.encode(result)
-    seen = secrets.line(exact)
-    if seen is exact:
+    redacted_json = secrets.line(exact)
+    if redacted_json is exact:
         return result
-    shown = msgspec.json.decode(seen, type=ToolResult)
-    return msgspec.structs.replace(shown, data={**(shown.data or {}), REDACTED: {"blob": keep(exact)}})
+    redacted = msgspec.json.decode(redacted_json, type=ToolResult)
+    return msgspec.structs.replace(redacted, data={**(redacted.data or {}), REDACTED: {"blob": keep(exact)}})
 
 
 LIMIT = 64 * 1024
@@ -39,24 +39,24 @@ LONGEST_CHARACTER = 4
 Keep = Callable[[bytes], str]
 
 
-def spilled(result: ToolResult, keep: Keep, *, limit: int = LIMIT) -> ToolResult:
+def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) -> ToolResult:
     """The result with everything larger than `limit` bytes kept as a blob; its text is well-formed Unicode."""
-    places: dict[str, dict[str, Any]] = {}
-    stdout = _text("stdout", result.stdout, limit, keep, places)
-    stderr = _text("stderr", result.stderr, limit, keep, places)
+    blobs: dict[str, dict[str, Any]] = {}
+    stdout = _text("stdout", result.stdout, limit, keep, blobs)
+    stderr = _text("stderr", result.stderr, limit, keep, blobs)
     data = result.data
-    if data is not None and ((bool(places) and SPILLED in data) or len(msgspec.json.encode(data)) > limit):
+    if data is not None and ((bool(blobs) and SPILLED in data) or len(msgspec.json.encode(data)) > limit):
         encoded = msgspec.json.encode(data)
-        places["data"] = {"blob": keep(encoded), "bytes": len(encoded)}
+        blobs["data"] = {"blob": keep(encoded), "bytes": len(encoded)}
         data = _small_values(data, limit)
-    if not places:
+    if not blobs:
         return result
     return msgspec.structs.replace(
-        result, stdout=stdout, stderr=stderr, data={**(data or {}), SPILLED: places}, truncated=True
+        result, stdout=stdout, stderr=stderr, data={**(data or {}), SPILLED: blobs}, truncated=True
     )
 
 
-def _text(name: str, text: str, limit: int, keep: Keep, places: dict[str, dict[str, Any]]) -> str:
+def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[str, Any]]) -> str:
     """The text, or its two ends around a note when it is too large."""
     if len(text) * LONGEST_CHARACTER <= limit:  # surely small enough: most results are
         return text
@@ -64,25 +64,25 @@ def _text(name: str, text: str, limit: int, keep: Keep, places: dict[str, dict[s
     if len(data) <= limit:
         return text
     digest = keep(data)
-    places[name] = {"blob": digest, "bytes": len(data)}
-    room = max(limit - NOTE_BYTES, 0)
+    blobs[name] = {"blob": digest, "bytes": len(data)}
+    budget = max(limit - NOTE_BYTES, 0)
     # A character cut in two is dropped; the text is whole, so there is nothing else that could be ignored.
-    head = data[: room - room // 2].decode(errors="ignore")
-    tail = data[len(data) - room // 2 :].decode(errors="ignore")
+    head = data[: budget - budget // 2].decode(errors="ignore")
+    tail = data[len(data) - budget // 2 :].decode(errors="ignore")
     left_out = len(data) - len(head.encode()) - len(tail.encode())
     return f"{head}\n[… {left_out} of {len(data)} bytes left out, all of them are in blob {digest} …]\n{tail}"
 
 
 def _small_values(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """The fields that are small, as long as they are not many; each is there exactly or not at all."""
-    room = limit // 2
-    kept: dict[str, Any] = {}
+    budget = limit // 2
+    small_values: dict[str, Any] = {}
     for name, value in data.items():
         size = len(msgspec.json.encode({name: value}))
-        if name != SPILLED and size <= min(room, SMALL_VALUE):
-            kept[name] = value
-            room -= size
-    return kept
+        if name != SPILLED and size <= min(budget, SMALL_VALUE):
+            small_values[name] = value
+            budget -= size
+    return small_values
 
 
 T = TypeVar("T")
@@ -93,21 +93,21 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
 
     Those are `LogError`, `ApprovalDenied` where an approver stops the run, cancellation and `Parked`.
     """
-    begun = clock.monotonic()
-    answer = redacted(await _answer(tool, arguments, context), context.secrets, context.keep)
-    result = spilled(answer, context.keep)
-    elapsed = round((clock.monotonic() - begun) * 1000)
+    started = clock.monotonic()
+    redacted = redact_result(await _invoke_with_timeout(tool, arguments, context), context.secrets, context.keep)
+    result = spill_large_values(redacted, context.keep)
+    elapsed = round((clock.monotonic() - started) * 1000)
     return msgspec.structs.replace(result, duration_ms=elapsed)
 
 
-def refused_result(kind: str, message: str) -> ToolResult:
+def failure_result(kind: str, message: str) -> ToolResult:
     """The result of a call that was not made, or came to nothing."""
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
-def error_result(error: SkillsRuntimeError, told: Callable[[str], str] = str) -> ToolResult:
+def error_result(error: SkillsRuntimeError, annotate: Callable[[str], str] = str) -> ToolResult:
     """The result of a call that failed in a way the runtime knows, in words that `told` may add to."""
-    result = refused_result(error.kind, told(f"{error.message} ({error.hint})" if error.hint else error.message))
+    result = failure_result(error.kind, annotate(f"{error.message} ({error.hint})" if error.hint else error.message))
     return (
         msgspec.structs.replace(result, data=error.details)
         if isinstance(error, ToolError) and error.details
@@ -115,18 +115,18 @@ def error_result(error: SkillsRuntimeError, told: Callable[[str], str] = str) ->
     )
 
 
-async def safely(work: Awaitable[T], told: Callable[[str], str] = str) -> T | ToolResult:
+async def capture_errors(work: Awaitable[T], annotate: Callable[[str], str] = str) -> T | ToolResult:
     """What comes of a tool's own code; what it raises is a result, in words that `told` may add to."""
     try:
         return await work
     except (LogError, ApprovalDenied):
         raise
     except TimeoutError as error:
-        return refused_result("timeout", told(describe_error(error)))
+        return failure_result("timeout", annotate(describe_error(error)))
     except SkillsRuntimeError as error:
-        return error_result(error, told)
+        return error_result(error, annotate)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
-        return refused_result("unknown", told(describe_error(error)))
+        return failure_result("unknown", annotate(describe_error(error)))
 
 
 def describe_error(error: BaseException) -> str:
@@ -136,18 +136,18 @@ def describe_error(error: BaseException) -> str:
     return well_formed(f"{type(error).__name__}: {TracebackException(type(error), error, None)}")
 
 
-async def _answer(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-    work = _invoked(tool, arguments, context)
+async def _invoke_with_timeout(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    work = _invoke_checked(tool, arguments, context)
     if tool.spec.timeout_sec is None:
-        return await safely(work)
+        return await capture_errors(work)
     limit = asyncio.timeout(tool.spec.timeout_sec)
-    result = await safely(_in_time(work, limit))
+    result = await capture_errors(_await_within(work, limit))
     if limit.expired() and result.error_kind == "timeout":
-        return refused_result("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
+        return failure_result("timeout", f"the call took longer than {tool.spec.timeout_sec} s")
     return result
 
 
-async def _invoked(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+async def _invoke_checked(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
     # The result as plain data that the log can hold; anything else is the tool's mistake.
     result = await tool.invoke(arguments, context)
     if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
@@ -161,6 +161,6 @@ async def _invoked(tool: Tool, arguments: Mapping[str, Any], context: ToolContex
         return msgspec.structs.replace(text, data=json.loads(well_formed(json.dumps(text.data, ensure_ascii=False))))
 
 
-async def _in_time(work: Awaitable[ToolResult], limit: asyncio.Timeout) -> ToolResult:
+async def _await_within(work: Awaitable[ToolResult], limit: asyncio.Timeout) -> ToolResult:
     async with limit:
         return await work

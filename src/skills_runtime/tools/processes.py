@@ -36,8 +36,8 @@ from skills_runtime.processes import (
     Limits,
     claim_workspace,
     execute_plan,
-    holding,
-    is_held,
+    hold_claim,
+    is_claim_held,
 )
 from skills_runtime.runs.files import escape_path, path_error
 from skills_runtime.storage import DIRECTORY, open_root, select_opener
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class Explaining(Protocol):
+class DenialExplainer(Protocol):
     """A fence that can tell what it stopped."""
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
@@ -68,19 +68,19 @@ class RequestedCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain_denials(
-    result: ToolResult, finished: "Finished", asked: RequestedCommand, fence: "Sandbox", *, grantable: bool = True
+    result: ToolResult, finished: "Finished", requested: RequestedCommand, sandbox: "Sandbox", *, grantable: bool = True
 ) -> ToolResult:
     """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be.
 
     What would help is told only where the same call could be made with it.
     """
-    if result.ok or result.error_kind == "timeout" or not isinstance(fence, Explaining):
+    if result.ok or result.error_kind == "timeout" or not isinstance(sandbox, DenialExplainer):
         return result
     from skills_runtime.sandbox import ProcessOutcome, combine_grants
 
     outcome = ProcessOutcome(
-        cwd=asked.cwd,
-        argv=asked.argv,
+        cwd=requested.cwd,
+        argv=requested.argv,
         exit_code=finished.exit_code,
         signal=finished.signal,
         stdout=finished.stdout.text(),
@@ -88,24 +88,24 @@ def explain_denials(
         exceeded=finished.exceeded,
         counted=finished.counted,
     )
-    denials = fence.denials(outcome, asked.grant)
+    denials = sandbox.denials(outcome, requested.grant)
     if not denials:
         return result
     if not grantable:
-        denials = tuple(msgspec.structs.replace(one, grant=None) for one in denials)
-    grant = combine_grants(one.grant for one in denials if one.grant is not None)
+        denials = tuple(msgspec.structs.replace(denial, grant=None) for denial in denials)
+    grant = combine_grants(denial.grant for denial in denials if denial.grant is not None)
     facts: dict[str, Any] = {
         "denials": [
-            {"what": one.what, "target": one.target, "certainty": one.certainty, "sentence": one.sentence}
-            | ({"grant": as_arguments(one.grant)} if one.grant else {})
-            for one in denials
+            {"what": denial.what, "target": denial.target, "certainty": denial.certainty, "sentence": denial.sentence}
+            | ({"grant": grant_arguments(denial.grant)} if denial.grant else {})
+            for denial in denials
         ]
     }
-    way = ""
+    advice = ""
     if grant:
-        facts["grant"] = as_arguments(combine_grants([*([asked.grant] if asked.grant else []), grant]))
-        way = f" To {grant}, call again with the `grant` of this result; a person is asked."
-    note = f"[the sandbox: {' '.join(one.sentence for one in denials)}{way}]"
+        facts["grant"] = grant_arguments(combine_grants([*([requested.grant] if requested.grant else []), grant]))
+        advice = f" To {grant}, call again with the `grant` of this result; a person is asked."
+    note = f"[the sandbox: {' '.join(denial.sentence for denial in denials)}{advice}]"
     return msgspec.structs.replace(
         result,
         stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(),
@@ -114,7 +114,7 @@ def explain_denials(
     )
 
 
-def as_arguments(grant: "Grant") -> "Mapping[str, Any]":
+def grant_arguments(grant: "Grant") -> "Mapping[str, Any]":
     """A grant as a call asks for it."""
     plain: dict[str, Any] = msgspec.to_builtins(grant)
     if grant.limits:
@@ -128,12 +128,12 @@ class CommandNetwork:
     def __init__(self, context: ToolContext | None = None) -> None:
         self._context = context
         self._account: Account | None = None
-        self._untold: deque[EgressRecord] = deque()
+        self._pending: deque[EgressRecord] = deque()
         self._gateway: Gateway | None = None
         self.session_id: int | None = None
 
     @property
-    def of_run(self) -> str:
+    def run_suffix(self) -> str:
         """The run it belongs to, as words that follow a name."""
         return f" of run `{self._context.run_id}`" if self._context is not None else ""
 
@@ -142,37 +142,37 @@ class CommandNetwork:
         self.session_id, self._gateway = session_id, gateway
 
     @property
-    def stop(self) -> Exception | None:
+    def stop_error(self) -> Exception | None:
         """Why the run itself has to stop, if it has: its log is full, or somebody who was asked wants that."""
         failure = self._gateway.failure if self._gateway is not None else None
         return failure if isinstance(failure, LogError | ApprovalDenied) else None
 
-    def doorman(self) -> "Doorman":
+    def egress_callbacks(self) -> "Doorman":
         """Who hears of every decision, and asks about hosts that no rule names."""
         from skills_runtime.sandbox.egress import Account, Doorman
 
         self._account = Account()
         return Doorman(record=self._record, ask=self._context.may_reach if self._context is not None else None)
 
-    def evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with what happened so far."""
         return evidence if self._account is None else {**evidence, "network": self._account.summary()}
 
-    def untold(self) -> "Iterator[EgressRecord]":
+    def drain_records(self) -> "Iterator[EgressRecord]":
         """What waits to be told, each once."""
-        while self._untold:
-            yield self._untold.popleft()
+        while self._pending:
+            yield self._pending.popleft()
 
     def _record(self, record: "EgressRecord") -> None:
         if self._account is not None:
             self._account.add(record)
         if self._context is None:
-            self._untold.append(record)
+            self._pending.append(record)
         else:
-            tell(record, self._context, self.session_id)
+            emit_decision(record, self._context, self.session_id)
 
 
-def tell(record: "EgressRecord", context: ToolContext, session_id: int | None = None) -> None:
+def emit_decision(record: "EgressRecord", context: ToolContext, session_id: int | None = None) -> None:
     """Record one decision on behalf of a call."""
     context.emit(
         NetworkDecision(
@@ -197,21 +197,21 @@ def tell(record: "EgressRecord", context: ToolContext, session_id: int | None = 
 
 GRACE_SECONDS = 0.5
 """Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
-KEPT_BYTES = 16 << 20
+MAX_OUTPUT_BYTES = 16 << 20
 """Of each stream; what is longer loses its middle, and says so."""
 DEFAULT_TIMEOUT_MS = 60_000
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
-MAX_WORDS = 100_000
+MAX_ARGUMENTS = 100_000
 DIED_OF_SIGNAL = 128
 """Added to the number of a signal, as shells do it."""
 
-Words = Annotated[list[str], Meta(min_length=1, max_length=MAX_WORDS, description="The program and its arguments.")]
+Argv = Annotated[list[str], Meta(min_length=1, max_length=MAX_ARGUMENTS, description="The program and its arguments.")]
 Directory = Annotated[str, Meta(min_length=1, description="Where it starts; the working directory if left out.")]
 Variables = Annotated[dict[str, str], Meta(description="Environment variables it gets besides the usual few.")]
 TimeoutMs = Annotated[
     int, Meta(ge=1, le=MAX_TIMEOUT_MS, description="Milliseconds after which it is ended with all it started.")
 ]
-Sandboxing = Annotated[
+SandboxMode = Annotated[
     Literal["inherit", "restricted"], Meta(description="`restricted` insists on a sandbox, whatever the default is.")
 ]
 Permissions = Annotated[
@@ -240,14 +240,14 @@ class GrantArguments(Arguments, frozen=True, kw_only=True):
         )
 
 
-Granting = Annotated[
+GrantRequest = Annotated[
     GrantArguments,
     Meta(description="What the sandbox has to open, as the result of a refused call named it; a person is asked."),
 ]
 Justification = Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")]
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A command as a call asks for it."""
 
     argv: tuple[str, ...]
@@ -269,12 +269,12 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class CommandArguments(Arguments, frozen=True, kw_only=True):
     """What every tool takes that starts a program."""
 
-    sandbox: Sandboxing | None = None
+    sandbox: SandboxMode | None = None
     sandbox_permissions: Permissions | None = None
-    grant: Granting | None = None
+    grant: GrantRequest | None = None
     justification: Justification | None = None
 
-    def work(self) -> Work:
+    def command_spec(self) -> CommandSpec:
         """The command these arguments ask for."""
         raise NotImplementedError
 
@@ -285,9 +285,9 @@ class ProgramArguments(CommandArguments, frozen=True, kw_only=True):
     env: Variables | None = None
     timeout_ms: TimeoutMs = DEFAULT_TIMEOUT_MS
 
-    def program(self, argv: tuple[str, ...], directory: str | None, line: str | None = None) -> Work:
+    def program(self, argv: tuple[str, ...], directory: str | None, line: str | None = None) -> CommandSpec:
         """The command that runs a program with these arguments."""
-        return Work(
+        return CommandSpec(
             argv=argv,
             line=line,
             directory=directory,
@@ -299,78 +299,80 @@ class ProgramArguments(CommandArguments, frozen=True, kw_only=True):
         )
 
 
-Wanted = TypeVar("Wanted", bound=CommandArguments)
+ArgumentsT = TypeVar("ArgumentsT", bound=CommandArguments)
 
 
-class CommandTool(Generic[Wanted]):
+class CommandTool(Generic[ArgumentsT]):
     """A tool that starts a program: what it would run is known before it does."""
 
-    arguments: type[Wanted]
+    arguments: type[ArgumentsT]
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command."""
-        return intent_of(parse(arguments, self.arguments).work())
+        return build_intent(parse(arguments, self.arguments).command_spec())
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command, the scripts it names, and the fence it would run behind."""
-        work = parse(arguments, self.arguments).work()
-        return await previewed(work, context)
+        command = parse(arguments, self.arguments).command_spec()
+        return await preview_command(command, context)
 
 
-Program = TypeVar("Program", bound=ProgramArguments)
+ProgramArgumentsT = TypeVar("ProgramArgumentsT", bound=ProgramArguments)
 
 
-class ProgramTool(CommandTool[Program]):
+class ProgramTool(CommandTool[ProgramArgumentsT]):
     """A tool that runs a program to its end."""
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it."""
-        wanted = parse(arguments, self.arguments)
-        return await run_to_end(wanted.work(), context, timeout_ms=wanted.timeout_ms)
+        args = parse(arguments, self.arguments)
+        return await run_to_end(args.command_spec(), context, timeout_ms=args.timeout_ms)
 
 
-def intent_of(work: Work) -> Intent:
+def build_intent(command: CommandSpec) -> Intent:
     """What a command would do, as the gate reads it."""
     return Intent(
-        line=work.line,
-        argv=work.argv if work.line is None else (),
-        directory=work.directory or ".",
-        environment=work.environment,
-        escalated=work.permissions == "require_escalated" or bool(work.grant),
-        justification=work.justification,
+        line=command.line,
+        argv=command.argv if command.line is None else (),
+        directory=command.directory or ".",
+        environment=command.environment,
+        escalated=command.permissions == "require_escalated" or bool(command.grant),
+        justification=command.justification,
     )
 
 
-async def previewed(work: Work, context: ToolContext) -> Intent:
+async def preview_command(command: CommandSpec, context: ToolContext) -> Intent:
     """The intent with the scripts it names and its fence; a command that could not start now asks nobody."""
-    plan, intent = plan_for(work, context), intent_of(work)
-    digests = await _scripts(work, context)
-    if not is_held():
-        claim = await _claim(work, plan, digests, context)
+    plan, intent = plan_command(command, context), build_intent(command)
+    digests = await _digest_scripts(command, context)
+    if not is_claim_held():
+        claim = await _claim(command, plan, digests, context)
         if claim is not None:
             claim.release()
     return msgspec.structs.replace(intent, fence=plan.to_dict(), digests=digests)
 
 
-async def _scripts(work: Work, context: ToolContext) -> Mapping[str, str]:
-    from skills_runtime.tools.scripts import scripts_named  # loads what the guard knows of programs
+async def _digest_scripts(command: CommandSpec, context: ToolContext) -> Mapping[str, str]:
+    from skills_runtime.tools.scripts import digest_scripts  # loads what the guard knows of programs
 
-    start = directory_beneath(context.root, work.directory or ".")
-    return await asyncio.to_thread(scripts_named, intent_of(work), start)
+    start = resolve_directory(context.root, command.directory or ".")
+    return await asyncio.to_thread(digest_scripts, build_intent(command), start)
 
 
-async def claim_alone(work: Work, plan: SandboxPlan, context: ToolContext, *, lasting: bool = False) -> "Claim | None":
+async def claim_exclusively(
+    command: CommandSpec, plan: SandboxPlan, context: ToolContext, *, lasting: bool = False
+) -> "Claim | None":
     """Claim the workspace for a command with more rights than sandboxed ones have; nothing for any other.
 
     No sandboxed process is alive from here on until the claim is released. Only then is what was approved compared
     with what is there: raises where the two differ.
     """
-    if claim_kind(work, plan) is None:
+    if claim_kind(command, plan) is None:
         return None
-    claim = await _claim(work, plan, await _scripts(work, context), context, lasting=lasting)
+    claim = await _claim(command, plan, await _digest_scripts(command, context), context, lasting=lasting)
     assert claim is not None
     try:
-        with holding(claim):
+        with hold_claim(claim):
             await context.confirm()
     except BaseException:
         claim.release()
@@ -378,124 +380,124 @@ async def claim_alone(work: Work, plan: SandboxPlan, context: ToolContext, *, la
     return claim
 
 
-def claim_kind(work: Work, plan: SandboxPlan) -> "ClaimKind | None":
+def claim_kind(command: CommandSpec, plan: SandboxPlan) -> "ClaimKind | None":
     """What a command has to claim before it starts; nothing for one that has the rights of every sandboxed one."""
-    if work.permissions == "require_escalated":
+    if command.permissions == "require_escalated":
         return "outside"
     access = plan.file_access
     if access is None:
         return None
-    code = [path.resolve() for path in work.code]
+    code = [path.resolve() for path in command.code]
     exposed = [
         path
         for path in code
-        if any(path.is_relative_to(place) for place in access.writable)
-        and not any(path.is_relative_to(place) for place in access.protected)
+        if any(path.is_relative_to(root) for root in access.writable)
+        and not any(path.is_relative_to(root) for root in access.protected)
     ]
-    return "widened" if work.grant or exposed else None
+    return "widened" if command.grant or exposed else None
 
 
 async def _claim(
-    work: Work, plan: SandboxPlan, digests: Mapping[str, str], context: ToolContext, *, lasting: bool = False
+    command: CommandSpec, plan: SandboxPlan, digests: Mapping[str, str], context: ToolContext, *, lasting: bool = False
 ) -> "Claim | None":
-    kind = claim_kind(work, plan)
+    kind = claim_kind(command, plan)
     if kind is None:
         return None
-    start = directory_beneath(context.root, work.directory or ".")
+    start = resolve_directory(context.root, command.directory or ".")
     writable = plan.file_access.writable if plan.file_access is not None else ()
     return await claim_workspace(
         kind,
         "a session" if lasting else COMMAND,
         workspace=context.root,
-        places=(context.root, *writable),
-        files=(*(start / name for name in digests), *work.code),
+        paths=(context.root, *writable),
+        files=(*(start / name for name in digests), *command.code),
         lasting=lasting,
     )
 
 
-async def run_to_end(work: Work, context: ToolContext, *, timeout_ms: int) -> ToolResult:
+async def run_to_end(command: CommandSpec, context: ToolContext, *, timeout_ms: int) -> ToolResult:
     """Run a command until nothing of it is left; a cancelled call ends it too."""
-    plan = plan_for(work, context)
-    limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=KEPT_BYTES, grace_seconds=GRACE_SECONDS)
+    plan = plan_command(command, context)
+    limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=MAX_OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
     network = CommandNetwork(context)
-    async with running_alone(work, plan, context):
-        finished = await execute_plan(plan, limits, network.doorman)
-    result = _result(finished, network.evidence(plan.evidence), timeout_ms)
-    asked = RequestedCommand(
-        argv=work.argv, cwd=directory_beneath(context.root, work.directory or "."), grant=work.grant
+    async with exclusive_claim(command, plan, context):
+        finished = await execute_plan(plan, limits, network.egress_callbacks)
+    result = _result(finished, network.merge_evidence(plan.evidence), timeout_ms)
+    requested = RequestedCommand(
+        argv=command.argv, cwd=resolve_directory(context.root, command.directory or "."), grant=command.grant
     )
-    result = await asyncio.to_thread(explain_denials, result, finished, asked, context.sandbox)
-    return tell_quarantined(result, finished.quarantined, context.run_id)
+    result = await asyncio.to_thread(explain_denials, result, finished, requested, context.sandbox)
+    return note_quarantined(result, finished.quarantined, context.run_id)
 
 
-def tell_quarantined(result: ToolResult, found: Sequence[Quarantined], run_id: str) -> ToolResult:
+def note_quarantined(result: ToolResult, quarantined: Sequence[Quarantined], run_id: str) -> ToolResult:
     """Return the result with what was moved aside after the command, for the model and for the user."""
-    if not found:
+    if not quarantined:
         return result
     from skills_runtime.sandbox import quarantine_report
 
-    report, data = quarantine_report(found), dict(result.data or {})
+    report, data = quarantine_report(quarantined), dict(result.data or {})
     evidence = data.get("sandbox", {})
     data["sandbox"] = {**evidence, "quarantined": [*evidence.get("quarantined", ()), *report]}
-    moved = ", ".join(f"`{one['path']}`" for one in report if "problem" not in one)
+    moved = ", ".join(f"`{entry['path']}`" for entry in report if "problem" not in entry)
     failed = "; ".join(
-        f"`{one['path']}` could not be checked or moved: {one['problem']}" for one in report if "problem" in one
+        f"`{entry['path']}` could not be checked or moved: {entry['problem']}" for entry in report if "problem" in entry
     )
-    told = [failed] if failed else []
+    sentences = [failed] if failed else []
     if moved:
-        told.append(
+        sentences.append(
             f"new files that programs outside obey were moved aside: {moved}. They are gone from the workspace unless"
             f" the user accepts them with `skills-runtime runs accept {run_id}`."
         )
-    note = f"[the sandbox: {' '.join(told)}]"
+    note = f"[the sandbox: {' '.join(sentences)}]"
     return msgspec.structs.replace(result, stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(), data=data)
 
 
 @asynccontextmanager
-async def running_alone(work: Work, plan: SandboxPlan, context: ToolContext) -> AsyncGenerator[None]:
+async def exclusive_claim(command: CommandSpec, plan: SandboxPlan, context: ToolContext) -> AsyncGenerator[None]:
     """Run what follows under the claim that the command needs, if it needs one."""
-    claim = await claim_alone(work, plan, context)
+    claim = await claim_exclusively(command, plan, context)
     if claim is None:
         yield
         return
     try:
-        with holding(claim):
+        with hold_claim(claim):
             yield
     finally:
         claim.release()
 
 
-def plan_for(work: Work, context: ToolContext) -> SandboxPlan:
+def plan_command(command: CommandSpec, context: ToolContext) -> SandboxPlan:
     """The command behind the fence of the run, or the fence's refusal."""
     return context.sandbox.plan(
         ProcessRequest(
-            argv=work.argv,
-            cwd=directory_beneath(context.root, work.directory or "."),
-            environment=work.environment,
-            permissions=_permissions(work),
-            terminal=work.terminal,
-            readable=work.readable,
-            grant=work.grant,
+            argv=command.argv,
+            cwd=resolve_directory(context.root, command.directory or "."),
+            environment=command.environment,
+            permissions=_permissions(command),
+            terminal=command.terminal,
+            readable=command.readable,
+            grant=command.grant,
         )
     )
 
 
-def directory_beneath(root: Path, path: str) -> Path:
+def resolve_directory(root: Path, path: str) -> Path:
     """The real directory that a path means, links followed as long as they stay beneath the root."""
     if "\0" in path:
         raise ToolError("validation", "the directory has a NUL byte in its name", hint="take it out")
     top = root.resolve()
-    given = Path(path)
-    if given.is_absolute():
-        base = next((base for base in (root, top) if given.is_relative_to(base)), None)
+    relative = Path(path)
+    if relative.is_absolute():
+        base = next((base for base in (root, top) if relative.is_relative_to(base)), None)
         if base is None:
             raise _outside(path)
-        given = given.relative_to(base)
+        relative = relative.relative_to(base)
     try:
         descriptor = open_root(top)
         try:
-            found = select_opener()(descriptor, given.parts, DIRECTORY, 0)
-            os.close(found.fd)
+            opened = select_opener()(descriptor, relative.parts, DIRECTORY, 0)
+            os.close(opened.fd)
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -505,21 +507,21 @@ def directory_beneath(root: Path, path: str) -> Path:
             message = f"there is no directory `{escape_path(path)}`"
             raise NotFound(message, hint="list the directory above it") from error
         raise path_error(error, path) from error
-    return top.joinpath(*found.parts)
+    return top.joinpath(*opened.parts)
 
 
-def outcome(exit_code: int | None, signal: int | None) -> tuple[int | None, str | None]:
+def exit_status(exit_code: int | None, signal: int | None) -> tuple[int | None, str | None]:
     """The exit code as a shell would tell it, and the kind of error that is."""
     code = DIED_OF_SIGNAL + signal if exit_code is None and signal is not None else exit_code
     return code, "exit_code" if code else None
 
 
-def process_facts(evidence: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+def process_facts(evidence: Mapping[str, Any], **facts: Any) -> dict[str, Any]:
     """The structured part of a result: what is empty is left out, the evidence of the fence never."""
-    return {"sandbox": dict(evidence)} | {name: value for name, value in others.items() if value}
+    return {"sandbox": dict(evidence)} | {name: value for name, value in facts.items() if value}
 
 
-def left_out(**streams: Captured) -> dict[str, int]:
+def count_left_out(**streams: Captured) -> dict[str, int]:
     """How many bytes of each stream were not kept anywhere; those that were kept whole are not named."""
     return {name: stream.left_out for name, stream in streams.items() if stream.left_out}
 
@@ -532,28 +534,28 @@ def _outside(path: str) -> ToolError:
     )
 
 
-def _permissions(work: Work) -> SandboxPermissions:
+def _permissions(command: CommandSpec) -> SandboxPermissions:
     """What the call asks of the fence; a call cannot ask for more and for less at once."""
-    if work.sandbox == "restricted" and work.permissions == "require_escalated":
+    if command.sandbox == "restricted" and command.permissions == "require_escalated":
         raise ToolError(
             "validation",
             "`sandbox: restricted` and `sandbox_permissions: require_escalated` contradict each other",
             hint="leave out one of them",
         )
-    if work.grant and work.permissions == "require_escalated":
+    if command.grant and command.permissions == "require_escalated":
         raise ToolError(
             "validation",
             "a call that leaves the sandbox needs no `grant`",
             hint="leave out `sandbox_permissions` to ask for less",
         )
-    return "restricted" if work.sandbox == "restricted" else work.permissions or "inherit"
+    return "restricted" if command.sandbox == "restricted" else command.permissions or "inherit"
 
 
 def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) -> ToolResult:
-    late = finished.ended_by == "timeout"
-    code, kind = outcome(finished.exit_code, finished.signal)
+    timed_out = finished.ended_by == "timeout"
+    code, kind = exit_status(finished.exit_code, finished.signal)
     stderr = finished.stderr.text()
-    if late:
+    if timed_out:
         note = f"[ended after {timeout_ms} ms, with everything it had started; `timeout_ms` can be raised]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
     if finished.removed is not None:  # though it may have ended well, not all it made is there
@@ -561,16 +563,16 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
         note = f"[what it wrote beyond its limit was removed: {finished.removed['files']} files]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
     return ToolResult(
-        ok=not late and kind is None,
+        ok=not timed_out and kind is None,
         stdout=finished.stdout.text(),
         stderr=stderr,
         exit_code=code,
         truncated=bool(finished.stdout.left_out or finished.stderr.left_out),
-        error_kind="timeout" if late else kind,
+        error_kind="timeout" if timed_out else kind,
         data=process_facts(
             evidence,
             signal=finished.signal,
-            left_out=left_out(stdout=finished.stdout, stderr=finished.stderr),
+            left_out=count_left_out(stdout=finished.stdout, stderr=finished.stderr),
             exceeded=finished.exceeded,
             survivors=list(finished.survivors),
         ),

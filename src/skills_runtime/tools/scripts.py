@@ -18,23 +18,23 @@ MAX_BYTES = 64 << 20
 """Read of each file."""
 _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}
 _VERSION = re.compile(r"[\d.]+$")
-_GLUED = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
+_ATTACHED_VALUE = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
 """The value of an option that is written in one word with it."""
-_ASSIGNED = re.compile(r"\b[A-Za-z_]\w*=([^\s;&|]+)")
+_ASSIGNMENT = re.compile(r"\b[A-Za-z_]\w*=([^\s;&|]+)")
 
 
-def scripts_named(intent: Intent, directory: Path) -> dict[str, str]:
+def digest_scripts(intent: Intent, directory: Path) -> dict[str, str]:
     """The digest of every file that the command would run as code, by the name it is given."""
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
-    places = _places(reading, directory)
-    found: dict[str, str] = {}
-    named = (*_code(reading), *_ASSIGNED.findall(intent.line or ""), *intent.environment.values())
-    for word in dict.fromkeys(named):
-        for place in places:
-            digest = _digest(place / word)
+    directories = _working_directories(reading, directory)
+    digests: dict[str, str] = {}
+    names = (*_code(reading), *_ASSIGNMENT.findall(intent.line or ""), *intent.environment.values())
+    for name in dict.fromkeys(names):
+        for base in directories:
+            digest = _digest(base / name)
             if digest is not None:
-                found[os.path.relpath(place / word, directory)] = digest
-    return found
+                digests[os.path.relpath(base / name, directory)] = digest
+    return digests
 
 
 def _code(reading: Reading) -> Iterator[str]:
@@ -54,21 +54,21 @@ def _code(reading: Reading) -> Iterator[str]:
 
 def _values(command: SimpleCommand) -> Iterator[str]:
     for word in filter(None, command.words[1:]):
-        glued = _GLUED.fullmatch(word)
-        yield (glued[1] or glued[2]) if glued else word
+        attached = _ATTACHED_VALUE.fullmatch(word)
+        yield (attached[1] or attached[2]) if attached else word
 
 
-def _places(reading: Reading, directory: Path) -> list[Path]:
+def _working_directories(reading: Reading, directory: Path) -> list[Path]:
     """Where the line may be on its way: each directory it goes to, from each it was in."""
-    places = [directory]
+    directories = [directory]
     for command in reading.commands:
         words = [word for word in command.words if word is not None]
         if words and words[0] in ("cd", "pushd"):
             targets = [word for word in words[1:] if not word.startswith("-")]
         else:
-            targets = [after for option, after in pairwise(words) if option in ("-C", "--chdir")]
-        places += [place / target for place in places for target in targets if len(places) < 16]
-    return places
+            targets = [value for option, value in pairwise(words) if option in ("-C", "--chdir")]
+        directories += [base / target for base in directories for target in targets if len(directories) < 16]
+    return directories
 
 
 def _digest(path: Path) -> str | None:
@@ -77,13 +77,13 @@ def _digest(path: Path) -> str | None:
     except (OSError, ValueError):
         return None
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             return None
         with open(fd, "rb", closefd=False) as file:
             digest = hashlib.sha256(file.read(MAX_BYTES))
-        if found.st_size > MAX_BYTES:  # whatever changes the rest changes one of these
-            digest.update(f"{found.st_size} {found.st_ino} {found.st_ctime_ns}".encode())
+        if status.st_size > MAX_BYTES:  # whatever changes the rest changes one of these
+            digest.update(f"{status.st_size} {status.st_ino} {status.st_ctime_ns}".encode())
         return digest.hexdigest()
     except OSError:
         return None

@@ -19,7 +19,7 @@ from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import DirectoryListing, FileKind, Files, ToolContext
 from skills_runtime.processes import Limits, execute_plan
 from skills_runtime.runs.files import RunFiles, parse_path
-from skills_runtime.tools.processes import CommandNetwork, Work, plan_for
+from skills_runtime.tools.processes import CommandNetwork, CommandSpec, plan_command
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -59,7 +59,7 @@ class Pattern:
     """A pattern in RE2's syntax; it never matches across lines."""
 
     def __init__(self, text: str) -> None:
-        self._expression = _compiled(text)
+        self._expression = _compile(text)
         size = self._expression.programsize + self._expression.reverseprogramsize
         if size > MAX_PROGRAM:
             raise ToolError("validation", "the pattern is too large", hint="repeat less in it")
@@ -67,25 +67,25 @@ class Pattern:
 
     def pieces(self, text: bytes) -> Iterator[Piece]:
         """The text in portions that one search can take."""
-        place, line = 0, 1
-        while place < len(text):
-            limit = place + self._piece_bytes
-            end = len(text) if limit >= len(text) else text.rfind(b"\n", place, limit) + 1
-            is_cut = end <= place
-            data = text[place : limit if is_cut else end]
+        offset, line = 0, 1
+        while offset < len(text):
+            limit = offset + self._piece_bytes
+            end = len(text) if limit >= len(text) else text.rfind(b"\n", offset, limit) + 1
+            is_cut = end <= offset
+            data = text[offset : limit if is_cut else end]
             yield Piece(line, data, is_cut)
             if is_cut:
                 end = text.find(b"\n", limit) + 1 or len(text)
                 line += 1
             else:
                 line += data.count(b"\n")
-            place = end
+            offset = end
 
     def hits(self, piece: Piece) -> Iterator[Hit]:
         """The lines that match, each once."""
         data, line = piece.data, piece.line
-        place = counted = 0
-        while place < len(data) and (match := self._expression.search(data, place)):
+        offset = counted = 0
+        while offset < len(data) and (match := self._expression.search(data, offset)):
             begin = data.rfind(b"\n", 0, match.start()) + 1
             if begin == len(data):
                 return  # behind the last line
@@ -93,10 +93,10 @@ class Pattern:
             end = len(data) if end < 0 else end
             line += data.count(b"\n", counted, begin)
             yield Hit(line, data[begin:end])
-            counted, place = begin, end + 1
+            counted, offset = begin, end + 1
 
 
-def _compiled(text: str) -> _Expression:
+def _compile(text: str) -> _Expression:
     import re2
 
     engine = cast("Any", re2)
@@ -140,7 +140,7 @@ class IgnoreRules:
                 raise
             except SkillsRuntimeError:
                 return
-            self._rules[directory] = _compiled_patterns(_whole_directories(data.decode(errors="replace").split("\n")))
+            self._rules[directory] = _compile_rules(_normalize_rules(data.decode(errors="replace").split("\n")))
 
     def forget(self) -> None:
         """Drop every rule read so far."""
@@ -149,12 +149,12 @@ class IgnoreRules:
     def covers(self, path: str, kind: FileKind) -> bool:
         """Whether the entry shall be left alone, given that the directories above it are not."""
         spelled = f"{path}/" if kind == "directory" else path
-        for directory in _above(path):
+        for directory in _ancestors(path):
             rules = self._rules.get(directory)
-            below = spelled if directory == "." else spelled[len(directory) + 1 :]
-            verdict = rules.check_file(below).include if rules is not None else None
-            if verdict is not None:
-                return verdict
+            relative = spelled if directory == "." else spelled[len(directory) + 1 :]
+            is_included = rules.check_file(relative).include if rules is not None else None
+            if is_included is not None:
+                return is_included
         return False
 
 
@@ -163,7 +163,7 @@ class NamePattern:
 
     def __init__(self, pattern: str) -> None:
         self._negated = pattern.startswith("!")
-        self._rules = _compiled_patterns(_alternatives(pattern.removeprefix("!")))
+        self._rules = _compile_rules(_alternatives(pattern.removeprefix("!")))
         self.is_empty = len(self._rules) == 0
 
     def matches(self, path: str) -> bool:
@@ -171,7 +171,7 @@ class NamePattern:
         return self._rules.match_file(path) is not self._negated
 
 
-def _above(path: str) -> Iterator[str]:
+def _ancestors(path: str) -> Iterator[str]:
     """The directories above a path, the nearest first."""
     while "/" in path:
         path = path.rpartition("/")[0]
@@ -179,7 +179,7 @@ def _above(path: str) -> Iterator[str]:
     yield "."
 
 
-def _whole_directories(lines: Iterable[str]) -> Iterator[str]:
+def _normalize_rules(lines: Iterable[str]) -> Iterator[str]:
     """The rules in a form that never takes `below/**` to mean the directory itself, which could then not be entered."""
     for line in lines:
         rule = line.removesuffix("\r")
@@ -187,7 +187,7 @@ def _whole_directories(lines: Iterable[str]) -> Iterator[str]:
         yield f"{bare}/*{'/' * rule.rstrip().endswith('/')}" if bare.endswith("/**") else rule
 
 
-def _compiled_patterns(lines: Iterable[str]) -> "GitIgnoreSpec":
+def _compile_rules(lines: Iterable[str]) -> "GitIgnoreSpec":
     """The rules that are any; others are passed over, as git does."""
     from pathspec import GitIgnoreSpec
 
@@ -214,22 +214,25 @@ def _is_usable(line: str) -> bool:
 
 def _alternatives(pattern: str) -> list[str]:
     """The pattern with each `{a,b}` written out, innermost first."""
-    pending, done = [pattern], list[str]()
-    while pending and len(pending) + len(done) <= MAX_ALTERNATIVES:
-        one = pending.pop()
-        braces = _BRACES.search(one)
+    pending, expanded = [pattern], list[str]()
+    while pending and len(pending) + len(expanded) <= MAX_ALTERNATIVES:
+        candidate = pending.pop()
+        braces = _BRACES.search(candidate)
         if braces is None:
-            done.append(one)
+            expanded.append(candidate)
         else:
-            pending += [one[: braces.start()] + word + one[braces.end() :] for word in braces[1].split(",")]
-    return done
+            pending += [
+                candidate[: braces.start()] + alternative + candidate[braces.end() :]
+                for alternative in braces[1].split(",")
+            ]
+    return expanded
 
 
 MAX_DIRECTORIES = 2000
 MAX_ENTRIES = 20_000
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class WalkEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry below the directory a walk began in, and how to name it from there and to a file operation."""
 
     relative: str
@@ -256,76 +259,76 @@ class Walk:
         """Take in the rules above a relative path, unless they would leave it out: whoever names it wants it."""
         if self._ignore is None or top == "." or top.startswith("/"):
             return
-        above = "."
+        directory = "."
         for name in top.split("/"):
-            self._ignore.enter(above, self._files.list(above))
-            above = join(above, name)
-            if self._ignore.covers(above, "directory"):
+            self._ignore.enter(directory, self._files.list(directory))
+            directory = join_path(directory, name)
+            if self._ignore.covers(directory, "directory"):
                 self._ignore.forget()
                 return
 
-    def below(self, top: str) -> Iterator[Found]:
+    def entries(self, top: str) -> Iterator[WalkEntry]:
         """Everything below `top`, each directory directly before what is in it."""
-        stack = [self._inside("", top, 1, self._files.list(top))]
+        stack = [self._list_entries("", top, 1, self._files.list(top))]
         while stack:
-            found = next(stack[-1], None)
-            if found is None:
+            entry = next(stack[-1], None)
+            if entry is None:
                 stack.pop()
                 continue
             if self._entries >= MAX_ENTRIES:
                 self.complete = False
                 return
             self._entries += 1
-            yield found
-            if found.kind == "directory" and (self._depth is None or found.depth < self._depth):
-                stack.append(self._enter(found))
+            yield entry
+            if entry.kind == "directory" and (self._depth is None or entry.depth < self._depth):
+                stack.append(self._enter(entry))
 
-    def _enter(self, found: Found) -> Iterator[Found]:
+    def _enter(self, directory: WalkEntry) -> Iterator[WalkEntry]:
         if self._directories >= MAX_DIRECTORIES:
             self.complete = False
             return
         self._directories += 1
         try:
-            listing = self._files.list(found.path)
+            listing = self._files.list(directory.path)
         except LogError:
             raise
         except SkillsRuntimeError:
             self.refused += 1
             return
-        yield from self._inside(found.relative, found.path, found.depth + 1, listing)
+        yield from self._list_entries(directory.relative, directory.path, directory.depth + 1, listing)
 
-    def _inside(self, relative: str, path: str, depth: int, listing: DirectoryListing) -> Iterator[Found]:
+    def _list_entries(self, relative: str, path: str, depth: int, listing: DirectoryListing) -> Iterator[WalkEntry]:
         self.complete = self.complete and listing.complete
         if self._ignore is not None:
             self._ignore.enter(path, listing)
         for entry in listing.entries:
-            inner = join(path, entry.name)
+            inner = join_path(path, entry.name)
             if entry.name.startswith("."):
                 self.hidden += 1
             elif self._ignore is not None and self._ignore.covers(inner, entry.kind):
                 self.ignored += 1
             else:
-                yield Found(relative=join(relative, entry.name), path=inner, kind=entry.kind, depth=depth)
+                yield WalkEntry(relative=join_path(relative, entry.name), path=inner, kind=entry.kind, depth=depth)
 
 
-def join(directory: str, name: str) -> str:
+def join_path(directory: str, name: str) -> str:
     """The path of a name in a directory; the empty directory and `.` are where paths begin."""
     return name if directory in ("", ".") else f"{directory.rstrip('/')}/{name}"
 
 
-def plain(path: str) -> str:
+def normalize_path(path: str) -> str:
     """The path without empty and `.` segments; the place where paths begin is `.`, and an empty path stays one."""
     parts = "/".join(part for part in path.split("/") if part not in ("", "."))
     return f"/{parts}" if path.startswith("/") else parts or path[:1]
 
 
-PLACES = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
+RIPGREP_PATHS = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
 """Where only an administrator puts programs: one that a project brings along is not started by a tool that reads."""
-MAX_WORDS_BYTES = 512 * 1024
+MAX_ARGUMENT_BYTES = 512 * 1024
 """Of the names given to one process."""
 OUTPUT_BYTES = 2 << 20
 GRACE_SECONDS = 0.2
-NOTHING_FOUND = 1
+NO_MATCH_EXIT_CODE = 1
 
 _OPTIONS = (
     "--no-config", "--no-ignore", "--no-messages", "--color=never", "--engine=default", "--encoding=none", "--text",
@@ -354,52 +357,52 @@ class Prefiltered(msgspec.Struct, frozen=True):
     evidence: Mapping[str, Any]
 
 
-def weakened(pattern: str) -> str | None:
+def weaken_pattern(pattern: str) -> str | None:
     """A pattern for bytes that ripgrep finds wherever ours matches, and elsewhere too; nothing when we know none."""
     folded = _FOLDED.match(pattern)
-    place, words = folded.end() if folded else 0, list[str]()
-    while place < len(pattern):
-        token = _TOKEN.match(pattern, place)
+    offset, parts = folded.end() if folded else 0, list[str]()
+    while offset < len(pattern):
+        token = _TOKEN.match(pattern, offset)
         if token is None:
             return None
-        words.append(_weakened(token, folded=folded is not None))
-        place = token.end()
-    return f"(?-u){''.join(words)}"
+        parts.append(_weaken_token(token, folded=folded is not None))
+        offset = token.end()
+    return f"(?-u){''.join(parts)}"
 
 
 async def prefilter(paths: Sequence[str], pattern: str, context: ToolContext, *, seconds: float) -> Prefiltered | None:
     """The files that may match, or nothing when ripgrep cannot tell."""
-    files, weak = context.files, weakened(pattern)
-    program = next((place for place in PLACES if os.access(place, os.X_OK)), None)
+    files, weak = context.files, weaken_pattern(pattern)
+    program = next((candidate for candidate in RIPGREP_PATHS if os.access(candidate, os.X_OK)), None)
     if program is None or weak is None or not isinstance(files, RunFiles):
         return None
     real: dict[bytes, str] = {}
     for path in paths:
-        place = parse_path(files.policy, path)
-        real[os.fsencode(files.policy.root(place.mount).joinpath(*place.parts))] = path
+        location = parse_path(files.policy, path)
+        real[os.fsencode(files.policy.root(location.mount).joinpath(*location.parts))] = path
     passed, evidence = set[str](), dict[str, Any]()
     now = asyncio.get_running_loop().time
     deadline = now() + seconds
-    for names in _portions(list(real)):
+    for names in _split_batches(list(real)):
         argv = (program, *_OPTIONS, "-e", weak, "--", *map(os.fsdecode, names))
         try:
-            plan = plan_for(Work(argv=argv), context)
-            left = max(0.0, deadline - now())
-            limits = Limits(wall_seconds=left, output_bytes=OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
-            done = await execute_plan(plan, limits, CommandNetwork(context).doorman)
+            plan = plan_command(CommandSpec(argv=argv), context)
+            remaining = max(0.0, deadline - now())
+            limits = Limits(wall_seconds=remaining, output_bytes=OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
+            finished = await execute_plan(plan, limits, CommandNetwork(context).egress_callbacks)
         except LogError:
             raise
         except SkillsRuntimeError:
             return None
-        if done.ended_by != "exit" or done.exit_code not in (0, NOTHING_FOUND) or done.stdout.left_out:
+        if finished.ended_by != "exit" or finished.exit_code not in (0, NO_MATCH_EXIT_CODE) or finished.stdout.left_out:
             return None
-        found = (done.stdout.head + done.stdout.tail).split(b"\0")[:-1]
-        passed.update(real[name] for name in found if name in real)
+        matches = (finished.stdout.head + finished.stdout.tail).split(b"\0")[:-1]
+        passed.update(real[name] for name in matches if name in real)
         evidence = dict(plan.evidence)
     return Prefiltered(frozenset(passed), evidence)
 
 
-def _weakened(token: "re.Match[str]", *, folded: bool) -> str:
+def _weaken_token(token: "re.Match[str]", *, folded: bool) -> str:
     match token.lastgroup:
         case "group":
             return "(?:"
@@ -419,14 +422,14 @@ def _weakened(token: "re.Match[str]", *, folded: bool) -> str:
             return f"(?:{exact})"
 
 
-def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _split_batches(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     """The names in as many parts as one command line each takes."""
-    portion, size = list[bytes](), 0
+    batch, size = list[bytes](), 0
     for name in names:
-        if portion and size + len(name) > MAX_WORDS_BYTES:
-            yield portion
-            portion, size = [], 0
-        portion.append(name)
+        if batch and size + len(name) > MAX_ARGUMENT_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
         size += len(name) + 1
-    if portion:
-        yield portion
+    if batch:
+        yield batch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.config.models import SandboxSettings
-from skills_runtime.processes.server.directory import Place
+from skills_runtime.processes.server.directory import RuntimeDirectory
 from skills_runtime.sandbox import build_sandbox
 from tests.e2e.networks.conftest import PATIENCE, VISIT, Web
 from tests.unit.processes.server.conftest import Served
@@ -19,7 +19,7 @@ async def served(tmp_path: Path, web: Web) -> AsyncIterator[Served]:
     root.mkdir()
     (root / "visit.py").write_text(VISIT)
     settings = SandboxSettings.model_validate({"egress": {"allow": [f"127.0.0.2:{web.port}"], "unknown": "ask"}})
-    with Place.of(root, create=True) as place:
+    with RuntimeDirectory.open(root, create=True) as place:
         server = Served(place, build_sandbox(settings, workspace=root, variables={"XDG_STATE_HOME": f"{root}-state"}))
         yield await server.up()
         await server.down()

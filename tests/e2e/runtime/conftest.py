@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from skills_runtime.processes.server.client import server_info
-from skills_runtime.processes.server.directory import NoServer, Place
+from skills_runtime.processes.server.client import read_server_info
+from skills_runtime.processes.server.directory import NoServer, RuntimeDirectory
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox.supervision import process_tree
 
@@ -23,8 +23,8 @@ PYTHON = sys.executable
 
 def pid_of(workspace: Path) -> int:
     """The process of the server."""
-    with Place.of(workspace, create=False) as place:
-        return server_info(place).pid
+    with RuntimeDirectory.open(workspace, create=False) as place:
+        return read_server_info(place).pid
 
 
 def rest(client: RuntimeClient, number: int) -> dict[str, Any]:

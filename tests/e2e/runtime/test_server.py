@@ -15,7 +15,7 @@ import pytest
 
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.processes.server.client import start_server
-from skills_runtime.processes.server.directory import NoServer, Place
+from skills_runtime.processes.server.directory import NoServer, RuntimeDirectory
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.testing import says
 from tests.e2e.runtime.conftest import PYTHON, configure, ends, pid_of, rest, until
@@ -97,7 +97,7 @@ def test_of_two_servers_for_one_workspace_one_wins(workspace: Path) -> None:
     together = threading.Barrier(2)
 
     def start(_: int) -> SkillsRuntimeError | None:
-        with Place.of(workspace, create=True) as place:
+        with RuntimeDirectory.open(workspace, create=True) as place:
             together.wait()
             try:
                 start_server(place, os.environ, idle_seconds=60, timeout_seconds=60)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.executions.contract import allowed_time, input_text, parse_output, request_digest
+from skills_runtime.executions.contract import encode_input, parse_output, request_digest, resolve_timeout
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -20,22 +20,22 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("empty", [None, 0, "", [], {}, False])
 def test_an_empty_input_is_an_empty_object(empty: Any) -> None:
-    assert input_text(empty, limit=10) == b"{}"
+    assert encode_input(empty, limit=10) == b"{}"
 
 
 def test_the_input_is_ascii() -> None:
-    assert input_text({"名": "é"}, limit=100) == b'{"\\u540d": "\\u00e9"}'
+    assert encode_input({"名": "é"}, limit=100) == b'{"\\u540d": "\\u00e9"}'
 
 
 @pytest.mark.parametrize("value", [math.nan, {"a": math.inf}, {1, 2}, b"bytes"])
 def test_what_is_not_json_is_no_input(value: Any) -> None:
     with pytest.raises(ValidationFailed, match="cannot be written as JSON"):
-        input_text(value, limit=100)
+        encode_input(value, limit=100)
 
 
 def test_an_input_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValidationFailed, match="longer than 5 bytes"):
-        input_text("12345", limit=5)
+        encode_input("12345", limit=5)
 
 
 def test_requests_are_the_same_whatever_the_order_of_their_keys() -> None:
@@ -79,14 +79,14 @@ def test_no_bytes_make_it_raise(data: bytes) -> None:
 @pytest.mark.parametrize("asked", [0, -1, 10**15, True])
 def test_a_time_that_makes_no_sense_is_refused(asked: int) -> None:
     with pytest.raises(ValidationFailed, match="from 1 to 1000 ms"):
-        allowed_time(asked, None, default=10, longest=1000)
+        resolve_timeout(asked, None, default=10, longest=1000)
 
 
 @pytest.mark.parametrize(
     ("asked", "declared", "allowed"), [(5, 7, 5), (None, 7, 7), (None, None, 10), (None, 5000, 1000)]
 )
 def test_the_caller_is_heard_before_the_skill(asked: int | None, declared: int | None, allowed: int) -> None:
-    assert allowed_time(asked, declared, default=10, longest=1000) == allowed
+    assert resolve_timeout(asked, declared, default=10, longest=1000) == allowed
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
@@ -94,7 +94,7 @@ def test_an_answer_may_have_five_hundred_levels_and_not_one_more(opening: str, c
     inner = "1" if closing == "}" else ""
     output, failure = parse_output((opening * 500 + inner + closing * 500).encode())
     assert failure is None
-    assert json.loads(input_text(output, limit=10_000)) == output
+    assert json.loads(encode_input(output, limit=10_000)) == output
     _, failure = parse_output((opening * 501 + inner + closing * 501).encode())
     assert failure is not None
     assert failure.message == "Invalid JSON output: it is nested too deeply"
@@ -104,7 +104,7 @@ def test_many_brackets_beside_each_other_or_in_a_text_are_no_levels() -> None:
     values: tuple[Any, ...] = ([[] for _ in range(2_000)], "[" * 2_000, {"a": "{" * 2_000})
     for value in values:
         assert parse_output(json.dumps(value).encode()) == (value, None)
-        assert json.loads(input_text(value, limit=100_000)) == value
+        assert json.loads(encode_input(value, limit=100_000)) == value
 
 
 def test_an_input_that_is_nested_too_deeply_is_refused() -> None:
@@ -112,4 +112,4 @@ def test_an_input_that_is_nested_too_deeply_is_refused() -> None:
     for _ in range(500):
         value = (value,)
     with pytest.raises(ValidationFailed, match="nested too deeply"):
-        input_text(value, limit=100_000)
+        encode_input(value, limit=100_000)

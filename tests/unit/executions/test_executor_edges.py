@@ -125,9 +125,9 @@ def test_a_skill_that_is_too_large_is_not_copied(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, ECHO).directory or Path()
     for limits in (ExecutionLimits(skill_files=1), ExecutionLimits(skill_bytes=10)):
         with pytest.raises(ValidationFailed, match="too large to be copied"):
-            SnapshotCache(limits).of(directory, now_ns=0)
+            SnapshotCache(limits).load(directory, now_ns=0)
     with pytest.raises(NotFound):
-        SnapshotCache(ExecutionLimits()).of(tmp_path / "missing", now_ns=0)
+        SnapshotCache(ExecutionLimits()).load(tmp_path / "missing", now_ns=0)
 
 
 def test_only_the_fence_for_declared_networks_reaches_anything(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.executions import Executor
-from skills_runtime.executions.inside.zygote import LOWER
+from skills_runtime.executions.inside.zygote import NICENESS
 from tests.unit.executions.samples import make_skill
 
 SAYS = "import json, os\nprint(json.dumps([os.getpriority(os.PRIO_PROCESS, 0), os.getpgid(0) == os.getpid()]))\n"
@@ -16,7 +16,7 @@ async def test_a_waiting_process_and_what_it_starts_give_way_to_others(executor:
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     done = await executor.execute(make_skill(tmp_path, SAYS), {})
     assert done.record.warm
-    assert done.output == [min(mine + LOWER, 19), True]
+    assert done.output == [min(mine + NICENESS, 19), True]
 
 
 @pytest.mark.parametrize("runtime", ["python", "shell"])
@@ -29,4 +29,4 @@ async def test_a_process_made_for_one_execution_gives_way_as_well(
     made = make_skill(tmp_path, shell if runtime == "shell" else python, runtime=runtime, warm=False)
     done = await executor.execute(made, {})
     assert not done.record.warm
-    assert done.output == min(mine + LOWER, 19)
+    assert done.output == min(mine + NICENESS, 19)

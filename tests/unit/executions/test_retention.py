@@ -16,7 +16,7 @@ from skills_runtime.executions.jobs import Stop
 from skills_runtime.executions.layout import ExecutionLayout, read_record, write_record
 from skills_runtime.executions.retention import (
     DAY_SECONDS,
-    SPARED_SECONDS,
+    GRACE_SECONDS,
     EndedExecution,
     Retention,
     measure_size,
@@ -82,10 +82,10 @@ def test_as_much_goes_as_has_to_and_no_more(found: list[EndedExecution], keep: R
     if keep.bytes is None:
         assert not for_room
     else:
-        spared = [one for one in stays if one.finished > NOW - SPARED_SECONDS]
+        spared = [one for one in stays if one.finished > NOW - GRACE_SECONDS]
         assert room <= keep.bytes or stays == spared
         assert not for_room or room + for_room[-1].bytes > keep.bytes
-        assert all(one.finished <= NOW - SPARED_SECONDS for one in for_room)
+        assert all(one.finished <= NOW - GRACE_SECONDS for one in for_room)
 
 
 @quick
@@ -156,7 +156,7 @@ async def test_one_under_way_is_neither_tidied_away_nor_removed(tmp_path: Path, 
     keeper = keeper_of(tmp_path, tmp_path / "elsewhere")
     begun = keeper.begin(execution_request(tmp_path, "k"), Stop())
     assert isinstance(begun, StartedExecution)
-    async with Executor(keeper.place.root, executor._fence) as other:  # pyright: ignore[reportPrivateUsage]
+    async with Executor(keeper.layout.root, executor._make_sandbox) as other:  # pyright: ignore[reportPrivateUsage]
         assert (await other.tidy(Retention(days=1, bytes=1), LONG_AFTER)).removed == 0
         with pytest.raises(IllegalTransition, match="still running"):
             await other.forget(begun.record.execution_id)
@@ -221,7 +221,7 @@ def test_a_link_is_neither_followed_by_counting_nor_by_removing(tmp_path: Path) 
     (place.root / "exec-link").symlink_to(outside)
     assert measure_size(str(directory)) < 100_000
     assert measure_size(str(place.root / "exec-link")) == 0
-    assert place.forget("exec-linked")
-    assert place.forget("exec-link")
+    assert place.remove("exec-linked")
+    assert place.remove("exec-link")
     assert (outside / "large").stat().st_size == 100_000
-    assert not list(place.removed.iterdir())
+    assert not list(place.trash.iterdir())

@@ -72,8 +72,8 @@ def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) ->
     place.make()
     owner = Owner(place)
     for name in ("exec-a", "exec-b", "exec-c"):
-        owner.begins(name)
-    owner.ended("exec-b")
+        owner.note_start(name)
+    owner.note_end("exec-b")
     owner.close()
     with open(tmp_path / ".runtime" / "owners" / owner.name / "journal", "a", encoding="ascii") as journal:
         journal.write("+exe")
@@ -85,10 +85,10 @@ def test_a_long_journal_is_written_anew(tmp_path: Path, monkeypatch: pytest.Monk
     place = ExecutionLayout(tmp_path)
     place.make()
     owner = Owner(place)
-    owner.begins("exec-kept")
+    owner.note_start("exec-kept")
     for number in range(20):
-        owner.begins(f"exec-{number}")
-        owner.ended(f"exec-{number}")
+        owner.note_start(f"exec-{number}")
+        owner.note_end(f"exec-{number}")
     owner.close()
     journal = tmp_path / ".runtime" / "owners" / owner.name / "journal"
     assert len(journal.read_text().splitlines()) < 20

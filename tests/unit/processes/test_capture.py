@@ -11,7 +11,7 @@ def captured(data: bytes, *, limit: int, pieces: int = 1) -> Captured:
     step = max(1, -(-len(data) // pieces))
     for start in range(0, len(data), step):
         capture.feed(data[start : start + step])
-    return capture.captured()
+    return capture.snapshot()
 
 
 def test_a_short_stream_is_kept_whole() -> None:
@@ -42,10 +42,10 @@ def test_the_digest_covers_what_was_left_out() -> None:
 def test_what_is_captured_so_far_does_not_change_later() -> None:
     capture = Capture(4)
     capture.feed(b"abcd")
-    before = capture.captured()
+    before = capture.snapshot()
     capture.feed(b"efgh")
     assert before.head + before.tail == b"abcd"
-    assert capture.captured().tail == b"gh"
+    assert capture.snapshot().tail == b"gh"
 
 
 def test_the_text_of_a_whole_stream_has_no_gap() -> None:

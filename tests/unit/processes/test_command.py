@@ -6,7 +6,7 @@ import pytest
 
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.processes import Command, Limits, shell_command
-from skills_runtime.processes.command import MAX_REQUEST, check, find_program
+from skills_runtime.processes.command import MAX_REQUEST, check_command, find_program
 
 PATH = {"PATH": "/usr/bin:/bin"}
 
@@ -45,39 +45,39 @@ def test_the_limits_have_the_documented_defaults() -> None:
 @pytest.mark.parametrize("argv", [(), ("",)])
 def test_a_command_without_a_program_is_refused(argv: tuple[str, ...]) -> None:
     with pytest.raises(ValidationFailed, match="needs a program"):
-        check(Command(argv, Path("/"), PATH))
+        check_command(Command(argv, Path("/"), PATH))
 
 
 def test_a_nul_byte_in_an_argument_is_refused() -> None:
     with pytest.raises(ValidationFailed, match="the argument 1 holds a NUL byte"):
-        check(Command(("echo", "a\0b"), Path("/"), PATH))
+        check_command(Command(("echo", "a\0b"), Path("/"), PATH))
 
 
 def test_a_nul_byte_in_a_variable_is_refused_without_telling_its_value() -> None:
     with pytest.raises(ValidationFailed, match="variable `'KEY'` holds a NUL byte") as refusal:
-        check(Command(("echo",), Path("/"), {"KEY": "secret\0"}))
+        check_command(Command(("echo",), Path("/"), {"KEY": "secret\0"}))
     assert "secret" not in str(refusal.value)
 
 
 def test_a_nul_byte_in_the_working_directory_is_refused() -> None:
     with pytest.raises(ValidationFailed, match="working directory holds a NUL byte"):
-        check(Command(("echo",), Path("/a\0b"), PATH))
+        check_command(Command(("echo",), Path("/a\0b"), PATH))
 
 
 @pytest.mark.parametrize("name", ["", "A=B", "="])
 def test_what_cannot_name_a_variable_is_refused(name: str) -> None:
     with pytest.raises(ValidationFailed, match="not the name of an environment variable"):
-        check(Command(("echo",), Path("/"), {name: "x"}))
+        check_command(Command(("echo",), Path("/"), {name: "x"}))
 
 
 def test_characters_that_no_system_has_are_refused() -> None:
     with pytest.raises(ValidationFailed, match="argument 1 holds characters"):
-        check(Command(("echo", "\ud800"), Path("/"), PATH))
+        check_command(Command(("echo", "\ud800"), Path("/"), PATH))
 
 
 def test_more_arguments_than_any_system_accepts_are_refused() -> None:
     with pytest.raises(ValidationFailed, match="longer than the system accepts"):
-        check(Command(("echo", *["x" * 1000] * (MAX_REQUEST // 1000)), Path("/"), PATH))
+        check_command(Command(("echo", *["x" * 1000] * (MAX_REQUEST // 1000)), Path("/"), PATH))
 
 
 def test_a_program_is_found_on_the_path_of_the_command(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from skills_runtime.processes import Limits, Stream, execute
-from skills_runtime.processes.execute import Outflow
+from skills_runtime.processes.execute import ThrottledOutput
 from tests.unit.processes.conftest import Tagged
 
 MEBIBYTE = 1 << 20
@@ -27,8 +27,8 @@ class Receiver:
         self.full.set()
 
     @property
-    def outflow(self) -> Outflow:
-        return Outflow(self.write, self.room)
+    def outflow(self) -> ThrottledOutput:
+        return ThrottledOutput(self.write, self.room)
 
 
 async def test_the_clock_holds_while_there_is_no_room(command: Tagged) -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Meta
 
 from skills_runtime.errors import ToolError
-from skills_runtime.tools import Arguments, parse, schema_of
+from skills_runtime.tools import Arguments, build_schema, parse
 
 
 class Inner(Arguments, frozen=True):
@@ -36,7 +36,7 @@ INNER = {
 
 
 def test_structs_inside_are_written_where_they_are_used() -> None:
-    assert schema_of(Outer) == {
+    assert build_schema(Outer) == {
         "type": "object",
         "properties": {
             "items": {"type": "array", "items": INNER, "description": "Some."},

@@ -11,7 +11,7 @@ from skills_runtime.errors import PathEscape, SandboxError, StorageFailed, ToolE
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.ports.tools import Parked
 from skills_runtime.testing import FrozenClock
-from skills_runtime.tools.invoke import LIMIT, invoke, refused_result
+from skills_runtime.tools.invoke import LIMIT, failure_result, invoke
 from tests.support.tools import Workshop, data_of
 
 Work = Callable[[], Awaitable[Any]]
@@ -148,6 +148,6 @@ async def test_a_blob_that_cannot_be_kept_stops_the_run(tmp_path: Path) -> None:
 
 
 def test_a_refusal_is_text() -> None:
-    assert refused_result("permission", "no \udcff") == ToolResult(
+    assert failure_result("permission", "no \udcff") == ToolResult(
         ok=False, error_kind="permission", stderr="no \ufffd"
     )

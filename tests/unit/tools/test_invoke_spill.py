@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skills_runtime.ports import ToolResult
-from skills_runtime.tools.invoke import LIMIT, NOTE_BYTES, spilled
+from skills_runtime.tools.invoke import LIMIT, NOTE_BYTES, spill_large_values
 from tests.support.tools import data_of
 
 texts = st.text(st.sampled_from("aé漢😀\n[…]"), max_size=400)
@@ -46,7 +46,7 @@ def ends(shown: str, *, of: str, blobs: Keeping) -> tuple[str, str]:
 @given(text=texts, other=texts, limit=limits)
 def test_the_whole_text_is_kept_and_the_result_shows_its_true_ends(text: str, other: str, limit: int) -> None:
     blobs = Keeping()
-    result = spilled(ToolResult(ok=True, stdout=text, stderr=other), blobs, limit=limit)
+    result = spill_large_values(ToolResult(ok=True, stdout=text, stderr=other), blobs, limit=limit)
     for name, whole, shown in (("stdout", text, result.stdout), ("stderr", other, result.stderr)):
         if len(whole.encode()) <= limit:
             assert shown == whole
@@ -76,7 +76,7 @@ def test_the_whole_data_can_be_rebuilt_and_what_is_shown_of_it_is_true(
     data: dict[str, Any], text: str, limit: int
 ) -> None:
     blobs = Keeping()
-    result = spilled(ToolResult(ok=True, stdout=text, data=data), blobs, limit=limit)
+    result = spill_large_values(ToolResult(ok=True, stdout=text, data=data), blobs, limit=limit)
     places: dict[str, Any] = data_of(result)["spilled"] if result.truncated else {}
     if "data" in places:
         assert msgspec.json.decode(blobs[places["data"]["blob"]]) == data
@@ -89,20 +89,20 @@ def test_the_whole_data_can_be_rebuilt_and_what_is_shown_of_it_is_true(
 def test_a_result_within_the_limit_is_the_same_and_nothing_is_kept(text: str, data: dict[str, Any]) -> None:
     blobs = Keeping()
     result = ToolResult(ok=True, stdout=text, stderr=text, data=data, exit_code=3)
-    assert spilled(result, blobs, limit=20_000) is result
+    assert spill_large_values(result, blobs, limit=20_000) is result
     assert blobs == {}
 
 
 def test_the_rest_of_the_result_stays() -> None:
     result = ToolResult(ok=False, stdout="x" * 1000, exit_code=7, error_kind="exit_code", duration_ms=5, retryable=True)
-    short = spilled(result, Keeping(), limit=500)
+    short = spill_large_values(result, Keeping(), limit=500)
     assert msgspec.structs.replace(short, stdout=result.stdout, data=None, truncated=False) == result
 
 
 def test_small_fields_of_large_data_stay() -> None:
     data = {"count": 3, "sandbox": {"active": False}, "rows": ["x" * 100] * 1000, "path": "a.txt", "long": "y" * 2000}
     blobs = Keeping()
-    result = spilled(ToolResult(ok=True, data=data), blobs)
+    result = spill_large_values(ToolResult(ok=True, data=data), blobs)
     encoded = msgspec.json.encode(data)
     assert data_of(result) == {
         "count": 3,
@@ -115,7 +115,9 @@ def test_small_fields_of_large_data_stay() -> None:
 
 def test_a_field_of_the_tool_that_has_our_name_is_not_lost() -> None:
     blobs = Keeping()
-    result = spilled(ToolResult(ok=True, stdout="x" * 1000, data={"spilled": "mine", "n": 1}), blobs, limit=500)
+    result = spill_large_values(
+        ToolResult(ok=True, stdout="x" * 1000, data={"spilled": "mine", "n": 1}), blobs, limit=500
+    )
     assert data_of(result)["n"] == 1
     assert msgspec.json.decode(blobs[data_of(result)["spilled"]["data"]["blob"]]) == {"spilled": "mine", "n": 1}
 
@@ -123,7 +125,7 @@ def test_a_field_of_the_tool_that_has_our_name_is_not_lost() -> None:
 def test_ten_megabytes_come_down_to_the_limit() -> None:
     text = "0123456789abcde\n" * 655_360
     blobs = Keeping()
-    result = spilled(ToolResult(ok=True, stdout=text), blobs)
+    result = spill_large_values(ToolResult(ok=True, stdout=text), blobs)
     assert len(result.stdout.encode()) <= LIMIT
     assert result.stdout.startswith("0123456789abcde\n")
     assert result.stdout.endswith("0123456789abcde\n")
@@ -135,5 +137,7 @@ def test_a_character_is_never_cut_in_two(character: str) -> None:
     for limit in range(NOTE_BYTES, NOTE_BYTES + 12):
         blobs = Keeping()
         text = character * 200
-        head, tail = ends(spilled(ToolResult(ok=True, stdout=text), blobs, limit=limit).stdout, of=text, blobs=blobs)
+        head, tail = ends(
+            spill_large_values(ToolResult(ok=True, stdout=text), blobs, limit=limit).stdout, of=text, blobs=blobs
+        )
         assert set(head + tail) <= {character}

@@ -9,7 +9,7 @@ import pytest
 from skills_runtime.ports import Quarantined, Tool, ToolResult
 from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 from skills_runtime.tools.builtin import ExecCommand, Shell, ShellCommand, ShellExec
-from skills_runtime.tools.processes import tell_quarantined
+from skills_runtime.tools.processes import note_quarantined
 from tests.support.tools import Workshop, data_of
 
 LINE = "mkdir .vscode; echo made"
@@ -52,11 +52,11 @@ async def test_a_command_that_makes_nothing_of_the_kind_is_told_nothing(workshop
 
 def test_what_an_earlier_command_left_is_told_first() -> None:
     result = ToolResult(ok=True, data={"sandbox": {"active": True, "quarantined": [{"path": "/w/.git"}]}})
-    told = data_of(tell_quarantined(result, [Quarantined(path="/w/.vscode", moved_to="/q/1")], "run_1"))["sandbox"]
+    told = data_of(note_quarantined(result, [Quarantined(path="/w/.vscode", moved_to="/q/1")], "run_1"))["sandbox"]
     assert told["active"] is True
     assert [one["path"] for one in told["quarantined"]] == ["/w/.git", "/w/.vscode"]
 
 
 def test_without_anything_the_result_stays_as_it_is() -> None:
     result = ToolResult(ok=True, stdout="x")
-    assert tell_quarantined(result, [], "run_1") is result
+    assert note_quarantined(result, [], "run_1") is result

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from skills_runtime.errors import NotFound, PolicyDenied, ToolError, ValidationFailed
 from skills_runtime.runs.files import RunFiles, isolated_policy
-from skills_runtime.tools import Arguments, Registry, builtin_tools, parse, schema_of
+from skills_runtime.tools import Arguments, Registry, build_schema, builtin_tools, parse
 from skills_runtime.tools.builtin import FileRead, FileWrite
 from tests.support.agents import Doing, succeed
 from tests.support.tools import Workshop, data_of
@@ -32,7 +32,7 @@ def context(tmp_path: Path) -> Workshop:
 
 
 def test_a_struct_is_the_schema_the_model_sees() -> None:
-    assert schema_of(Wanted) == {
+    assert build_schema(Wanted) == {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "Which file."},

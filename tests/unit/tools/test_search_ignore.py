@@ -20,7 +20,7 @@ def workshop(tmp_path: Path) -> Workshop:
 
 def _left(workshop: Workshop) -> list[str]:
     walk = Walk(workshop.files, ignore=IgnoreRules(workshop.files))
-    return [found.path for found in walk.below(".") if found.kind == "file"]
+    return [found.path for found in walk.entries(".") if found.kind == "file"]
 
 
 @pytest.mark.parametrize(

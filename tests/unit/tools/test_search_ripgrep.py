@@ -16,7 +16,7 @@ from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.sandbox import NoSandbox, UnavailableSandbox
 from skills_runtime.tools import search as ripgrep
 from skills_runtime.tools.builtin import GrepFiles
-from skills_runtime.tools.search import PLACES, Pattern, weakened
+from skills_runtime.tools.search import RIPGREP_PATHS, Pattern, weaken_pattern
 from tests.support.tools import PATH, Workshop, data_of
 
 
@@ -36,7 +36,9 @@ class Watching:
 @pytest.fixture(autouse=True)
 def installed() -> None:
     """The real program: without it nothing here would prove anything."""
-    assert any(os.access(place, os.X_OK) for place in PLACES), "ripgrep is not installed: `scripts/setup` does it"
+    assert any(os.access(place, os.X_OK) for place in RIPGREP_PATHS), (
+        "ripgrep is not installed: `scripts/setup` does it"
+    )
 
 
 def workshop_in(place: Path, fence: Sandbox | None = None) -> Workshop:
@@ -51,7 +53,7 @@ def workshop_in(place: Path, fence: Sandbox | None = None) -> Workshop:
 
 
 async def grep(workshop: Workshop, pattern: str, *, many: int = 1, **more: Any) -> Mapping[str, Any]:
-    return data_of(await workshop.call(GrepFiles(many=many), pattern=pattern, **more))
+    return data_of(await workshop.call(GrepFiles(prefilter_min_files=many), pattern=pattern, **more))
 
 
 PATTERNS = [
@@ -110,14 +112,14 @@ async def test_names_that_do_not_fit_one_command_line_are_given_to_several(
 ) -> None:
     fence = Watching()
     workshop = workshop_in(tmp_path, fence)
-    monkeypatch.setattr(ripgrep, "MAX_WORDS_BYTES", 10)
+    monkeypatch.setattr(ripgrep, "MAX_ARGUMENT_BYTES", 10)
     assert (await grep(workshop, "import"))["files"] == ["a.py", "b/d.txt"]
     assert len(fence.started) == 6
 
 
 @pytest.mark.parametrize("pattern", [r"\d+\x41", r"\pL", "(?s)a.b", "(?P<name>a)", "[[:alpha:]]", r"\Qa.b\E", "a\nb"])
 async def test_it_is_not_asked_about_patterns_that_may_mean_something_else(tmp_path: Path, pattern: str) -> None:
-    assert weakened(pattern) is None
+    assert weaken_pattern(pattern) is None
     fence = Watching()
     await grep(workshop_in(tmp_path, fence), pattern)
     assert not fence.started
@@ -144,7 +146,7 @@ async def test_a_sieve_that_fails_lets_every_file_pass(
     if script is not None:
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(ripgrep, "PLACES", (str(program),))
+    monkeypatch.setattr(ripgrep, "RIPGREP_PATHS", (str(program),))
     workshop = workshop_in(tmp_path / "place")
     found = await grep(workshop, "import")
     assert "sifted_by" not in found
@@ -155,7 +157,7 @@ async def test_a_sieve_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.M
     program = tmp_path / "rg"
     program.write_text("#!/bin/sh\nexec sleep 1000\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(ripgrep, "PLACES", (str(program),))
+    monkeypatch.setattr(ripgrep, "RIPGREP_PATHS", (str(program),))
     workshop = workshop_in(tmp_path / "place")
     assert await ripgrep.prefilter(["a.py"], "import", workshop, seconds=0.05) is None
 
@@ -186,7 +188,7 @@ def _in_bytes(pattern: str) -> Any:
 @given(WORDS, st.booleans(), st.lists(LETTERS, max_size=8).map("".join))
 def test_whatever_matches_passes_the_sieve(words: str, folded: bool, text: str) -> None:
     pattern = f"(?i){words}" if folded else words
-    weak = weakened(pattern)
+    weak = weaken_pattern(pattern)
     assert weak is not None
     searched = Pattern(pattern)
     data = text.encode()

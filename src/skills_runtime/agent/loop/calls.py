@@ -34,7 +34,7 @@ from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 from skills_runtime.safety import Assessment, conceal, sanitize
 from skills_runtime.safety.policy import Ask
-from skills_runtime.tools import Registry, error_result, invoke, refused_result, safely
+from skills_runtime.tools import Registry, capture_errors, error_result, failure_result, invoke
 
 ACTIVATE = "activate_skill"
 """The tool that activates a skill."""
@@ -42,13 +42,13 @@ MAX_PARALLEL_CALLS = 16
 """Calls of one answer that run at the same time."""
 MAX_SHOWN_ARGUMENTS = 2000
 ANSWER_REPEAT, ANSWER_HAPPENED = "it did not happen: do it again", "it happened"
-UNKNOWN_OUTCOME = refused_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
-CANCELLED_ITSELF = refused_result("unknown", "outcome unknown: the call cancelled itself")
+UNKNOWN_OUTCOME = failure_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
+CANCELLED_ITSELF = failure_result("unknown", "outcome unknown: the call cancelled itself")
 
 
 def missing_tool_result(name: str) -> ToolResult:
     """Return the result of calling a tool that the run does not have."""
-    return refused_result("not_found", f"there is no tool named `{name}`")
+    return failure_result("not_found", f"there is no tool named `{name}`")
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
     if not call.valid:
         raw_arguments = arguments_of(call, run.blobs.get)[:MAX_SHOWN_ARGUMENTS]
         return Settled(
-            refused_result("validation", f"the arguments are not a JSON object: {raw_arguments}"), hidden=("stderr",)
+            failure_result("validation", f"the arguments are not a JSON object: {raw_arguments}"), hidden=("stderr",)
         )
     context = CallContext(run, call, ports)
     if call.phase == "started":
@@ -191,7 +191,7 @@ async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) 
         raise
     except SkillsRuntimeError as error:
         return error_result(error)
-    return refused_result("permission", refusal) if refusal is not None else None
+    return failure_result("permission", refusal) if refusal is not None else None
 
 
 async def _start(context: CallContext, tool: Tool, arguments: bytes) -> None:
@@ -241,7 +241,7 @@ async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContex
         case "verify":
             unverified = f"{UNKNOWN_OUTCOME.stderr}, and finding out failed: "
             verify = cast("VerifyingTool", tool).verify(arguments, context)
-            return await safely(verify, lambda problem: unverified + problem)
+            return await capture_errors(verify, lambda problem: unverified + problem)
         case "fail":
             raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
         case "ask_human" if context.ports.human is None and not context.run.view.pending.has_question(call.id):

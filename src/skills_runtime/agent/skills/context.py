@@ -104,22 +104,22 @@ class SkillContext:
         skills = self._run.view.conversation.skills
         return {mention: (skill.digest, skill.arguments) for mention, skill in skills.items()}
 
-    def called(self, call_id: str) -> bool:
+    def is_user_call(self, call_id: str) -> bool:
         """Whether somebody called the skill by name, and the run made the call for them."""
         return call_id in self._run.view.conversation.called_skills
 
-    def permitting(self, skill: Skill, event: SkillInjected) -> SkillInjected:
+    def add_permissions(self, skill: Skill, event: SkillInjected) -> SkillInjected:
         """The event with what the skill permits."""
         permitted = self._permissions(skill, event)
         if not permitted.preapproves:
             return permitted
         return revoke_stale_preapproval(permitted, skill, self._options.initial_skills, initial_skills(self._run))
 
-    def confined(self) -> bool:
+    def is_confined(self) -> bool:
         """Whether an active skill confines the run to what it lists."""
         return bool(self._run.view.pending.approvals.confining)
 
-    async def obtain(self, skill: Skill, variable: str) -> bool:
+    async def obtain_variable(self, skill: Skill, variable: str) -> bool:
         """Ask somebody who is there for a variable; its value is kept in memory only, and hidden from then on."""
         human, secrets = self._options.human, self._options.secrets
         if human is None or secrets is None:
@@ -174,7 +174,7 @@ class InboxSkills:
         text = self._secrets.text(outcome.text)
         event = msgspec.structs.replace(event, text_blob=self._run.put_blob(text.encode()), size=len(text))
         skills = SkillContext(self._run, self._resolved, self._options, self._library)
-        return [skills.permitting(outcome.skill, event)]
+        return [skills.add_permissions(outcome.skill, event)]
 
 
 def _outcome(

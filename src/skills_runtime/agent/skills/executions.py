@@ -66,7 +66,7 @@ class RunExecutions:
                     **{"SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": str(context.root)},
                 },
                 packages=self._packages,
-                doorman=network.doorman,
+                egress_callbacks=network.egress_callbacks,
                 stages=Path(os.path.realpath(stages)),
             )
             executor = Executor(
@@ -85,13 +85,13 @@ class RunExecutions:
                 try:
                     if not (self._directory / started_event.execution_id).exists():  # else the call is made again
                         context.emit(started_event)
-                    execution = await executor.execute(skill, value, key=key, within=ids)
+                    execution = await executor.execute(skill, value, key=key, ids=ids)
                 except UsageError as error:  # it did not begin
                     kind = error.kind if error.kind in TOOL_KINDS else "validation"
                     raise ToolError(kind, error.message, hint=error.hint) from error
                 context.emit(_finished_event(execution, context.call_id))
                 artifact_paths = _copy_artifacts(execution, executor.directory(execution.id), context)
-        result = _result(execution, artifact_paths, network.evidence(execution.record.isolation))
+        result = _result(execution, artifact_paths, network.merge_evidence(execution.record.isolation))
         return _with_denials(result, execution, Path(stages), context.sandbox)
 
 
@@ -189,7 +189,7 @@ def _result(execution: Execution, artifacts: list[str], evidence: Mapping[str, A
         stdout=execution.stdout,
         stderr=stderr,
         exit_code=DIED_OF_SIGNAL - code if code is not None and code < 0 else code,
-        truncated=execution.record.stderr.total > execution.record.stderr.kept,
+        truncated=execution.record.stderr.total > execution.record.stderr.stored,
         error_kind=kind,
         data=data,
     )

@@ -9,7 +9,7 @@ import types
 from contextlib import suppress
 from typing import Any
 
-NOT_TO_BE_IMPORTED = frozenset(
+SKIPPED_MODULES = frozenset(
     ("antigravity", "curses", "idlelib", "lib2to3", "pip", "readline", "site", "test", "this", "tkinter", "turtle")
 )
 BROKEN_STREAM = 120
@@ -27,7 +27,7 @@ def prepare(cwd: str, script: str) -> None:
         _code[path] = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # the child tells it as Python would
-    own = _own_modules(cwd) | NOT_TO_BE_IMPORTED
+    own = _own_modules(cwd) | SKIPPED_MODULES
     imported: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -60,14 +60,14 @@ def run(directory: str, script: str) -> int:
     sys.path.insert(0, directory)
     code = 1
     try:
-        code = _status(path, module.__dict__)
+        code = _execute(path, module.__dict__)
     finally:
-        _tell(sys.exc_info()[1])
-        code = _left(code)
+        _report_error(sys.exc_info()[1])
+        code = _shut_down(code)
     return code
 
 
-def _status(path: str, names: "dict[str, Any]") -> int:
+def _execute(path: str, names: "dict[str, Any]") -> int:
     try:
         code = _code.get(path)
         if code is None:
@@ -82,7 +82,7 @@ def _status(path: str, names: "dict[str, Any]") -> int:
     return 0
 
 
-def _tell(error: "BaseException | None") -> None:
+def _report_error(error: "BaseException | None") -> None:
     """Tell of an error as the interpreter does: without the two functions here that it came through."""
     if error is not None:
         trace = error.__traceback__
@@ -91,12 +91,12 @@ def _tell(error: "BaseException | None") -> None:
         sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
-def _left(code: int) -> int:
+def _shut_down(code: int) -> int:
     """Leave as the interpreter does: threads and what was to be done at the end come before the last words."""
     threading, leaving = sys.modules.get("threading"), atexit
-    for end in ((threading, "_shutdown"), (leaving, "_run_exitfuncs")):
-        if end[0] is not None:
-            getattr(*end)()
+    for hook in ((threading, "_shutdown"), (leaving, "_run_exitfuncs")):
+        if hook[0] is not None:
+            getattr(*hook)()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

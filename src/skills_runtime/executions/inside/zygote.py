@@ -21,21 +21,21 @@ from typing import Any, NoReturn
 
 from . import scripts
 
-ROOM = 1 << 17
-MOST_LEFT = 2000
+BUFFER_BYTES = 1 << 17
+MAX_LEFTOVERS = 2000
 """Names in temporary directories beyond which it is quicker to begin anew."""
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
-FIRST_BEHIND_A_FENCE = 2
+MAX_FIRST_PID = 2
 TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
-LEFT_OVER_OBJECTS = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
-SCRIPT_COMES_FIRST = 32
+IPC_TABLES = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
+SCRIPT_FIELD_BYTES = 32
 OUTSIDE, NOT_EXECUTED = 3, 127
-LOWER = 10
+NICENESS = 10
 """How much less urgent executions are than whoever serves them: however many spin, the service answers."""
 
-_kept: "set[str]" = set()
+_mounts: "set[str]" = set()
 """Where something is mounted: the skill's own directory may lie in a temporary one."""
-_above: "set[str]" = {TEMPORARY, SHARED, HOME}
+_mount_parents: "set[str]" = {TEMPORARY, SHARED, HOME}
 """Directories on the way there."""
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -43,20 +43,20 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 def main() -> NoReturn:
     """Serve whoever is at the other end of standard input, until they hang up."""
-    if os.getppid() != 1 or os.getpid() > FIRST_BEHIND_A_FENCE:
+    if os.getppid() != 1 or os.getpid() > MAX_FIRST_PID:
         os._exit(OUTSIDE)  # not alone behind a fence, where killing everybody would be murder
     control = socket.socket(fileno=os.dup(0))
-    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    devnull = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for number in range(3):
-        os.dup2(nowhere, number)
+        os.dup2(devnull, number)
     _find_mounts()
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    os.nice(LOWER)
+    os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
     gc.freeze()
     control.send(b'{"ready": true}')
-    before = _fingerprint()
-    buffer = bytearray(ROOM)
+    initial = _fingerprint()
+    buffer = bytearray(BUFFER_BYTES)
     while True:
         size, streams = _receive(control, buffer)
         if not size:
@@ -67,12 +67,12 @@ def main() -> NoReturn:
             if size > 1:  # else it is the wish to end an execution that has ended already
                 scripts.prepare(**json.loads(buffer[:size]))
             continue
-        child = _started(buffer[:size], streams)
+        child = _start(buffer[:size], streams)
         for stream in streams:
             os.close(stream)
         buffer[:size] = bytes(size)  # the next child must not find it
-        code = _outlast(control, child)
-        usable = _is_clean() and _fingerprint() == before
+        code = _wait_for_exit(control, child)
+        usable = _is_clean() and _fingerprint() == initial
         control.send(json.dumps({"exited": code, "usable": usable}).encode())
         if not usable:
             os._exit(0)
@@ -80,26 +80,26 @@ def main() -> NoReturn:
 
 def _receive(control: socket.socket, buffer: bytearray) -> "tuple[int, list[int]]":
     size, ancillary, _, _ = control.recvmsg_into([buffer], socket.CMSG_SPACE(12), socket.MSG_CMSG_CLOEXEC)
-    data = b"".join(one[2] for one in ancillary)
+    data = b"".join(message[2] for message in ancillary)
     return size, [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
 
 
-def _outlast(control: socket.socket, child: int) -> int:
+def _wait_for_exit(control: socket.socket, child: int) -> int:
     """The exit code of the child, when nothing is left of what it started."""
-    ended = os.pidfd_open(child)
+    child_fd = os.pidfd_open(child)
     poll = select.poll()
-    poll.register(ended, select.POLLIN)
+    poll.register(child_fd, select.POLLIN)
     poll.register(control, select.POLLIN)
     code = None
     while code is None:
         for descriptor, _ in poll.poll():
-            if descriptor == ended:
+            if descriptor == child_fd:
                 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             elif control.recv(16):
                 os.kill(-1, signal.SIGKILL)
             else:
                 os._exit(0)  # nobody is interested any more; the fence falls with this process
-    os.close(ended)
+    os.close(child_fd)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     while True:
@@ -112,34 +112,34 @@ def _outlast(control: socket.socket, child: int) -> int:
 def _is_clean() -> bool:
     """Remove what the execution left behind the fence; false where something may remain."""
     try:
-        for path in LEFT_OVER_OBJECTS:
+        for path in IPC_TABLES:
             with open(path, "rb") as file:
                 if file.read().count(b"\n") > 1:
                     return False
-        left = MOST_LEFT
-        for place in (TEMPORARY, SHARED):
-            left = _emptied(place, left)
+        remaining = MAX_LEFTOVERS
+        for directory in (TEMPORARY, SHARED):
+            remaining = _empty_directory(directory, remaining)
     except (OSError, RecursionError):
         return False
     return True
 
 
-def _emptied(location: str, left: int) -> int:
-    with os.scandir(location) as entries:
+def _empty_directory(directory: str, remaining: int) -> int:
+    with os.scandir(directory) as entries:
         for entry in entries:
-            left -= 1
-            if left < 0:
+            remaining -= 1
+            if remaining < 0:
                 raise OSError
-            if entry.path in _kept:
+            if entry.path in _mounts:
                 continue
             is_directory = entry.is_dir(follow_symlinks=False)
-            if is_directory and entry.path in _above:
-                left = _emptied(entry.path, left)
+            if is_directory and entry.path in _mount_parents:
+                remaining = _empty_directory(entry.path, remaining)
             elif is_directory:
                 shutil.rmtree(entry.path)
             else:
                 os.unlink(entry.path)  # noqa: PTH108 - nothing more is imported than has to be
-    return left
+    return remaining
 
 
 def _find_mounts() -> None:
@@ -150,49 +150,49 @@ def _find_mounts() -> None:
         for escaped, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
             path = path.replace(escaped, character)
         if path.startswith((TEMPORARY + "/", SHARED + "/")):
-            _kept.add(path)
+            _mounts.add(path)
             while (path := os.path.dirname(path)) not in ("/", TEMPORARY, SHARED):  # noqa: PTH120
-                _above.add(path)
+                _mount_parents.add(path)
 
 
 def _fingerprint() -> object:
     """What an execution could change about this process and its places, since both belong to the same user."""
-    places = [stat.S_IMODE(os.stat(location).st_mode) for location in sorted(_above)]  # noqa: PTH116
+    modes = [stat.S_IMODE(os.stat(path).st_mode) for path in sorted(_mount_parents)]  # noqa: PTH116
     limits = [resource.getrlimit(number) for number in _LIMITS]
     priority = os.getpriority(os.PRIO_PROCESS, 0)
-    return places, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)
+    return modes, limits, priority, os.sched_getaffinity(0), os.sched_getscheduler(0)
 
 
-def _started(message: bytearray, streams: "list[int]") -> int:
+def _start(message: bytearray, streams: "list[int]") -> int:
     """The number of the process that is the execution."""
-    if b'"script": null' in message[:SCRIPT_COMES_FIRST]:
-        return _spawned(json.loads(message), streams)
+    if b'"script": null' in message[:SCRIPT_FIELD_BYTES]:
+        return _spawn(json.loads(message), streams)
     child = os.fork()
     if child == 0:
-        _become(message, streams)
+        _run_child(message, streams)
     return child
 
 
-def _spawned(wanted: "dict[str, Any]", streams: "list[int]") -> int:
+def _spawn(request: "dict[str, Any]", streams: "list[int]") -> int:
     """Another program: it never sees the memory of this process, so that need not be copied."""
-    os.chdir(wanted["cwd"])
+    os.chdir(request["cwd"])
     try:
         return os.posix_spawnp(
-            wanted["argv"][0],
-            wanted["argv"],
-            {**os.environ, **wanted["environment"]},  # noqa: TID251 - its own
+            request["argv"][0],
+            request["argv"],
+            {**os.environ, **request["environment"]},  # noqa: TID251 - its own
             file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)],
             setpgroup=0,
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
     except OSError as error:
-        os.write(streams[2], f"{wanted['argv'][0]}: {error.strerror}\n".encode())
+        os.write(streams[2], f"{request['argv'][0]}: {error.strerror}\n".encode())
         return os.posix_spawn("/bin/sh", ["sh", "-c", f"exit {NOT_EXECUTED}"], {})
     finally:
         os.chdir("/")
 
 
-def _become(message: bytearray, streams: "list[int]") -> NoReturn:
+def _run_child(message: bytearray, streams: "list[int]") -> NoReturn:
     """Go on as the execution."""
     code = 1
     try:
@@ -200,10 +200,10 @@ def _become(message: bytearray, streams: "list[int]") -> NoReturn:
             os.dup2(stream, number)
         os.closerange(3, 4096)
         os.setpgid(0, 0)  # a session of its own would be as urgent as any other again
-        wanted: dict[str, Any] = json.loads(bytes(message))
-        os.environ.update(wanted["environment"])  # noqa: TID251 - its own
-        os.chdir(wanted["cwd"])
+        request: dict[str, Any] = json.loads(bytes(message))
+        os.environ.update(request["environment"])  # noqa: TID251 - its own
+        os.chdir(request["cwd"])
         _prctl(SET_DUMPABLE, 1, 0, 0, 0)
-        code = scripts.run(wanted["cwd"], wanted["script"])
+        code = scripts.run(request["cwd"], request["script"])
     finally:
         os._exit(code)

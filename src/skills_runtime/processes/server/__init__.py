@@ -4,8 +4,8 @@ Serves one workspace over a socket that only its own user can reach, and knows n
 starts it hands over the fence for commands and the port for child agents.
 """
 
-from skills_runtime.processes.server.client import ask, connect, server_info, start_server, tell_ready
-from skills_runtime.processes.server.directory import SERVER, SOCKET, NoServer, Place
+from skills_runtime.processes.server.client import connect, read_server_info, report_ready, send_request, start_server
+from skills_runtime.processes.server.directory import SERVER, SOCKET, NoServer, RuntimeDirectory
 from skills_runtime.processes.server.registry import end_orphans
 from skills_runtime.processes.server.runtime_server import DEFAULT_IDLE_SECONDS, RuntimeServer, ServerInfo
 
@@ -14,13 +14,13 @@ __all__ = [
     "SERVER",
     "SOCKET",
     "NoServer",
-    "Place",
+    "RuntimeDirectory",
     "RuntimeServer",
     "ServerInfo",
-    "ask",
     "connect",
     "end_orphans",
-    "server_info",
+    "read_server_info",
+    "report_ready",
+    "send_request",
     "start_server",
-    "tell_ready",
 ]

@@ -16,7 +16,13 @@ import msgspec
 
 from skills_runtime.errors import SkillsRuntimeError, ToolError, ValidationFailed
 from skills_runtime.processes.server import protocol
-from skills_runtime.processes.server.directory import SERVER, STANDARD_ERROR, STANDARD_OUTPUT, NoServer, Place
+from skills_runtime.processes.server.directory import (
+    SERVER,
+    STANDARD_ERROR,
+    STANDARD_OUTPUT,
+    NoServer,
+    RuntimeDirectory,
+)
 from skills_runtime.processes.server.protocol import check_peer
 from skills_runtime.processes.server.registry import MARKER
 from skills_runtime.processes.server.runtime_server import ServerInfo
@@ -26,14 +32,14 @@ RETRY_SECONDS = 0.01
 MAX_ANSWER = 64 << 20
 
 
-def connect(place: Place, deadline: float | None) -> socket.socket:
+def connect(runtime_dir: RuntimeDirectory, deadline: float | None) -> socket.socket:
     """A connection to the server of this user; raises `NoServer` when there is none."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         while True:
             try:
-                connection.settimeout(_left(deadline))
-                connection.connect(place.address)
+                connection.settimeout(_remaining(deadline))
+                connection.connect(runtime_dir.address)
                 break
             except BlockingIOError:  # too many wait already
                 time.sleep(RETRY_SECONDS)
@@ -41,39 +47,47 @@ def connect(place: Place, deadline: float | None) -> socket.socket:
     except OSError as error:
         connection.close()
         if error.errno in (errno.ENOENT, errno.ECONNREFUSED):
-            raise NoServer(f"no runtime server serves `{place.workspace_root}`") from None
-        raise _silence(error) from error
+            raise NoServer(f"no runtime server serves `{runtime_dir.workspace_root}`") from None
+        raise _connection_error(error) from error
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def server_info(place: Place) -> ServerInfo:
+def read_server_info(runtime_dir: RuntimeDirectory) -> ServerInfo:
     """How to talk with the server that listens."""
-    data = place.read(SERVER)
+    data = runtime_dir.read(SERVER)
     try:
         return msgspec.json.decode(data or b"", type=ServerInfo)
     except msgspec.DecodeError:
-        raise NoServer(f"`{place.path / SERVER}` does not tell of a server") from None
+        raise NoServer(f"`{runtime_dir.path / SERVER}` does not tell of a server") from None
 
 
-def ask(
-    place: Place, connection: socket.socket, method: str, params: Mapping[str, Any], *, deadline: float | None
+def send_request(
+    runtime_dir: RuntimeDirectory,
+    connection: socket.socket,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    deadline: float | None,
 ) -> Any:
     """Ask for one thing over a connection; raises `NoServer` when nobody can have heard all of it."""
-    request = msgspec.json.encode({"method": method, "params": params, "secret": server_info(place).secret}) + b"\n"
+    request = (
+        msgspec.json.encode({"method": method, "params": params, "secret": read_server_info(runtime_dir).secret})
+        + b"\n"
+    )
     if len(request) > protocol.MAX_REQUEST:
         raise ValidationFailed(
             f"a request has {protocol.MAX_REQUEST} bytes at most", hint="write what is longer to a file"
         )
     try:
         with suppress(BrokenPipeError):  # refused before all was said; why can be read
-            connection.settimeout(_left(deadline))
+            connection.settimeout(_remaining(deadline))
             connection.sendall(request)
         answer = bytearray()
         while not answer.endswith(b"\n") and len(answer) < MAX_ANSWER:
-            connection.settimeout(_left(deadline))
+            connection.settimeout(_remaining(deadline))
             piece = connection.recv(1 << 16)
             if not piece:
                 break
@@ -82,19 +96,19 @@ def ask(
         # The kernel says so only when a part of the request was never read, so nothing can have been done.
         raise NoServer("the runtime server has left") from None
     except OSError as error:
-        raise _silence(error) from error
+        raise _connection_error(error) from error
     if not answer.endswith(b"\n"):
         text = f"the runtime server died before it answered `{method}`"
         raise ToolError("unknown", text, hint="see what was done, then ask again")
-    return protocol.outcome(bytes(answer))
+    return protocol.parse_answer(bytes(answer))
 
 
-def _left(deadline: float | None) -> float | None:
+def _remaining(deadline: float | None) -> float | None:
     """Seconds until the deadline; at least so many that a socket takes them for a limit."""
     return None if deadline is None else max(deadline - time.monotonic(), 0.001)
 
 
-def _silence(error: OSError) -> ToolError:
+def _connection_error(error: OSError) -> ToolError:
     if isinstance(error, TimeoutError):
         return ToolError(
             "timeout", "the runtime server did not answer in time", hint="`skills-runtime runtime status` tells more"
@@ -114,46 +128,52 @@ _BOOT = (
 _PACKAGES = str(Path(__file__).parents[3])
 
 
-def start_server(place: Place, environment: Mapping[str, str], *, idle_seconds: float, timeout_seconds: float) -> None:
+def start_server(
+    runtime_dir: RuntimeDirectory, environment: Mapping[str, str], *, idle_seconds: float, timeout_seconds: float
+) -> None:
     """Start a server and wait until it serves; raises what kept it from doing so."""
-    heard, told = os.pipe()
+    read_end, write_end = os.pipe()
     try:
         try:
-            _spawn(place, environment, told, idle_seconds=idle_seconds)
+            _spawn(runtime_dir, environment, write_end, idle_seconds=idle_seconds)
         finally:
-            os.close(told)
+            os.close(write_end)
         poll = select.poll()
-        poll.register(heard, select.POLLIN)
+        poll.register(read_end, select.POLLIN)
         if not poll.poll(timeout_seconds * 1000):
             raise ToolError(
                 "timeout",
                 f"the runtime server was not ready within {timeout_seconds:g} s",
                 hint="see `server.stderr.log`",
             )
-        answer = os.read(heard, select.PIPE_BUF)
+        answer = os.read(read_end, select.PIPE_BUF)
         if not answer:
             raise ToolError(
-                "unknown", "the runtime server ended before it served", hint=f"see `{place.path / STANDARD_ERROR}`"
+                "unknown",
+                "the runtime server ended before it served",
+                hint=f"see `{runtime_dir.path / STANDARD_ERROR}`",
             )
-        protocol.outcome(answer)
+        protocol.parse_answer(answer)
     finally:
-        os.close(heard)
+        os.close(read_end)
 
 
-def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seconds: float) -> None:
+def _spawn(
+    runtime_dir: RuntimeDirectory, environment: Mapping[str, str], ready_fd: int, *, idle_seconds: float
+) -> None:
     if not sys.executable:
         raise ToolError("unknown", "no Python interpreter is known to start a server with", hint="see `sys.executable`")
-    logs = [place.open_log(STANDARD_OUTPUT), place.open_log(STANDARD_ERROR)]
+    logs = [runtime_dir.open_log(STANDARD_OUTPUT), runtime_dir.open_log(STANDARD_ERROR)]
     try:
         pid = os.posix_spawn(
             sys.executable,
             # -P: the directory somebody happens to stand in must not offer modules.
-            [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(place.workspace_root), repr(idle_seconds)],
+            [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(runtime_dir.workspace_root), repr(idle_seconds)],
             {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 *((os.POSIX_SPAWN_DUP2, log, number) for number, log in enumerate(logs, start=1)),
-                (os.POSIX_SPAWN_DUP2, told, READY),
+                (os.POSIX_SPAWN_DUP2, ready_fd, READY),
             ],
             setsigmask=(),
             setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
@@ -166,7 +186,7 @@ def _spawn(place: Place, environment: Mapping[str, str], told: int, *, idle_seco
     os.waitpid(pid, 0)  # only the process that forks the server
 
 
-def tell_ready(error: SkillsRuntimeError | None = None) -> None:
+def report_ready(error: SkillsRuntimeError | None = None) -> None:
     """Say to whoever started this process that it serves, or why it does not."""
     try:
         os.write(READY, protocol.success({"pid": os.getpid()}) if error is None else protocol.failure(error))

@@ -29,7 +29,7 @@ MAX_LOG = 1 << 20
 """A log that is longer when a server starts begins anew."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class NoServer(NotFound):
@@ -38,7 +38,7 @@ class NoServer(NotFound):
     default_hint = "`RuntimeClient` starts one when it is needed"
 
 
-class Place:
+class RuntimeDirectory:
     """The runtime directory of one workspace; a context manager that closes it."""
 
     def __init__(self, workspace_root: Path, path: Path, descriptor: int) -> None:
@@ -47,24 +47,27 @@ class Place:
         self._descriptor = descriptor
 
     @classmethod
-    def of(cls, workspace_root: Path | str, *, create: bool) -> Self:
+    def open(cls, workspace_root: Path | str, *, create: bool) -> Self:
         """Open the directory of a workspace; a missing one is made, or `NoServer` is raised."""
         root = Path(workspace_root).resolve()
         if not root.is_dir():
             raise NotFound(f"the workspace `{root}` is not a directory", hint="name the directory you work in")
         path = root / STATE_DIRECTORY / RUNTIME_DIRECTORY
         try:
-            with _opened(os.open(root, _DIRECTORY)) as top, _opened(_enter(STATE_DIRECTORY, top, create=create)) as own:
+            with (
+                _owned_descriptor(os.open(root, _DIRECTORY)) as top,
+                _owned_descriptor(_enter(STATE_DIRECTORY, top, create=create)) as own,
+            ):
                 descriptor = _enter(RUNTIME_DIRECTORY, own, create=create)
         except OSError as error:
             raise _refusal(error, path) from error
-        place = cls(root, path, descriptor)
+        directory = cls(root, path, descriptor)
         try:
-            place._make_private()
+            directory._make_private()
         except BaseException:
-            place.close()
+            directory.close()
             raise
-        return place
+        return directory
 
     @property
     def address(self) -> str:
@@ -83,7 +86,7 @@ class Place:
             raise _refusal(error, self.path / name) from error
         with open(descriptor, "rb") as file:
             info = os.fstat(descriptor)
-            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS:
+            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _GROUP_AND_OTHERS:
                 raise AccessRefused(
                     f"`{self.path / name}` is not a private file of this user", hint="remove it, and try again"
                 )
@@ -119,11 +122,11 @@ class Place:
             descriptor = os.open(LOCK, flags, FILE_MODE, dir_fd=self._descriptor)
         except OSError as error:
             raise _refusal(error, self.path / LOCK) from error
-        return descriptor if _locked(descriptor) else None
+        return descriptor if _try_lock(descriptor) else None
 
     def lock_starting(self) -> int | None:
         """Become the one who starts a server; nothing when somebody is about to."""
-        return descriptor if _locked(descriptor := os.open(".", _DIRECTORY, dir_fd=self._descriptor)) else None
+        return descriptor if _try_lock(descriptor := os.open(".", _DIRECTORY, dir_fd=self._descriptor)) else None
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -139,11 +142,11 @@ class Place:
         info = os.fstat(self._descriptor)
         if info.st_uid != os.geteuid():
             raise AccessRefused(f"`{self.path}` belongs to another user", hint="remove it, and try again")
-        if info.st_mode & _OTHERS:
+        if info.st_mode & _GROUP_AND_OTHERS:
             os.fchmod(self._descriptor, DIRECTORY_MODE)
 
 
-class _opened:
+class _owned_descriptor:
     """A descriptor that is closed at the end of a block."""
 
     def __init__(self, descriptor: int) -> None:
@@ -163,11 +166,11 @@ def _enter(name: str, parent: int, *, create: bool) -> int:
     return os.open(name, _DIRECTORY, dir_fd=parent)
 
 
-def _locked(descriptor: int) -> bool:
-    locked = try_lock(descriptor)
-    if not locked:
+def _try_lock(descriptor: int) -> bool:
+    acquired = try_lock(descriptor)
+    if not acquired:
         os.close(descriptor)
-    return locked
+    return acquired
 
 
 def _refusal(error: OSError, path: Path) -> SkillsRuntimeError:

@@ -13,7 +13,7 @@ from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
 from skills_runtime.ports import Children, ChildStatus, ProcessRequest
 from skills_runtime.processes.command import shell_command
 from skills_runtime.processes.server.protocol import Request
-from skills_runtime.processes.server.sessions import Encoding, Said, ServedSessions
+from skills_runtime.processes.server.sessions import Encoding, ServedSessions, SessionOutput
 from skills_runtime.processes.terminals import DEFAULT_SIZE
 
 
@@ -108,13 +108,13 @@ class Spawn(Parameters, frozen=True, kw_only=True):
     sandbox: Literal["inherit", "restricted"] = "inherit"
 
 
-class Numbered(Parameters, frozen=True, kw_only=True):
+class SessionReference(Parameters, frozen=True, kw_only=True):
     """A session by its number."""
 
     session_id: int
 
 
-class Read(Numbered, frozen=True, kw_only=True):
+class Read(SessionReference, frozen=True, kw_only=True):
     """`exec.read`."""
 
     yield_time_ms: Milliseconds = 50
@@ -129,20 +129,20 @@ class Write(Read, frozen=True, kw_only=True):
     chars: str = ""
 
 
-class Resize(Numbered, frozen=True, kw_only=True):
+class Resize(SessionReference, frozen=True, kw_only=True):
     """`exec.resize`."""
 
     rows: int
     columns: int
 
 
-class Signal(Numbered, frozen=True, kw_only=True):
+class Signal(SessionReference, frozen=True, kw_only=True):
     """`exec.signal`: a name such as `SIGINT`, or a number."""
 
     signal: str | int
 
 
-class Cleaning(Parameters, frozen=True, kw_only=True):
+class CleanupOptions(Parameters, frozen=True, kw_only=True):
     """`runtime.cleanup`."""
 
     exec: bool = True
@@ -178,7 +178,7 @@ class ChildInput(Child, frozen=True, kw_only=True):
 
 Work = Callable[[Any], Awaitable[Any]]
 
-LEFT_ALONE = frozenset({"exec.spawn", "exec.read", "exec.write", "collab.wait"})
+CANCELLED_ON_DISCONNECT = frozenset({"exec.spawn", "exec.read", "exec.write", "collab.wait"})
 """Methods given up when their client is gone; the others are finished all the same."""
 
 
@@ -195,16 +195,16 @@ class Methods:
             "exec.write": (Write, self._write),
             "exec.resize": (Resize, self._resize),
             "exec.signal": (Signal, self._signal),
-            "exec.close": (Numbered, self._close),
+            "exec.close": (SessionReference, self._close),
             "exec.close_all": (Parameters, self._close_all),
             "exec.list": (Parameters, self._list),
             "collab.spawn": (ChildSpawn, self._child_spawn),
             "collab.wait": (ChildWait, self._child_wait),
             "collab.send_input": (ChildInput, self._child_send),
-            "collab.close": (Child, lambda wanted: self._children.close(wanted.id)),
-            "collab.resume": (Child, lambda wanted: self._children.resume(wanted.id)),
+            "collab.close": (Child, lambda child: self._children.close(child.id)),
+            "collab.resume": (Child, lambda child: self._children.resume(child.id)),
             "collab.list": (Parameters, self._child_list),
-            "runtime.cleanup": (Cleaning, self._clean),
+            "runtime.cleanup": (CleanupOptions, self._clean),
         }
 
     def add(self, name: str, work: Work) -> None:
@@ -214,8 +214,8 @@ class Methods:
     async def call(self, request: Request) -> Any:
         """Do what is asked for."""
         if request.method not in self._table:
-            known = ", ".join(sorted(self._table))
-            raise NotFound(f"there is no method `{request.method[:100]!a}`", hint=f"methods: {known}")
+            methods = ", ".join(sorted(self._table))
+            raise NotFound(f"there is no method `{request.method[:100]!a}`", hint=f"methods: {methods}")
         kind, work = self._table[request.method]
         try:
             parameters = msgspec.json.decode(request.params, type=kind)
@@ -243,19 +243,19 @@ class Methods:
             "sandbox": session.evidence,
         }
 
-    async def _read(self, wanted: Read) -> Said:
+    async def _read(self, parameters: Read) -> SessionOutput:
         return await self._sessions.read(
-            wanted.session_id,
-            wait_ms=wanted.yield_time_ms,
-            limit=wanted.max_output_bytes,
-            encoding=wanted.encoding,
-            until_idle_ms=wanted.until_idle_ms,
+            parameters.session_id,
+            wait_ms=parameters.yield_time_ms,
+            limit=parameters.max_output_bytes,
+            encoding=parameters.encoding,
+            until_idle_ms=parameters.until_idle_ms,
         )
 
-    async def _write(self, wanted: Write) -> dict[str, Any]:
-        typed = wanted.chars.encode(errors="surrogatepass")
-        written = await self._sessions.write(wanted.session_id, typed) if typed else 0
-        return {**msgspec.to_builtins(await self._read(wanted)), "written": written}
+    async def _write(self, parameters: Write) -> dict[str, Any]:
+        data = parameters.chars.encode(errors="surrogatepass")
+        written = await self._sessions.write(parameters.session_id, data) if data else 0
+        return {**msgspec.to_builtins(await self._read(parameters)), "written": written}
 
     async def _resize(self, resize: Resize) -> dict[str, Any]:
         self._sessions.resize(resize.session_id, resize.rows, resize.columns)
@@ -270,8 +270,8 @@ class Methods:
         self._sessions.signal(signal.session_id, number)
         return {"session_id": signal.session_id}
 
-    async def _close(self, wanted: Numbered) -> Said:
-        return await self._sessions.close(wanted.session_id)
+    async def _close(self, parameters: SessionReference) -> SessionOutput:
+        return await self._sessions.close(parameters.session_id)
 
     async def _close_all(self, parameters: Parameters) -> dict[str, Any]:
         del parameters
@@ -291,13 +291,13 @@ class Methods:
             ]
         }
 
-    async def _clean(self, cleaning: Cleaning) -> dict[str, Any]:
-        closed = await self._sessions.close_all() if cleaning.exec else 0
-        cancelled = await self._children.cancel_all() if cleaning.children else 0
+    async def _clean(self, options: CleanupOptions) -> dict[str, Any]:
+        closed = await self._sessions.close_all() if options.exec else 0
+        cancelled = await self._children.cancel_all() if options.children else 0
         return {
             "ok": True,
-            "exec": cleaning.exec,
-            "children": cleaning.children,
+            "exec": options.exec,
+            "children": options.children,
             "closed_exec_sessions": closed,
             "cancelled_children": cancelled,
         }
@@ -306,11 +306,11 @@ class Methods:
         call_id = spawn.call_id or RandomIds().new("call")
         return await self._children.spawn(spawn.message, call_id=call_id, agent_type=spawn.agent_type)
 
-    async def _child_wait(self, wanted: ChildWait) -> dict[str, Sequence[Any]]:
-        return {"results": await self._children.wait(wanted.ids, timeout_ms=wanted.timeout_ms)}
+    async def _child_wait(self, parameters: ChildWait) -> dict[str, Sequence[Any]]:
+        return {"results": await self._children.wait(parameters.ids, timeout_ms=parameters.timeout_ms)}
 
-    async def _child_send(self, wanted: ChildInput) -> Any:
-        return await self._children.send(wanted.id, wanted.message)
+    async def _child_send(self, parameters: ChildInput) -> Any:
+        return await self._children.send(parameters.id, parameters.message)
 
     async def _child_list(self, parameters: Parameters) -> dict[str, Sequence[Any]]:
         del parameters

@@ -23,14 +23,14 @@ READ_SECONDS = 10.0
 INTERNAL = "internal"
 """The kind of an error that is ours; the log of the server tells more."""
 
-NOTHING = msgspec.Raw(b"{}")
+EMPTY_PARAMS = msgspec.Raw(b"{}")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What a client asks for."""
 
     method: str
-    params: msgspec.Raw = NOTHING
+    params: msgspec.Raw = EMPTY_PARAMS
     secret: str = ""
 
 
@@ -88,7 +88,7 @@ def failure(error: BaseException) -> bytes:
     return _line(Answer(ok=False, error_kind=INTERNAL, error=text, hint="see `server.stderr.log`"))
 
 
-def outcome(answer: bytes) -> Any:
+def parse_answer(answer: bytes) -> Any:
     """The data of an answer, or the error it tells of."""
     try:
         decoded = msgspec.json.decode(answer, type=Answer)
@@ -115,27 +115,27 @@ class Peer(NamedTuple):
     gid: int
 
 
-def peer_of(connection: "socket.socket | Connected") -> Peer:
+def read_peer(connection: "socket.socket | SocketLike") -> Peer:
     """Whoever connected; for a client, whoever listens."""
     return Peer(*_CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)))
 
 
-def check_peer(connection: "socket.socket | Connected", *, user: int | None = None) -> Peer:
+def check_peer(connection: "socket.socket | SocketLike", *, user: int | None = None) -> Peer:
     """The peer, if it is the same user as this process."""
-    peer = peer_of(connection)
+    peer = read_peer(connection)
     if peer.uid != (os.geteuid() if user is None else user):
         raise AccessRefused("only the user who runs this server may use it", hint="start one of your own")
     return peer
 
 
-def hung_up(descriptor: int) -> bool:
+def is_hung_up(descriptor: int) -> bool:
     """Whether the other side is gone altogether, and has not only said all it has to say."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
 
 
-class Connected:
+class SocketLike:
     """The part of a socket that a transport shows."""
 
     def getsockopt(self, level: int, option: int, size: int, /) -> bytes:

@@ -9,14 +9,14 @@ from signal import SIGKILL
 
 import msgspec
 
-from skills_runtime.processes.server.directory import REGISTRY, Place
+from skills_runtime.processes.server.directory import REGISTRY, RuntimeDirectory
 from skills_runtime.sandbox.supervision import process_tree
 
 MARKER = "SKILLS_RUNTIME_SDK_RUNTIME_EXEC_SESSION_MARKER"
 """The environment variable that the processes of a session carry; its value is random, and no secret."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class ProcessIdentity(msgspec.Struct, frozen=True):
     """A process: its number alone could be another's by now, together with its start it cannot."""
 
     pid: int
@@ -28,7 +28,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One session."""
 
     marker: str
-    processes: tuple[Known, ...] = ()
+    processes: tuple[ProcessIdentity, ...] = ()
     """The first of them, in case it drops its marker."""
     created_at_ms: int = 0
 
@@ -54,9 +54,9 @@ def this_machine() -> str:
     return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
-def load(place: Place) -> Entries:
+def load(runtime_dir: RuntimeDirectory) -> Entries:
     """What the last server left; nothing that makes no sense names a process."""
-    data = place.read(REGISTRY)
+    data = runtime_dir.read(REGISTRY)
     if data is None:
         return Entries(machine=this_machine())
     try:
@@ -68,8 +68,8 @@ def load(place: Place) -> Entries:
 class Registry:
     """The sessions of the server that runs now; every change is on disk before it returns."""
 
-    def __init__(self, place: Place, *, last_session_id: int = 0) -> None:
-        self._place = place
+    def __init__(self, runtime_dir: RuntimeDirectory, *, last_session_id: int = 0) -> None:
+        self._runtime_dir = runtime_dir
         self._machine = this_machine()
         self._last = last_session_id
         self._entries: dict[int, Entry] = {}
@@ -78,7 +78,7 @@ class Registry:
     @property
     def path(self) -> Path:
         """Where it is kept."""
-        return self._place.path / REGISTRY
+        return self._runtime_dir.path / REGISTRY
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -91,25 +91,25 @@ class Registry:
         self._save()
         return self._last, entry
 
-    def note(self, number: int, pid: int) -> None:
+    def record_process(self, number: int, pid: int) -> None:
         """Remember the first process of a session, which may drop its marker at any time."""
         process = process_tree.find_process(pid)
         if process is not None:
-            known = Known(process.pid, process.started)
-            self._entries[number] = msgspec.structs.replace(self._entries[number], processes=(known,))
+            identity = ProcessIdentity(process.pid, process.started)
+            self._entries[number] = msgspec.structs.replace(self._entries[number], processes=(identity,))
             self._save()
 
     def end(self, *numbers: int) -> None:
         """Forget sessions of which nothing is left."""
-        ended = [number for number in numbers if number in self._entries]
-        for number in ended:
+        removed = [number for number in numbers if number in self._entries]
+        for number in removed:
             del self._entries[number]
-        if ended:
+        if removed:
             self._save()
 
     def _save(self) -> None:
         entries = Entries(machine=self._machine, last_session_id=self._last, exec_sessions=self._entries)
-        self._place.write(REGISTRY, msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
+        self._runtime_dir.write(REGISTRY, msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
 
 
 PATIENCE_MS = 5000
@@ -129,78 +129,80 @@ class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that this user may not signal, or that did not disappear."""
 
 
-def orphans_of(
+def find_orphans(
     entries: Entries, table: process_tree.Table, *, machine: str, cleaner: int = 0
 ) -> list[process_tree.Process]:
     """The living processes of these sessions; whoever cleans up from within a session goes on, and those above it."""
     if entries.machine != machine:
         return []
-    found: dict[int, process_tree.Process] = {}
+    orphans: dict[int, process_tree.Process] = {}
     for entry in entries.exec_sessions.values():
-        noted = [
+        recorded = [
             process
-            for known in entry.processes
-            if (process := table.get(known.pid)) is not None and process.started == known.started
+            for identity in entry.processes
+            if (process := table.get(identity.pid)) is not None and process.started == identity.started
         ]
-        for process in (*process_tree.find_marked(table, entry.assignment), *noted):
+        for process in (*process_tree.find_marked(table, entry.assignment), *recorded):
             processes = process_tree.find_descendants(table, process.pid, without={cleaner})
-            found |= {one.pid: one for one in (process, *processes)}
+            orphans |= {orphan.pid: orphan for orphan in (process, *processes)}
     while cleaner in table:
-        found.pop(cleaner, None)
+        orphans.pop(cleaner, None)
         cleaner = table[cleaner].parent
-    return list(found.values())
+    return list(orphans.values())
 
 
 def end_orphans(entries: Entries) -> Cleanup:
     """Kill the processes of these sessions, and return when they are gone."""
     machine = this_machine()
-    ended: set[Known] = set()
-    survivors: set[Known] = set()
+    killed: set[ProcessIdentity] = set()
+    survivors: set[ProcessIdentity] = set()
     for _ in range(ROUNDS):
-        processes = orphans_of(entries, process_tree.list_processes(), machine=machine, cleaner=os.getpid())
-        fresh = [process for process in processes if Known(process.pid, process.started) not in ended | survivors]
+        processes = find_orphans(entries, process_tree.list_processes(), machine=machine, cleaner=os.getpid())
+        fresh = [
+            process for process in processes if ProcessIdentity(process.pid, process.started) not in killed | survivors
+        ]
         if not fresh:
             break
-        gone = _kill(fresh)
-        ended |= gone
-        survivors |= {Known(one.pid, one.started) for one in fresh} - gone
+        confirmed = _kill(fresh)
+        killed |= confirmed
+        survivors |= {ProcessIdentity(process.pid, process.started) for process in fresh} - confirmed
     return Cleanup(
         sessions=len(entries.exec_sessions),
-        ended=tuple(sorted(known.pid for known in ended)),
+        ended=tuple(sorted(identity.pid for identity in killed)),
         survivors=tuple(sorted(survivor.pid for survivor in survivors)),
     )
 
 
-def _kill(processes: Sequence[process_tree.Process]) -> set[Known]:
+def _kill(processes: Sequence[process_tree.Process]) -> set[ProcessIdentity]:
     """Kill these, and return those that are gone for certain."""
-    gone: set[Known] = set()
+    exited: set[ProcessIdentity] = set()
     with ExitStack() as descriptors:
-        watched: dict[int, Known] = {}
+        watched: dict[int, ProcessIdentity] = {}
         for process in processes:
-            known = Known(process.pid, process.started)
+            identity = ProcessIdentity(process.pid, process.started)
             try:
                 descriptor = os.pidfd_open(process.pid)
             except ProcessLookupError:
-                gone.add(known)
+                exited.add(identity)
                 continue
             descriptors.callback(os.close, descriptor)
-            watched[descriptor] = known
+            watched[descriptor] = identity
         process_tree.send_signal(processes, SIGKILL)
-        return gone | _ended(watched)
+        return exited | _wait_for_exit(watched)
 
 
-def _ended(watched: dict[int, Known]) -> set[Known]:
+def _wait_for_exit(watched: dict[int, ProcessIdentity]) -> set[ProcessIdentity]:
     """Those of the processes that end within the time they have."""
     poll = select.poll()
     for descriptor in watched:
         poll.register(descriptor, select.POLLIN)
-    left = dict(watched)
-    while left:
+    remaining = dict(watched)
+    while remaining:
         ready = poll.poll(PATIENCE_MS)
         if not ready:
             break
         for descriptor, _ in ready:
             with suppress(KeyError):
                 poll.unregister(descriptor)
-            left.pop(descriptor, None)
-    return set(watched.values()) - set(left.values())
+            remaining.pop(descriptor, None)
+    return set(watched.values()) - set(remaining.values())

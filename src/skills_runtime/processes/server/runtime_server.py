@@ -18,28 +18,28 @@ from skills_runtime.clock import SystemClock
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import Clock, Sandbox
 from skills_runtime.processes.server import protocol, registry
-from skills_runtime.processes.server.directory import SERVER, SOCKET, Place
-from skills_runtime.processes.server.methods import LEFT_ALONE, Methods, ServedChildren
-from skills_runtime.processes.server.protocol import check_peer, hung_up
+from skills_runtime.processes.server.directory import SERVER, SOCKET, RuntimeDirectory
+from skills_runtime.processes.server.methods import CANCELLED_ON_DISCONNECT, Methods, ServedChildren
+from skills_runtime.processes.server.protocol import check_peer, is_hung_up
 from skills_runtime.processes.server.registry import Cleanup, end_orphans
 from skills_runtime.processes.server.sessions import ServedSessions, milliseconds
 from skills_runtime.runs import FILE_MODE
 
 BACKLOG = 512
-_ASIDE = f".{SOCKET}.closing"
+_CLOSING_SOCKET = f".{SOCKET}.closing"
 
 
 class Listener:
     """Listens in the directory of a place; to be made by whoever holds its lock."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        place.remove(SOCKET)  # of a server that died
+    def __init__(self, runtime_dir: RuntimeDirectory) -> None:
+        self._runtime_dir = runtime_dir
+        runtime_dir.remove(SOCKET)  # of a server that died
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # A socket takes its mode from the descriptor when it is bound: there is no moment at which others could.
             os.fchmod(self.socket.fileno(), FILE_MODE)
-            self.socket.bind(place.address)
+            self.socket.bind(runtime_dir.address)
             self.socket.setblocking(False)  # noqa: FBT003 - it has no name
             self.socket.listen(BACKLOG)
         except BaseException:
@@ -48,17 +48,17 @@ class Listener:
 
     def retire(self) -> bool:
         """Take the socket out of reach, unless somebody waits at it; nobody can have come in between."""
-        self._place.rename(SOCKET, _ASIDE)
+        self._runtime_dir.rename(SOCKET, _CLOSING_SOCKET)
         if select.select([self.socket], [], [], 0)[0]:
-            self._place.rename(_ASIDE, SOCKET)
+            self._runtime_dir.rename(_CLOSING_SOCKET, SOCKET)
             return False
-        self._place.remove(_ASIDE)
+        self._runtime_dir.remove(_CLOSING_SOCKET)
         return True
 
     def close(self) -> None:
         """Take the socket out of reach, whoever waits."""
-        self._place.remove(SOCKET)
-        self._place.remove(_ASIDE)
+        self._runtime_dir.remove(SOCKET)
+        self._runtime_dir.remove(_CLOSING_SOCKET)
         self.socket.close()
 
 
@@ -67,7 +67,7 @@ MAX_CONNECTIONS = 256
 DELIVERY_SECONDS = 10.0
 """How long a client may take to accept its answer."""
 
-LAST_WORDS_SECONDS = 2.0
+SHUTDOWN_GRACE_SECONDS = 2.0
 """How long requests under way have when the server stops."""
 
 HANG_UP_SECONDS = 0.5
@@ -91,22 +91,22 @@ class RuntimeServer:
 
     def __init__(
         self,
-        place: Place,
+        runtime_dir: RuntimeDirectory,
         sandbox: Sandbox,
         children: ServedChildren,
         *,
         idle_seconds: float = DEFAULT_IDLE_SECONDS,
         clock: Clock | None = None,
     ) -> None:
-        self._place = place
+        self._runtime_dir = runtime_dir
         self._children = children
         self._idle_seconds = idle_seconds
         self._clock = clock or SystemClock()
-        entries = registry.load(place)
+        entries = registry.load(runtime_dir)
         self.orphans: Cleanup = end_orphans(entries)
-        self._registry = registry.Registry(place, last_session_id=entries.last_session_id)
-        self._sessions = ServedSessions(place.workspace_root, sandbox, self._registry, self._clock)
-        self._methods = Methods(place.workspace_root, self._sessions, children)
+        self._registry = registry.Registry(runtime_dir, last_session_id=entries.last_session_id)
+        self._sessions = ServedSessions(runtime_dir.workspace_root, sandbox, self._registry, self._clock)
+        self._methods = Methods(runtime_dir.workspace_root, self._sessions, children)
         for name in ("shutdown", "runtime.shutdown"):
             self._methods.add(name, self._shut_down)
         self._methods.add("ping", self._ping)
@@ -120,10 +120,10 @@ class RuntimeServer:
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until somebody ends it or nobody needs it; returns when nothing of it is left."""
         # Whoever has reached the socket finds the secret that belongs to it.
-        self._place.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
-        listener = Listener(self._place)
+        self._runtime_dir.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
+        listener = Listener(self._runtime_dir)
         try:
-            server = await asyncio.start_unix_server(self._connected, sock=listener.socket, limit=protocol.MAX_REQUEST)
+            server = await asyncio.start_unix_server(self._on_connect, sock=listener.socket, limit=protocol.MAX_REQUEST)
             with suppress(ValueError, RuntimeError):  # not in the main thread: whoever started it stops it
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     asyncio.get_running_loop().add_signal_handler(number, self.stop)
@@ -143,34 +143,34 @@ class RuntimeServer:
     async def _end(self) -> None:
         await self._sessions.close_all()  # whoever waits for one of them is told its end
         if self._connections:
-            _, late = await asyncio.wait(self._connections, timeout=LAST_WORDS_SECONDS)
+            _, late = await asyncio.wait(self._connections, timeout=SHUTDOWN_GRACE_SECONDS)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         await self._sessions.close_all()  # what was just being started
         await self._children.aclose()
-        self._place.remove(SERVER)
+        self._runtime_dir.remove(SERVER)
 
     async def _watch(self, listener: Listener) -> None:
         """Stop when nothing has run and nobody has asked for anything for a while."""
         quiet_since = self._clock.monotonic()
         while True:
             await asyncio.sleep(min(max(self._idle_seconds / 4, 0.02), 5.0))
-            self._sessions.tidy()
+            self._sessions.remove_ended()
             if self._connections or self._sessions.running or self._children.active:
                 quiet_since = self._clock.monotonic()
             elif self._clock.monotonic() - quiet_since >= self._idle_seconds and listener.retire():
                 self.stop()
                 return
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._attend(reader, writer), name="connection")
+    def _on_connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve_connection(reader, writer), name="connection")
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            writer.write(await self._answered(reader, writer))
+            writer.write(await self._handle_request(reader, writer))
             async with asyncio.timeout(DELIVERY_SECONDS):
                 await writer.drain()
                 writer.close()
@@ -180,7 +180,7 @@ class RuntimeServer:
         finally:
             writer.transport.abort()
 
-    async def _answered(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
         """What the client is told."""
         try:
             check_peer(writer.get_extra_info("socket"))
@@ -193,10 +193,10 @@ class RuntimeServer:
         except SkillsRuntimeError as error:
             return protocol.failure(error)
         work = asyncio.create_task(self._methods.call(request), name=request.method)
-        task = asyncio.create_task(_until_gone(reader, writer))
+        disconnect = asyncio.create_task(_wait_for_disconnect(reader, writer))
         try:
-            await asyncio.wait({work, task}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done() and request.method in LEFT_ALONE:
+            await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and request.method in CANCELLED_ON_DISCONNECT:
                 work.cancel()
             await asyncio.wait({work})
         except asyncio.CancelledError:
@@ -204,26 +204,26 @@ class RuntimeServer:
             await asyncio.wait({work})
             raise
         finally:
-            task.cancel()
-        return _told(work)
+            disconnect.cancel()
+        return _encode_outcome(work)
 
-    async def _ping(self, wanted: Any) -> dict[str, Any]:
-        del wanted
+    async def _ping(self, params: Any) -> dict[str, Any]:
+        del params
         return {"pong": True}
 
-    async def _shut_down(self, wanted: Any) -> dict[str, Any]:
-        del wanted
+    async def _shut_down(self, params: Any) -> dict[str, Any]:
+        del params
         self.stop()
         return {"ok": True}
 
-    async def _status(self, wanted: Any) -> dict[str, Any]:
-        del wanted
-        self._sessions.tidy()
+    async def _status(self, params: Any) -> dict[str, Any]:
+        del params
+        self._sessions.remove_ended()
         return {
             "ok": True,
             "pid": os.getpid(),
-            "workspace_root": str(self._place.workspace_root),
-            "socket_path": str(self._place.path / SOCKET),
+            "workspace_root": str(self._runtime_dir.workspace_root),
+            "socket_path": str(self._runtime_dir.path / SOCKET),
             "created_at_ms": self._created_at_ms,
             "uptime_ms": round((self._clock.monotonic() - self._began) * 1000),
             "idle_seconds": self._idle_seconds,
@@ -237,21 +237,21 @@ class RuntimeServer:
         }
 
     def _info(self) -> ServerInfo:
-        path = str(self._place.path / SOCKET)
+        path = str(self._runtime_dir.path / SOCKET)
         return ServerInfo(pid=os.getpid(), secret=self._secret, socket_path=path, created_at_ms=self._created_at_ms)
 
 
-async def _until_gone(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _wait_for_disconnect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Return when the client has hung up; what it says after its request is not heard."""
     with suppress(OSError):
         while await reader.read(1 << 16):
             pass
     descriptor = writer.get_extra_info("socket").fileno()
-    while not hung_up(descriptor):
+    while not is_hung_up(descriptor):
         await asyncio.sleep(HANG_UP_SECONDS)
 
 
-def _told(work: "asyncio.Task[Any]") -> bytes:
+def _encode_outcome(work: "asyncio.Task[Any]") -> bytes:
     if work.cancelled():
         return b""  # nobody is there to be told
     error = work.exception()

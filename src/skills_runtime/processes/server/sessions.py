@@ -15,7 +15,7 @@ import msgspec
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 from skills_runtime.ports import Clock, ProcessRequest, Sandbox
 from skills_runtime.processes.command import MEBIBYTE
-from skills_runtime.processes.execute import beginning
+from skills_runtime.processes.execute import session_resources
 from skills_runtime.processes.server.registry import MARKER, Registry
 from skills_runtime.processes.terminals import PtySession, Reading, SessionStatus, Size
 from skills_runtime.sandbox import quarantine_report
@@ -35,14 +35,14 @@ class ServedNetwork:
     def __init__(self) -> None:
         self._account: Account | None = None
 
-    def doorman(self) -> "Doorman":
+    def egress_callbacks(self) -> "Doorman":
         """Who hears of every decision."""
         from skills_runtime.sandbox.egress import Account, Doorman
 
         self._account = account = Account()
         return Doorman(record=account.add)
 
-    def added_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with what happened so far."""
         return evidence if self._account is None else {**evidence, "network": self._account.summary()}
 
@@ -50,7 +50,7 @@ class ServedNetwork:
 Encoding = Literal["text", "base64"]
 
 MAX_SESSIONS = 64
-MAX_TOLD = 64
+MAX_ENDED = 64
 """Ended sessions whose end can be asked for again: an answer may not have reached its client."""
 
 OUTPUT_BYTES = 8 * MEBIBYTE
@@ -63,7 +63,7 @@ DIED_OF_SIGNAL = 128
 """Added to the number of a signal, as shells do it."""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class SessionOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What a session has said since the last time; `running` is false only when nothing follows."""
 
     session_id: int
@@ -97,14 +97,14 @@ class Session:
         self._evidence = evidence
         self._network = network
         self.created_at_ms = 0
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._left_out = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
     def evidence(self) -> Mapping[str, Any]:
         """What the fence promises, and what came of its network so far."""
-        return self._network.added_to(self._evidence)
+        return self._network.merge_evidence(self._evidence)
 
     @property
     def running(self) -> bool:
@@ -113,35 +113,35 @@ class Session:
 
     async def read(
         self, *, wait_ms: int, limit: int, encoding: Encoding = "text", until_idle_ms: int | None = None
-    ) -> Said:
+    ) -> SessionOutput:
         """What it says now; what is more than the limit is told the next time."""
-        if not self._held:
-            self._keep(await self.terminal.read(timeout_ms=wait_ms, until_idle_ms=until_idle_ms))
-        piece = bytes(self._held[:limit])
-        del self._held[:limit]
+        if not self._buffer:
+            self._buffer_reading(await self.terminal.read(timeout_ms=wait_ms, until_idle_ms=until_idle_ms))
+        piece = bytes(self._buffer[:limit])
+        del self._buffer[:limit]
         left_out, self._left_out = self._left_out, 0
         status = self.terminal.status
-        over = not (status.running or self._held or self.terminal.unread)
-        return Said(
+        is_final = not (status.running or self._buffer or self.terminal.unread)
+        return SessionOutput(
             session_id=self.number,
-            running=not over,
-            stdout=b64encode(piece).decode() if encoding == "base64" else self._decoder.decode(piece, over),
+            running=not is_final,
+            stdout=b64encode(piece).decode() if encoding == "base64" else self._decoder.decode(piece, is_final),
             truncated=bool(left_out),
             left_out=left_out,
             sandbox={**self.evidence, "quarantined": quarantine_report(status.quarantined)}
-            if status.quarantined and over
+            if status.quarantined and is_final
             else self.evidence,
-            **(_ending(status) if over else {}),
+            **(_exit_fields(status) if is_final else {}),
         )
 
-    def _keep(self, reading: Reading) -> None:
+    def _buffer_reading(self, reading: Reading) -> None:
         output = reading.output
         self._left_out += output.left_out
         gap = f"\n… {output.left_out} bytes left out …\n".encode() if output.left_out else b""
-        self._held += output.head + gap + output.tail
+        self._buffer += output.head + gap + output.tail
 
 
-def _ending(status: SessionStatus) -> dict[str, Any]:
+def _exit_fields(status: SessionStatus) -> dict[str, Any]:
     code = DIED_OF_SIGNAL + status.signal if status.signal is not None else status.exit_code
     return {"exit_code": code, "signal": status.signal, "survivors": status.survivors}
 
@@ -155,14 +155,14 @@ class ServedSessions:
         self._registry = registry
         self._clock = clock
         self._sessions: dict[int, Session] = {}
-        self._told: OrderedDict[int, Said] = OrderedDict()
+        self._ended: OrderedDict[int, SessionOutput] = OrderedDict()
         self._starting = 0
 
     async def spawn(self, request: ProcessRequest, *, size: Size) -> Session:
         """Start a command on a terminal, behind the fence."""
         if not request.cwd.is_relative_to(self._root):
             raise AccessRefused(f"`{request.cwd}` is outside the workspace", hint=f"start below `{self._root}`")
-        self.tidy()
+        self.remove_ended()
         if len(self._sessions) + self._starting >= MAX_SESSIONS:
             raise ValidationFailed(f"there are {MAX_SESSIONS} sessions already", hint="close one with `exec.close`")
         self._starting += 1
@@ -181,19 +181,19 @@ class ServedSessions:
         limit: int,
         encoding: Encoding = "text",
         until_idle_ms: int | None = None,
-    ) -> Said:
+    ) -> SessionOutput:
         """What a session says now; its end can be heard again."""
-        if number in self._told:
-            return self._told[number]
+        if number in self._ended:
+            return self._ended[number]
         session = self.get(number)
-        said = await session.read(wait_ms=wait_ms, limit=limit, encoding=encoding, until_idle_ms=until_idle_ms)
-        if not said.running:
-            self._forget(number, msgspec.structs.replace(said, stdout="", truncated=False, left_out=0))
-        return said
+        output = await session.read(wait_ms=wait_ms, limit=limit, encoding=encoding, until_idle_ms=until_idle_ms)
+        if not output.running:
+            self._forget(number, msgspec.structs.replace(output, stdout="", truncated=False, left_out=0))
+        return output
 
     async def write(self, number: int, data: bytes) -> int:
         """Type something; returns how much of it was taken."""
-        return 0 if number in self._told else await self.get(number).terminal.write(data, timeout_ms=WRITE_MS)
+        return 0 if number in self._ended else await self.get(number).terminal.write(data, timeout_ms=WRITE_MS)
 
     def signal(self, number: int, signals: Signals) -> None:
         """Signal the programs in the foreground of a session."""
@@ -203,13 +203,15 @@ class ServedSessions:
         """Change the size of a terminal."""
         self.get(number).terminal.resize(rows, columns)
 
-    async def close(self, number: int) -> Said:
+    async def close(self, number: int) -> SessionOutput:
         """End a session and forget it; returns when nothing of it is left."""
-        if number in self._told:
-            return self._told[number]
+        if number in self._ended:
+            return self._ended[number]
         session = self.get(number)
         status = await session.terminal.close()
-        ending = Said(session_id=number, running=False, stdout="", sandbox=session.evidence, **_ending(status))
+        ending = SessionOutput(
+            session_id=number, running=False, stdout="", sandbox=session.evidence, **_exit_fields(status)
+        )
         self._forget(number, ending)
         return ending
 
@@ -226,8 +228,8 @@ class ServedSessions:
         try:
             return self._sessions[number]
         except KeyError:
-            known = ", ".join(f"`{session}`" for session in self._sessions) or "none"
-            raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {known}") from None
+            numbers = ", ".join(f"`{session}`" for session in self._sessions) or "none"
+            raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {numbers}") from None
 
     def all(self) -> tuple[Session, ...]:
         """Every session whose end nobody was told, oldest first."""
@@ -238,7 +240,7 @@ class ServedSessions:
         """How many sessions run or are being started."""
         return self._starting + sum(session.running for session in self._sessions.values())
 
-    def tidy(self) -> None:
+    def remove_ended(self) -> None:
         """Take sessions of which nothing is left off the registry."""
         self._registry.end(*(number for number, session in self._sessions.items() if not session.running))
 
@@ -251,21 +253,21 @@ class ServedSessions:
         plan = msgspec.structs.replace(plan, environment=environment)
         network = ServedNetwork()
         try:
-            async with beginning(plan, network.doorman) as (command, companion):
-                terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES, company=companion)
+            async with session_resources(plan, network.egress_callbacks) as (command, companion):
+                terminal = await PtySession.start(command, size=size, output_bytes=OUTPUT_BYTES, companion=companion)
             if companion.claim is not None:
                 companion.claim.holder = f"session `{number}` of the workspace server"
         except BaseException:
             self._registry.end(number)
             raise
-        self._registry.note(number, terminal.pid or 0)
+        self._registry.record_process(number, terminal.pid or 0)
         session = Session(number, terminal, request, plan.evidence, network)
         session.created_at_ms = created_at_ms
         return session
 
-    def _forget(self, number: int, ending: Said) -> None:
+    def _forget(self, number: int, ending: SessionOutput) -> None:
         self._sessions.pop(number, None)
         self._registry.end(number)
-        self._told[number] = ending
-        while len(self._told) > MAX_TOLD:
-            self._told.popitem(last=False)
+        self._ended[number] = ending
+        while len(self._ended) > MAX_ENDED:
+            self._ended.popitem(last=False)

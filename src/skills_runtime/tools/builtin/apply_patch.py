@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import FileChange, Files, FileTouch, Intent, ToolContext, ToolResult, ToolSpec, Touch
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import diff_of, touched
-from skills_runtime.tools.patch import Section, make_plan, parse_patch, paths_to_read
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_touch, render_diff
+from skills_runtime.tools.patch import Section, build_plan, parse_patch, paths_to_read
 from skills_runtime.tools.patch.parse import AddFile, DeleteFile, UpdateFile
 
 MAX_FILE_BYTES = 16 << 20
@@ -46,7 +46,7 @@ class ApplyPatch:
     spec = ToolSpec(
         name="apply_patch",
         description=DESCRIPTION,
-        parameters=schema_of(ApplyPatchArguments),
+        parameters=build_schema(ApplyPatchArguments),
         effect="effectful",
         hidden_arguments=("input",),
         example={"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
@@ -55,28 +55,33 @@ class ApplyPatch:
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The files it is about."""
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
-        touches = [touched(context.files, touch, path) for one in sections for path, touch in _touched(one)]
+        touches = [
+            build_file_touch(context.files, touch, path)
+            for section in sections
+            for path, touch in _list_touches(section)
+        ]
         return Intent(files=tuple(touches))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would change in them."""
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
         contents = {path: context.files.glance(path, limit=MAX_FILE_BYTES) or b"" for path in paths_to_read(sections)}
-        plan = await asyncio.to_thread(make_plan, sections, contents)
-        shown = (one for change in plan.files for one in _previewed(change, contents))
+        plan = await asyncio.to_thread(build_plan, sections, contents)
+        touches = (touch for change in plan.files for touch in _preview_touches(change, contents))
         return Intent(
             files=tuple(
-                msgspec.structs.replace(one, real=touched(context.files, one.touch, one.path).real) for one in shown
+                msgspec.structs.replace(touch, real=build_file_touch(context.files, touch.touch, touch.path).real)
+                for touch in touches
             )
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Apply it."""
-        wanted = parse(arguments, ApplyPatchArguments)
-        sections = parse_patch(wanted.input)
+        args = parse(arguments, ApplyPatchArguments)
+        sections = parse_patch(args.input)
         contents = _read(context.files, sections)
         # Only the pure part leaves this thread: a cancelled call must not go on changing files.
-        plan = await asyncio.to_thread(make_plan, sections, contents)
+        plan = await asyncio.to_thread(build_plan, sections, contents)
         context.files.apply(plan.files)
         lines: list[str] = []
         for change in plan.changes:
@@ -86,7 +91,7 @@ class ApplyPatch:
         return ToolResult(ok=True, stdout="\n".join(lines), data={"changes": msgspec.to_builtins(list(plan.changes))})
 
 
-def _touched(section: Section) -> list[tuple[str, Touch]]:
+def _list_touches(section: Section) -> list[tuple[str, Touch]]:
     match section:
         case AddFile():
             return [(section.path, "create")]
@@ -98,14 +103,14 @@ def _touched(section: Section) -> list[tuple[str, Touch]]:
             return [(section.path, "change")]
 
 
-def _previewed(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTouch]:
+def _preview_touches(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTouch]:
     """What becomes of one file; one that moves is taken away here and made there."""
-    before = contents.get(change.path) if change.before_sha256 is not None else None
-    touch: Touch = "delete" if change.data is None else "create" if before is None else "change"
+    old_content = contents.get(change.path) if change.before_sha256 is not None else None
+    touch: Touch = "delete" if change.data is None else "create" if old_content is None else "change"
     if change.moved_to is None:
-        diff = diff_of(change.path, before, change.data)
+        diff = render_diff(change.path, old_content, change.data)
         return [FileTouch(path=change.path, touch=touch, before_sha256=change.before_sha256, diff=diff)]
-    moved = f"{change.path} -> {change.moved_to}\n{diff_of(change.moved_to, before, change.data)}"
+    moved = f"{change.path} -> {change.moved_to}\n{render_diff(change.moved_to, old_content, change.data)}"
     return [
         FileTouch(path=change.path, touch="delete", before_sha256=change.before_sha256),
         FileTouch(path=change.moved_to, touch="create", diff=moved),

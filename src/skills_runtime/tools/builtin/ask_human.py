@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Choice, Question, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 MAX_CHARS = 20_000
 MAX_CHOICES = 50
@@ -28,7 +28,7 @@ class AskHuman:
     spec = ToolSpec(
         name="ask_human",
         description="Ask the user something that you cannot find out or decide yourself, and wait for the answer.",
-        parameters=schema_of(AskHumanArguments),
+        parameters=build_schema(AskHumanArguments),
         effect="read",
         recovery="retry",
         max_parallel=1,
@@ -37,11 +37,11 @@ class AskHuman:
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Ask."""
-        wanted = parse(arguments, AskHumanArguments)
+        args = parse(arguments, AskHumanArguments)
         question = Question(
-            question=wanted.question,
-            choices=tuple(map(Choice, wanted.choices or ())),
-            context=wanted.context or "",
+            question=args.question,
+            choices=tuple(map(Choice, args.choices or ())),
+            context=args.context or "",
         )
         answer = (await context.ask(question))[question.id]
         return ToolResult(ok=True, stdout=answer, data={"answer": answer})

@@ -10,7 +10,7 @@ from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import exec_sessions as terminals
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import parse, schema_of
+from skills_runtime.tools.arguments import build_schema, parse
 from skills_runtime.tools.processes import CommandNetwork
 
 
@@ -23,9 +23,9 @@ class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True
     max_output_tokens: terminals.OutputTokens | None = None
     tty: Annotated[bool, Meta(description="Always true: shell_command runs without a terminal.")] = True
 
-    def work(self) -> processes.Work:
+    def command_spec(self) -> processes.CommandSpec:
         """The command these arguments ask for."""
-        return processes.Work(
+        return processes.CommandSpec(
             argv=shell_command(self.cmd),
             line=self.cmd,
             directory=self.workdir,
@@ -44,7 +44,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         name="exec_command",
         description="Start a line of shell on a terminal. If it still runs after `yield_time_ms`, the result has a"
         " `session_id` for write_stdin. Do not count on a session once the run has ended.",
-        parameters=schema_of(ExecCommandArguments),
+        parameters=build_schema(ExecCommandArguments),
         effect="effectful",
         example={"cmd": "touch made", "yield_time_ms": 20_000},
     )
@@ -52,12 +52,12 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Start it, and wait a little for what it says."""
-        wanted = parse(arguments, ExecCommandArguments)
-        if not wanted.tty:
+        args = parse(arguments, ExecCommandArguments)
+        if not args.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
-        sessions, work = terminals.sessions_of(context), wanted.work()
-        plan = processes.plan_for(work, context)
-        claim = await processes.claim_alone(work, plan, context, lasting=True)
+        sessions, command = terminals.get_run_sessions(context), args.command_spec()
+        plan = processes.plan_command(command, context)
+        claim = await processes.claim_exclusively(command, plan, context, lasting=True)
         try:
             number = await sessions.start(plan, CommandNetwork(context), claim)
         except Exception:
@@ -65,8 +65,8 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
                 claim.release()
             raise
         try:
-            answer = await terminals.answer_of(
-                context, number, wait_ms=wanted.yield_time_ms, max_tokens=wanted.max_output_tokens
+            answer = await terminals.read_session(
+                context, number, wait_ms=args.yield_time_ms, max_tokens=args.max_output_tokens
             )
         except BaseException:
             await sessions.close(number)  # nobody was told its number, so nobody could end it

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import replacing, touching
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_intent, preview_replacement
 
 
 class FileDeleteArguments(Arguments, frozen=True):
@@ -22,22 +22,22 @@ class FileDelete:
     spec = ToolSpec(
         name="file_delete",
         description="Delete a file, where the user has allowed it; directories are never deleted.",
-        parameters=schema_of(FileDeleteArguments),
+        parameters=build_schema(FileDeleteArguments),
         effect="effectful",
         example={"path": "a.txt"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching(context.files, "delete", parse(arguments, FileDeleteArguments).path)
+        return build_file_intent(context.files, "delete", parse(arguments, FileDeleteArguments).path)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would be taken away."""
         path = parse(arguments, FileDeleteArguments).path
-        return Intent(files=(replacing(context.files, path, None),))
+        return Intent(files=(preview_replacement(context.files, path, None),))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Delete it."""
-        wanted = parse(arguments, FileDeleteArguments)
-        context.files.delete(wanted.path)
-        return ToolResult(ok=True, stdout=f"deleted {wanted.path}", data={"path": wanted.path})
+        args = parse(arguments, FileDeleteArguments)
+        context.files.delete(args.path)
+        return ToolResult(ok=True, stdout=f"deleted {args.path}", data={"path": args.path})

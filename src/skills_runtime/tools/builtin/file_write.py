@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from skills_runtime.ports import FileTouch, Intent, SandboxPermissions, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import replacing, touched
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_touch, preview_replacement
 
 
 class FileWriteArguments(Arguments, frozen=True):
@@ -32,7 +32,7 @@ class FileWrite:
     spec = ToolSpec(
         name="file_write",
         description="Create a file or replace its content. Results for the user go below `deliverables/`.",
-        parameters=schema_of(FileWriteArguments),
+        parameters=build_schema(FileWriteArguments),
         effect="idempotent",
         hidden_arguments=("content",),
         example={"path": "b.txt", "content": "secret content"},
@@ -40,27 +40,25 @@ class FileWrite:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        wanted = parse(arguments, FileWriteArguments)
-        return _intent(wanted, touched(context.files, "overwrite", wanted.path))
+        args = parse(arguments, FileWriteArguments)
+        return _intent(args, build_file_touch(context.files, "overwrite", args.path))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would change in it."""
-        wanted = parse(arguments, FileWriteArguments)
-        return _intent(wanted, replacing(context.files, wanted.path, wanted.content.encode()))
+        args = parse(arguments, FileWriteArguments)
+        return _intent(args, preview_replacement(context.files, args.path, args.content.encode()))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Write it."""
-        wanted = parse(arguments, FileWriteArguments)
-        create_dirs = wanted.create_dirs if wanted.mkdirs is None else wanted.mkdirs
-        written = context.files.write(wanted.path, wanted.content.encode(), create_dirs=create_dirs)
-        return ToolResult(
-            ok=True, stdout=f"wrote {written} bytes to {wanted.path}", data={"path": wanted.path, "bytes": written}
-        )
+        args = parse(arguments, FileWriteArguments)
+        create_dirs = args.create_dirs if args.mkdirs is None else args.mkdirs
+        size = context.files.write(args.path, args.content.encode(), create_dirs=create_dirs)
+        return ToolResult(ok=True, stdout=f"wrote {size} bytes to {args.path}", data={"path": args.path, "bytes": size})
 
 
-def _intent(wanted: FileWriteArguments, file: FileTouch) -> Intent:
+def _intent(args: FileWriteArguments, file: FileTouch) -> Intent:
     return Intent(
         files=(file,),
-        escalated=wanted.sandbox_permissions == "require_escalated",
-        justification=wanted.justification or "",
+        escalated=args.sandbox_permissions == "require_escalated",
+        justification=args.justification or "",
     )

@@ -15,9 +15,18 @@ from msgspec import Meta
 from skills_runtime.errors import LogError, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Files, Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.text import escape_controls
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Hit, IgnoreRules, NamePattern, Pattern, Prefiltered, Walk, plain, prefilter
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_intent
+from skills_runtime.tools.search import (
+    Hit,
+    IgnoreRules,
+    NamePattern,
+    Pattern,
+    Prefiltered,
+    Walk,
+    normalize_path,
+    prefilter,
+)
 
 MAX_FILES = 5000
 MAX_FILE_BYTES = 4 << 20
@@ -26,9 +35,9 @@ MAX_LINES_PER_FILE = 20
 MAX_LINES = 500
 MAX_LINE_CHARS = 300
 MAX_SECONDS = 10.0
-MANY = 200
+PREFILTER_MIN_FILES = 200
 """Files from which on it is faster to start ripgrep first than to read all of them."""
-TOGETHER = 64
+LOOKUP_BATCH = 64
 """Names that are looked up before others get their turn."""
 
 
@@ -58,28 +67,28 @@ class GrepFiles:
         name="grep_files",
         description="Search files for a regular expression. Binary files, names that begin with a dot, and what"
         " `.gitignore` files leave out are not searched.",
-        parameters=schema_of(GrepFilesArguments),
+        parameters=build_schema(GrepFilesArguments),
         effect="read",
         hidden_results=("stdout",),
         example={"pattern": "one"},
     )
 
-    def __init__(self, *, max_seconds: float = MAX_SECONDS, many: int = MANY) -> None:
+    def __init__(self, *, max_seconds: float = MAX_SECONDS, prefilter_min_files: int = PREFILTER_MIN_FILES) -> None:
         self._max_seconds = max_seconds
-        self._many = many
+        self._prefilter_min_files = prefilter_min_files
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Where it looks."""
-        return touching(context.files, "read", parse(arguments, GrepFilesArguments).path or ".")
+        return build_file_intent(context.files, "read", parse(arguments, GrepFilesArguments).path or ".")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Search them."""
-        wanted = parse(arguments, GrepFilesArguments)
-        search = _Search(context.files, wanted)
+        args = parse(arguments, GrepFilesArguments)
+        search = _Search(context.files, args)
         now = asyncio.get_running_loop().time
         deadline = now() + self._max_seconds
 
-        async def done(steps: Iterator[None]) -> bool:
+        async def run_steps(steps: Iterator[None]) -> bool:
             for _ in steps:
                 await asyncio.sleep(0)  # others get their turn after every piece, however long it took
                 if now() >= deadline:
@@ -87,75 +96,75 @@ class GrepFiles:
                     return False
             return True
 
-        if await done(search.find()):
-            if len(search.paths) >= self._many:
-                search.sift(await prefilter(search.paths, wanted.pattern, context, seconds=self._max_seconds / 2))
-            await done(search.steps())
+        if await run_steps(search.collect_paths()):
+            if len(search.paths) >= self._prefilter_min_files:
+                search.apply_prefilter(
+                    await prefilter(search.paths, args.pattern, context, seconds=self._max_seconds / 2)
+                )
+            await run_steps(search.search_files())
         return search.result()
 
 
 class _Search:
     """One search: what was found so far, and everything that was left out."""
 
-    def __init__(self, files: Files, wanted: GrepFilesArguments) -> None:
+    def __init__(self, files: Files, args: GrepFilesArguments) -> None:
         self._files = files
-        self._wanted = wanted
-        self._pattern = Pattern(wanted.pattern)
-        self._include = NamePattern(wanted.include) if wanted.include is not None else None
+        self._args = args
+        self._pattern = Pattern(args.pattern)
+        self._include = NamePattern(args.include) if args.include is not None else None
         if self._include is not None and self._include.is_empty:
-            raise ToolError(
-                "validation", f"`{wanted.include}` is not a pattern for paths", hint="use one such as `*.py`"
-            )
+            raise ToolError("validation", f"`{args.include}` is not a pattern for paths", hint="use one such as `*.py`")
         self._walk = Walk(files, ignore=IgnoreRules(files))
         self.paths: list[str] = []
-        self._sieve: Prefiltered | None = None
-        self._found: dict[str, list[Hit]] = {}
-        self._stopped = ""
+        self._prefiltered: Prefiltered | None = None
+        self._hits: dict[str, list[Hit]] = {}
+        self._stop_reason = ""
         self._bytes = self._lines = self._searched = self._read_files = 0
-        self._partly = Counter[str]()
+        self._incomplete = Counter[str]()
         self._skipped = Counter[str]()
 
     def stop(self, reason: str) -> None:
         """Note why the search does not go on."""
-        self._stopped = reason
+        self._stop_reason = reason
 
-    def find(self) -> Iterator[None]:
+    def collect_paths(self) -> Iterator[None]:
         """Find the files to search, pausing now and then."""
         for number, path in enumerate(self._paths()):
             self.paths.append(path)
-            if number % TOGETHER == 0:
+            if number % LOOKUP_BATCH == 0:
                 yield
 
-    def sift(self, sieve: Prefiltered | None) -> None:
+    def apply_prefilter(self, prefiltered: Prefiltered | None) -> None:
         """Leave out the files that cannot match, where somebody knows them."""
-        if sieve is not None:
-            self._sieve = sieve
-            self._searched = len(self.paths) - len(sieve.paths)
-            self.paths = [path for path in self.paths if path in sieve.paths]
+        if prefiltered is not None:
+            self._prefiltered = prefiltered
+            self._searched = len(self.paths) - len(prefiltered.paths)
+            self.paths = [path for path in self.paths if path in prefiltered.paths]
 
-    def steps(self) -> Iterator[None]:
+    def search_files(self) -> Iterator[None]:
         """Search on, pausing often enough for others to do something and for the caller to stop."""
         for path in self.paths:
-            if len(self._found) >= self._wanted.limit:
-                self.stop(f"{self._wanted.limit} files match, and more may: raise `limit` or search a directory below")
+            if len(self._hits) >= self._args.limit:
+                self.stop(f"{self._args.limit} files match, and more may: raise `limit` or search a directory below")
             elif self._read_files >= MAX_FILES or self._bytes >= MAX_TOTAL_BYTES or self._lines >= MAX_LINES:
                 self.stop(f"the search was ended after {self._searched} files: search a directory below")
-            if self._stopped:
+            if self._stop_reason:
                 return
-            yield from self._search(path)
+            yield from self._search_file(path)
 
     def result(self) -> ToolResult:
         """What was found, and what was not looked at."""
         skipped = self._skipped + Counter(
             hidden=self._walk.hidden, ignored=self._walk.ignored, refused=self._walk.refused
         )
-        notes = [f"{count} {what}" for what, count in self._partly.items()]
-        notes += [self._stopped] * bool(self._stopped)
+        notes = [f"{count} {reason}" for reason, count in self._incomplete.items()]
+        notes += [self._stop_reason] * bool(self._stop_reason)
         notes += ["there are too many directories to enter them all"] * (not self._walk.complete)
         complete = not notes
         if skipped:
-            notes.append(f"not searched: {', '.join(f'{count} {why}' for why, count in sorted(skipped.items()))}")
-        hits = [(path, hit) for path, hits in self._found.items() for hit in hits]
+            notes.append(f"not searched: {', '.join(f'{count} {reason}' for reason, count in sorted(skipped.items()))}")
+        hits = [(path, hit) for path, hits in self._hits.items() for hit in hits]
         lines: list[str] = []
         for path, hit in hits:
             text = hit.text.decode(errors="replace")
@@ -164,36 +173,36 @@ class _Search:
             lines.append(f"{escape_controls(path)}:{hit.line}: {text}")
         lines = lines or ["nothing matches"]
         data: dict[str, Any] = {
-            "files": list(self._found),
+            "files": list(self._hits),
             "matches": [{"path": path, "line": hit.line} for path, hit in hits],
             "searched": self._searched,
             "skipped": dict(skipped),
             "complete": complete,
         }
-        if self._sieve is not None:
-            data |= {"sifted_by": "ripgrep", "sandbox": dict(self._sieve.evidence)}
+        if self._prefiltered is not None:
+            data |= {"sifted_by": "ripgrep", "sandbox": dict(self._prefiltered.evidence)}
         stdout = "\n".join([*lines, *(f"[{note}]" for note in notes)])
         return ToolResult(ok=True, stdout=stdout, truncated=not complete, data=data)
 
     def _paths(self) -> Iterator[str]:
-        top = plain("." if self._wanted.path is None else self._wanted.path)
+        top = normalize_path("." if self._args.path is None else self._args.path)
         if self._files.stat(top).kind == "file":
             yield top
             return
         self._walk.prepare(top)
-        for found in self._walk.below(top):
-            if found.kind == "file" and (self._include is None or self._include.matches(found.relative)):
-                yield found.path
+        for entry in self._walk.entries(top):
+            if entry.kind == "file" and (self._include is None or self._include.matches(entry.relative)):
+                yield entry.path
 
-    def _search(self, path: str) -> Iterator[None]:
+    def _search_file(self, path: str) -> Iterator[None]:
         data = self._read(path)
         yield
         for piece in self._pattern.pieces(data.replace(b"\r\n", b"\n")):
             if piece.is_cut:
-                self._partly["lines are so long that only their beginning was searched"] += 1
+                self._incomplete["lines are so long that only their beginning was searched"] += 1
             for hit in self._pattern.hits(piece):
-                if not self._keep(path, hit):
-                    self._partly["files have more matching lines than are shown"] += 1
+                if not self._add_hit(path, hit):
+                    self._incomplete["files have more matching lines than are shown"] += 1
                     return
             yield
 
@@ -213,12 +222,12 @@ class _Search:
         self._searched += 1
         self._read_files += 1
         if len(data) > MAX_FILE_BYTES:
-            self._partly[f"files are larger than {MAX_FILE_BYTES} bytes and were searched only so far"] += 1
+            self._incomplete[f"files are larger than {MAX_FILE_BYTES} bytes and were searched only so far"] += 1
         return data[:MAX_FILE_BYTES]
 
-    def _keep(self, path: str, hit: Hit) -> bool:
+    def _add_hit(self, path: str, hit: Hit) -> bool:
         """Keep a hit if there is room; whether there was."""
-        hits = self._found.setdefault(path, [])
+        hits = self._hits.setdefault(path, [])
         if len(hits) >= MAX_LINES_PER_FILE or self._lines >= MAX_LINES:
             return False
         hits.append(hit)

@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.text import escape_controls
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import touching
-from skills_runtime.tools.search import Walk, plain
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_intent
+from skills_runtime.tools.search import Walk, normalize_path
 
 _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
 
@@ -29,27 +29,27 @@ class ListDir:
     spec = ToolSpec(
         name="list_dir",
         description="List a directory and what is below it. Names that begin with a dot are left out and counted.",
-        parameters=schema_of(ListDirArguments),
+        parameters=build_schema(ListDirArguments),
         effect="read",
         example={"dir_path": "."},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The directory it is about."""
-        return touching(context.files, "list", parse(arguments, ListDirArguments).dir_path)
+        return build_file_intent(context.files, "list", parse(arguments, ListDirArguments).dir_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """List it."""
-        wanted = parse(arguments, ListDirArguments)
-        walk = Walk(context.files, depth=wanted.depth)
-        found = list(walk.below(plain(wanted.dir_path)))
-        page = found[wanted.offset - 1 : wanted.offset - 1 + wanted.limit]
-        total = len(found)
-        last = wanted.offset + len(page) - 1
+        args = parse(arguments, ListDirArguments)
+        walk = Walk(context.files, depth=args.depth)
+        entries = list(walk.entries(normalize_path(args.dir_path)))
+        page = entries[args.offset - 1 : args.offset - 1 + args.limit]
+        total = len(entries)
+        last = args.offset + len(page) - 1
         more = last < total and bool(page)
         notes = [
-            (not page, f"no entry {wanted.offset} of {total}" if total else "nothing to show"),
-            (more, f"entries {wanted.offset} to {last} of {total}; go on with offset={last + 1}"),
+            (not page, f"no entry {args.offset} of {total}" if total else "nothing to show"),
+            (more, f"entries {args.offset} to {last} of {total}; go on with offset={last + 1}"),
             (not walk.complete, "there is more than could be counted: list a directory further down"),
             (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
             (walk.refused, f"{walk.refused} directories may not be listed"),

@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import touching
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_intent
 from skills_runtime.tools.invoke import LIMIT
 
 TAB_WIDTH = 4
@@ -67,20 +67,20 @@ def _outermost(lines: Sequence[bytes], anchor: int, levels: int) -> tuple[int, i
     for number in range(top - 1, -1, -1):
         if level == 0 or (levels and climbed == levels):
             break
-        found = indentation(lines[number])
-        if found is not None and found < level:
-            top, level, climbed = number, found, climbed + 1
+        indent = indentation(lines[number])
+        if indent is not None and indent < level:
+            top, level, climbed = number, indent, climbed + 1
     return top, level
 
 
 def _last_of_block(lines: Sequence[bytes], top: int, level: int) -> int:
     last = top
     for number in range(top + 1, len(lines)):
-        found = indentation(lines[number])
-        if found is None:
+        indent = indentation(lines[number])
+        if indent is None:
             continue
-        closes = found == level and lines[number].strip().startswith(_CLOSERS)
-        if found <= level and not closes:
+        closes = indent == level and lines[number].strip().startswith(_CLOSERS)
+        if indent <= level and not closes:
             break
         last = number
         if closes and not lines[number].rstrip().endswith((b"{", b":", b"(", b"[")):
@@ -92,10 +92,10 @@ def _last_within(lines: Sequence[bytes], numbers: Iterable[int], level: int, sta
     """The last of the lines, one after another, that are not indented less."""
     last = start
     for number in numbers:
-        found = indentation(lines[number])
-        if found is not None and found < level:
+        indent = indentation(lines[number])
+        if indent is not None and indent < level:
             break
-        last = number if found is not None else last
+        last = number if indent is not None else last
     return last
 
 
@@ -144,7 +144,7 @@ class ReadFile:
     spec = ToolSpec(
         name="read_file",
         description="Read lines of a text file, numbered like `L12: text`.",
-        parameters=schema_of(ReadFileArguments),
+        parameters=build_schema(ReadFileArguments),
         effect="read",
         hidden_results=("stdout",),
         example={"file_path": "a.txt"},
@@ -152,50 +152,50 @@ class ReadFile:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching(context.files, "read", parse(arguments, ReadFileArguments).file_path)
+        return build_file_intent(context.files, "read", parse(arguments, ReadFileArguments).file_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read them."""
-        wanted = parse(arguments, ReadFileArguments)
-        data = context.files.read(wanted.file_path, limit=MAX_BYTES + 1)
+        args = parse(arguments, ReadFileArguments)
+        data = context.files.read(args.file_path, limit=MAX_BYTES + 1)
         if b"\0" in data[:MAX_BYTES]:
             raise ToolError(
                 "validation",
-                f"`{wanted.file_path}` is not a text file: it has NUL bytes",
+                f"`{args.file_path}` is not a text file: it has NUL bytes",
                 hint="use another tool for it",
             )
         lines = data[:MAX_BYTES].removeprefix(_BYTE_ORDER_MARK).split(b"\n")
         if not lines[-1]:
             lines.pop()
-        asked, chosen = _chosen(lines, wanted)
-        page = _page(lines, chosen)
-        return _result(wanted, page, asked=asked, total=len(lines), whole=len(data) <= MAX_BYTES)
+        requested, selected = _select_lines(lines, args)
+        page = _page(lines, selected)
+        return _result(args, page, requested=requested, total=len(lines), complete=len(data) <= MAX_BYTES)
 
 
-def _chosen(lines: Sequence[bytes], wanted: ReadFileArguments) -> tuple[range, range]:
+def _select_lines(lines: Sequence[bytes], args: ReadFileArguments) -> tuple[range, range]:
     """The numbers, counted from 0, of the lines that the call is about, and of those within its limits."""
-    rules = wanted.indentation or Indentation()
-    by_block = wanted.mode == "indentation"
-    first = (rules.anchor_line or wanted.offset) if by_block else wanted.offset
+    rules = args.indentation or Indentation()
+    by_block = args.mode == "indentation"
+    first = (rules.anchor_line or args.offset) if by_block else args.offset
     if first > max(len(lines), 1):
         raise ToolError(
             "validation",
-            f"line {first} is behind the end of `{wanted.file_path}`, which has {len(lines)} lines",
+            f"line {first} is behind the end of `{args.file_path}`, which has {len(lines)} lines",
             hint="use a smaller `offset`",
         )
     if not by_block or not lines:
-        asked = range(first - 1, len(lines))
-        return asked, asked[: wanted.limit]
+        requested = range(first - 1, len(lines))
+        return requested, requested[: args.limit]
     extent = Extent(levels=rules.max_levels, siblings=rules.include_siblings, header=rules.include_header)
     block = block_around(lines, first - 1, extent)
-    return block, window(block, first - 1, min(rules.max_lines or wanted.limit, wanted.limit))
+    return block, window(block, first - 1, min(rules.max_lines or args.limit, args.limit))
 
 
-def _page(lines: Sequence[bytes], chosen: range) -> _Page:
+def _page(lines: Sequence[bytes], selected: range) -> _Page:
     """The chosen lines, or as many of them as fit on a page."""
     texts: list[str] = []
     size, shortened, replaced = 0, 0, False
-    for number in chosen:
+    for number in selected:
         line = lines[number].removesuffix(b"\r")
         text = decoded = line.decode(errors="replace")
         is_long = len(text) > MAX_LINE_CHARS
@@ -207,33 +207,36 @@ def _page(lines: Sequence[bytes], chosen: range) -> _Page:
         replaced = replaced or ("\ufffd" in text and decoded.encode() != line)
         shortened += is_long
         texts.append(text)
-    return _Page(first=chosen.start + 1, texts=texts, shortened=shortened, replaced=replaced)
+    return _Page(first=selected.start + 1, texts=texts, shortened=shortened, replaced=replaced)
 
 
-def _result(wanted: ReadFileArguments, page: _Page, *, asked: range, total: int, whole: bool) -> ToolResult:
+def _result(args: ReadFileArguments, page: _Page, *, requested: range, total: int, complete: bool) -> ToolResult:
     last = page.first + len(page.texts) - 1
-    left_out = len(page.texts) < len(asked)
-    rest = (
+    is_partial = len(page.texts) < len(requested)
+    rest_note = (
         f"go on with offset={last + 1}; the file has {total} lines"
-        if wanted.mode == "slice"
-        else f"these are lines {page.first} to {last} of a block from line {asked.start + 1} to {asked.stop}"
+        if args.mode == "slice"
+        else f"these are lines {page.first} to {last} of a block from line {requested.start + 1} to {requested.stop}"
     )
     notes = [
         (page.replaced, "bytes that are not UTF-8 are shown as \ufffd"),
         (page.shortened, f"{page.shortened} lines are longer than {MAX_LINE_CHARS} characters and cut"),
-        (not whole, f"only the first {MAX_BYTES} bytes of the file were read, so it has more lines than are counted"),
-        (left_out, rest),
+        (
+            not complete,
+            f"only the first {MAX_BYTES} bytes of the file were read, so it has more lines than are counted",
+        ),
+        (is_partial, rest_note),
     ]
-    shown = [f"L{number}: {text}" for number, text in enumerate(page.texts, start=page.first)]
-    shown += [f"[{note}]" for applies, note in notes if applies]
+    output_lines = [f"L{number}: {text}" for number, text in enumerate(page.texts, start=page.first)]
+    output_lines += [f"[{note}]" for applies, note in notes if applies]
     data = {
-        "path": wanted.file_path,
+        "path": args.file_path,
         "total_lines": total,
         "first_line": page.first,
         "last_line": last,
-        "complete": whole,
+        "complete": complete,
         "replaced_bytes": page.replaced,
         "shortened_lines": page.shortened,
     }
-    truncated = left_out or bool(page.shortened) or not whole
-    return ToolResult(ok=True, stdout="\n".join(shown), truncated=truncated, data=data)
+    truncated = is_partial or bool(page.shortened) or not complete
+    return ToolResult(ok=True, stdout="\n".join(output_lines), truncated=truncated, data=data)

@@ -9,7 +9,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills import CurrentSkills, Library, Skill, SkillError, read_skill_file
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 from skills_runtime.tools.builtin.skill_exec import skill_tool_error
 from skills_runtime.tools.files import text_result
 
@@ -31,14 +31,14 @@ class ReadSkillFile:
     spec = ToolSpec(
         name="read_skill_file",
         description="Read a file that an available skill brings along, such as a reference or a template.",
-        parameters=schema_of(ReadSkillFileArguments),
+        parameters=build_schema(ReadSkillFileArguments),
         effect="read",
         hidden_results=("stdout",),
     )
 
     def __init__(self, library: Library, *, active: Callable[[], Collection[str]]) -> None:
         self._library = library
-        self._named = CurrentSkills(library)
+        self._current_skills = CurrentSkills(library)
         self._active = active
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -48,18 +48,20 @@ class ReadSkillFile:
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
-        wanted = parse(arguments, ReadSkillFileArguments)
-        return await read_skill_text(self._skill(wanted.name), wanted.path, limit=wanted.max_bytes)
+        args = parse(arguments, ReadSkillFileArguments)
+        return await read_skill_text(self._skill(args.name), args.path, limit=args.max_bytes)
 
     def _skill(self, name: str) -> Skill:
         active = self._active()  # also those that only people may call, and that others hide
-        own = (
-            one for one in self._library.all() if one.mention.text in active and name in (one.name, one.mention.text)
+        active_matches = (
+            candidate
+            for candidate in self._library.all()
+            if candidate.mention.text in active and name in (candidate.name, candidate.mention.text)
         )
-        found = next(own, None) or self._named().find(name)
-        if found is None:
+        skill = next(active_matches, None) or self._current_skills().find(name)
+        if skill is None:
             raise ToolError("not_found", f"there is no skill `{name[:100]}`", hint="use a name from the list")
-        return found
+        return skill
 
 
 async def read_skill_text(skill: Skill, path: str, *, limit: int, folders: Collection[str] = ()) -> ToolResult:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills import SEARCH_TOOL, Library, SkillIndex, build_entries, index_skills, search_index
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 DESCRIPTION_CHARS = 400
 
@@ -27,7 +27,7 @@ class SearchSkills:
     spec = ToolSpec(
         name=SEARCH_TOOL,
         description="Find skills that are good for something, also those that are not in the list of available skills.",
-        parameters=schema_of(SearchSkillsArguments),
+        parameters=build_schema(SearchSkillsArguments),
         effect="read",
     )
 
@@ -36,14 +36,14 @@ class SearchSkills:
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Search."""
-        wanted = parse(arguments, SearchSkillsArguments)
-        found = await asyncio.to_thread(self._found, wanted)
-        lines = [entry.line(DESCRIPTION_CHARS) for entry in found]
-        names = [entry.mention for entry in found]
+        args = parse(arguments, SearchSkillsArguments)
+        entries = await asyncio.to_thread(self._search, args)
+        lines = [entry.line(DESCRIPTION_CHARS) for entry in entries]
+        names = [entry.mention for entry in entries]
         return ToolResult(ok=True, stdout="\n".join(lines) or "no skill answers to that", data={"skills": names})
 
-    def _found(self, wanted: SearchSkillsArguments) -> Any:
-        choices = search_index(wanted.query, self._index, limit=wanted.limit)
+    def _search(self, args: SearchSkillsArguments) -> Any:
+        choices = search_index(args.query, self._index, limit=args.limit)
         return [entry for choice in choices for entry in build_entries([choice.skill])]
 
     @cached_property

@@ -12,18 +12,18 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Choice, Intent, Question, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 from skills_runtime.tools.builtin.ask_human import MAX_CHARS, MAX_CHOICES
-from skills_runtime.tools.files import text_result, touching
+from skills_runtime.tools.files import build_file_intent, text_result
 
 
 class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     """What shell takes."""
 
-    command: processes.Words
+    command: processes.Argv
     workdir: processes.Directory | None = None
 
-    def work(self) -> processes.Work:
+    def command_spec(self) -> processes.CommandSpec:
         """The command these arguments ask for."""
         return self.program(tuple(self.command), self.workdir)
 
@@ -34,7 +34,7 @@ class Shell(processes.ProgramTool[ShellArguments]):
     spec = ToolSpec(
         name="shell",
         description='Run a program with arguments, such as ["ls", "-l"] or ["sh", "-c", "…"], and wait for its end.',
-        parameters=schema_of(ShellArguments),
+        parameters=build_schema(ShellArguments),
         effect="effectful",
         hidden_arguments=("env",),
         example={"command": ["touch", "made"], "env": {"TOKEN": "secret value"}},
@@ -46,11 +46,11 @@ class Shell(processes.ProgramTool[ShellArguments]):
 class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
     """What shell_exec takes."""
 
-    argv: processes.Words
+    argv: processes.Argv
     cwd: processes.Directory | None = None
     tty: Annotated[bool, Meta(description="Has no effect: exec_command starts programs on a terminal.")] | None = None
 
-    def work(self) -> processes.Work:
+    def command_spec(self) -> processes.CommandSpec:
         """The command these arguments ask for."""
         return self.program(tuple(self.argv), self.cwd)
 
@@ -61,7 +61,7 @@ class ShellExec(processes.ProgramTool[ShellExecArguments]):
     spec = ToolSpec(
         name="shell_exec",
         description="Run a program with arguments, without a shell, and wait for its end.",
-        parameters=schema_of(ShellExecArguments),
+        parameters=build_schema(ShellExecArguments),
         effect="effectful",
         hidden_arguments=("env",),
         example={"argv": ["touch", "made"], "env": {"TOKEN": "secret value"}},
@@ -83,7 +83,7 @@ class FileRead:
     spec = ToolSpec(
         name="file_read",
         description="Read a text file.",
-        parameters=schema_of(FileReadArguments),
+        parameters=build_schema(FileReadArguments),
         effect="read",
         hidden_results=("stdout",),
         example={"path": "a.txt"},
@@ -92,14 +92,14 @@ class FileRead:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching(context.files, "read", parse(arguments, FileReadArguments).path)
+        return build_file_intent(context.files, "read", parse(arguments, FileReadArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
-        wanted = parse(arguments, FileReadArguments)
-        limit = wanted.max_bytes
+        args = parse(arguments, FileReadArguments)
+        limit = args.max_bytes
         note = f"[the file goes on: only its first {limit} bytes were read; read_file shows the rest by lines]"
-        return text_result(context.files.read(wanted.path, limit=limit + 1), limit, {"path": wanted.path}, note)
+        return text_result(context.files.read(args.path, limit=limit + 1), limit, {"path": args.path}, note)
 
 
 class Option(Arguments, frozen=True):
@@ -109,7 +109,7 @@ class Option(Arguments, frozen=True):
     description: Annotated[str, Meta(max_length=MAX_CHARS, description="What choosing it means.")] = ""
 
 
-class AskedQuestion(Arguments, frozen=True):
+class QuestionArguments(Arguments, frozen=True):
     """One question."""
 
     id: Annotated[str, Meta(min_length=1, max_length=200, description="A name for the answer, each only once.")]
@@ -121,7 +121,9 @@ class AskedQuestion(Arguments, frozen=True):
 class RequestUserInputArguments(Arguments, frozen=True):
     """What request_user_input takes."""
 
-    questions: Annotated[list[AskedQuestion], Meta(min_length=1, max_length=20, description="What to ask, in order.")]
+    questions: Annotated[
+        list[QuestionArguments], Meta(min_length=1, max_length=20, description="What to ask, in order.")
+    ]
 
 
 class RequestUserInput:
@@ -130,7 +132,7 @@ class RequestUserInput:
     spec = ToolSpec(
         name="request_user_input",
         description="Ask the user one or more questions, with answers to choose from, and wait for all answers.",
-        parameters=schema_of(RequestUserInputArguments),
+        parameters=build_schema(RequestUserInputArguments),
         effect="read",
         recovery="retry",
         max_parallel=1,
@@ -140,21 +142,21 @@ class RequestUserInput:
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Ask."""
-        wanted = parse(arguments, RequestUserInputArguments)
-        names = [one.id for one in wanted.questions]
+        args = parse(arguments, RequestUserInputArguments)
+        names = [question.id for question in args.questions]
         if len(set(names)) < len(names):
             raise ToolError("validation", "two questions have the same `id`", hint="give each its own")
-        given = await context.ask(
+        replies = await context.ask(
             *(
                 Question(
-                    id=one.id,
-                    question=one.question,
-                    header=one.header,
-                    choices=tuple(Choice(option.label, option.description) for option in one.options or ()),
+                    id=question.id,
+                    question=question.question,
+                    header=question.header,
+                    choices=tuple(Choice(option.label, option.description) for option in question.options or ()),
                 )
-                for one in wanted.questions
+                for question in args.questions
             )
         )
-        answers = [{"id": name, "answer": given[name]} for name in names]
-        stdout = "\n".join(f"{one['id']}: {one['answer']}" for one in answers)
+        answers = [{"id": name, "answer": replies[name]} for name in names]
+        stdout = "\n".join(f"{answer['id']}: {answer['answer']}" for answer in answers)
         return ToolResult(ok=True, stdout=stdout, data={"answers": answers})

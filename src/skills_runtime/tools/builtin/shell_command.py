@@ -7,7 +7,7 @@ from msgspec import Meta
 from skills_runtime.ports import ToolSpec
 from skills_runtime.processes import shell_command
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import schema_of
+from skills_runtime.tools.arguments import build_schema
 
 
 class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=Tru
     command: Annotated[str, Meta(min_length=1, description="What a shell is to run; pipes and the like may be used.")]
     workdir: processes.Directory | None = None
 
-    def work(self) -> processes.Work:
+    def command_spec(self) -> processes.CommandSpec:
         """The command these arguments ask for."""
         return self.program(shell_command(self.command), self.workdir, self.command)
 
@@ -27,7 +27,7 @@ class ShellCommand(processes.ProgramTool[ShellCommandArguments]):
     spec = ToolSpec(
         name="shell_command",
         description="Run a line of shell and wait for its end. Nothing it leaves in the background stays.",
-        parameters=schema_of(ShellCommandArguments),
+        parameters=build_schema(ShellCommandArguments),
         effect="effectful",
         hidden_arguments=("env",),
         example={"command": "touch made", "env": {"TOKEN": "secret value"}},

@@ -27,7 +27,7 @@ from skills_runtime.skills import (
     resolve_command,
 )
 from skills_runtime.tools import processes
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 MAX_INPUT_BYTES = 120_000
 """More than a person who approves a call would ever read."""
@@ -35,7 +35,7 @@ INPUT = "SKILL_INPUT"
 """How the input is shown among the variables of the command; the skill reads it from its standard input."""
 
 
-class RunsSkills(Protocol):
+class SkillRunner(Protocol):
     """Executes skills for the calls of a run."""
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
@@ -43,7 +43,7 @@ class RunsSkills(Protocol):
         ...
 
 
-class RunsNone:
+class NoSkillRunner:
     """Refuses: nobody who executes skills was given."""
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
@@ -54,12 +54,12 @@ class RunsNone:
         )
 
 
-def shown_variables(skill: Skill, value: Any) -> dict[str, str]:
+def approval_variables(skill: Skill, value: Any) -> dict[str, str]:
     """What an approval names besides the variables of the skill: its input, which is the same in each equal call."""
-    return {"SKILL_NAME": skill.name, INPUT: input_text(value)}
+    return {"SKILL_NAME": skill.name, INPUT: render_input(value)}
 
 
-def input_text(value: Any) -> str:
+def render_input(value: Any) -> str:
     """The input as the skill reads it, in ASCII; nothing at all is an empty object."""
     import json
 
@@ -83,14 +83,14 @@ class SkillExecArguments(Arguments, frozen=True):
     ] = None
 
 
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedAction(msgspec.Struct, frozen=True, kw_only=True):
     """A call that could be made."""
 
     skill: Skill
     action: Action
-    shown: processes.Work
+    displayed: processes.CommandSpec
     """The command as people and rules see it."""
-    work: processes.Work
+    command: processes.CommandSpec
     """The command as the fence plans it, and as it is executed unless the skill runs by itself."""
     need: EnvironmentNeed | None
     """The packages it needs, to be provided before it starts."""
@@ -107,7 +107,7 @@ class SkillExec:
     spec = ToolSpec(
         name="skill_exec",
         description="Run an action of a skill and wait for its end.",
-        parameters=schema_of(SkillExecArguments),
+        parameters=build_schema(SkillExecArguments),
         effect="effectful",
     )
 
@@ -117,23 +117,25 @@ class SkillExec:
         *,
         enabled: bool,
         environments: ScriptEnvironments | None = None,
-        runner: RunsSkills | None = None,
+        runner: SkillRunner | None = None,
     ) -> None:
         self._library = library
         self._enabled = enabled
         self._environments = environments or ScriptEnvironments()
-        self._runner = runner or RunsNone()
+        self._runner = runner or NoSkillRunner()
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command of the action."""
-        wanted, planned = await self._planned(arguments, context)
-        return msgspec.structs.replace(processes.intent_of(planned.shown), skill=skill_named(wanted.skill_mention))
+        args, planned = await self._plan_call(arguments, context)
+        return msgspec.structs.replace(
+            processes.build_intent(planned.displayed), skill=resolve_skill_name(args.skill_mention)
+        )
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The command, the fence it would run behind, and every byte of the skill it comes from."""
-        wanted, planned = await self._planned(arguments, context)
-        intent = await processes.previewed(planned.work, context)
-        shown = processes.intent_of(planned.shown)
+        args, planned = await self._plan_call(arguments, context)
+        intent = await processes.preview_command(planned.command, context)
+        displayed = processes.build_intent(planned.displayed)
         directory, need = planned.skill.directory, planned.need
         assert directory is not None, "a skill without one has no actions"
         try:
@@ -142,50 +144,56 @@ class SkillExec:
             raise skill_tool_error(error) from error
         # What would be downloaded unless it is there, as the approver sees it.
         packages = {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
-        scripts = self._without_environment(intent.digests, need, context)
+        scripts = self._drop_environment_digests(intent.digests, need, context)
         return msgspec.structs.replace(
             intent,
-            argv=shown.argv,
-            environment=shown.environment,
-            skill=skill_named(wanted.skill_mention),
-            digests={**scripts, **packages, wanted.skill_mention: digest},
+            argv=displayed.argv,
+            environment=displayed.environment,
+            skill=resolve_skill_name(args.skill_mention),
+            digests={**scripts, **packages, args.skill_mention: digest},
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Run it; packages it needs are provided first."""
-        wanted, planned = await self._planned(arguments, context)
+        args, planned = await self._plan_call(arguments, context)
         if planned.need is not None:
             await self._environments.provide(planned.need)
         if planned.action.entry is not None:
-            async with processes.running_alone(planned.work, processes.plan_for(planned.work, context), context):
-                result = await self._runner.run(planned.skill, wanted.input, context)
+            async with processes.exclusive_claim(
+                planned.command, processes.plan_command(planned.command, context), context
+            ):
+                result = await self._runner.run(planned.skill, args.input, context)
         else:
-            result = await processes.run_to_end(planned.work, context, timeout_ms=planned.timeout_ms)
-        about = {"skill": wanted.skill_mention, "action_id": wanted.action_id}
+            result = await processes.run_to_end(planned.command, context, timeout_ms=planned.timeout_ms)
+        facts = {"skill": args.skill_mention, "action_id": args.action_id}
         if planned.need is not None:
-            about["environment"] = planned.need.key
-        return msgspec.structs.replace(result, data={**(result.data or {}), **about})
+            facts["environment"] = planned.need.key
+        return msgspec.structs.replace(result, data={**(result.data or {}), **facts})
 
-    async def _planned(self, arguments: Mapping[str, Any], context: ToolContext) -> tuple[SkillExecArguments, Planned]:
+    async def _plan_call(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> tuple[SkillExecArguments, PlannedAction]:
         """The arguments and what they ask for; looking at files may take a while, so a thread does it."""
-        wanted = parse(arguments, SkillExecArguments)
+        args = parse(arguments, SkillExecArguments)
         try:
-            return wanted, await asyncio.to_thread(self._plan, wanted, context)
+            return args, await asyncio.to_thread(self._plan, args, context)
         except SkillError as error:
             raise skill_tool_error(error) from error
 
-    def _without_environment(
+    def _drop_environment_digests(
         self, digests: Mapping[str, str], need: EnvironmentNeed | None, context: ToolContext
     ) -> Mapping[str, str]:
         """Digests of what the command names, less those of the environment, which its own name stands for."""
         if need is None:
             return digests
-        place = f"{self._environments.directory(need)}{os.sep}"
+        prefix = f"{self._environments.directory(need)}{os.sep}"
         root = context.root.resolve()
-        return {name: one for name, one in digests.items() if not os.path.normpath(root / name).startswith(place)}
+        return {
+            name: digest for name, digest in digests.items() if not os.path.normpath(root / name).startswith(prefix)
+        }
 
-    def _plan(self, wanted: SkillExecArguments, context: ToolContext) -> Planned:
-        skill, action = self._action(wanted)
+    def _plan(self, args: SkillExecArguments, context: ToolContext) -> PlannedAction:
+        skill, action = self._action(args)
         argv = resolve_command(skill, action)
         missing = self._library.missing(skill)
         if missing:
@@ -206,29 +214,29 @@ class SkillExec:
             readable = (*readable, directory)
         variables = self._environment(skill, action, context)
         if action.entry is not None:
-            variables = {**variables, **shown_variables(skill, wanted.input)}
+            variables = {**variables, **approval_variables(skill, args.input)}
         # The fence looks whether its program is there, and the environment is made only when the gate has let it pass.
         executed = argv if need is None else ("/usr/bin/env", *argv)
-        return Planned(
+        return PlannedAction(
             skill=skill,
             action=action,
-            shown=processes.Work(
+            displayed=processes.CommandSpec(
                 argv=argv,
                 environment={name: value for name, value in variables.items() if not name.startswith(RESERVED_PREFIX)},
                 readable=readable,
             ),
-            work=processes.Work(argv=executed, environment=variables, readable=readable, code=code),
+            command=processes.CommandSpec(argv=executed, environment=variables, readable=readable, code=code),
             need=need,
         )
 
-    def _action(self, wanted: SkillExecArguments) -> tuple[Skill, Action]:
+    def _action(self, args: SkillExecArguments) -> tuple[Skill, Action]:
         if not self._enabled:
             raise failure(
                 "SKILL_ACTIONS_DISABLED", "actions of skills are off", hint="set `skills.actions.enabled: true`"
             )
-        skill = self._library.find(parse_mention(wanted.skill_mention))
-        action = find_action(skill, wanted.action_id)
-        if wanted.input and action.entry is None:
+        skill = self._library.find(parse_mention(args.skill_mention))
+        action = find_action(skill, args.action_id)
+        if args.input and action.entry is None:
             raise ToolError(
                 "validation", f"the action `{action.id}` takes no `input`", hint=f"only `{RUN_ACTION}` does"
             )
@@ -250,13 +258,13 @@ class SkillExec:
         }
 
 
-def skill_named(mention: str) -> str:
+def resolve_skill_name(mention: str) -> str:
     """How rules name the skill that a mention means."""
     try:
-        found = parse_mention(mention)
+        parsed = parse_mention(mention)
     except SkillError as error:
         raise skill_tool_error(error) from error
-    return f"{found.namespace}.{found.name}"
+    return f"{parsed.namespace}.{parsed.name}"
 
 
 def skill_tool_error(error: SkillError) -> ToolError:

@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.skills import ASSETS, REFERENCES, Library, SkillError, failure, parse_mention
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 from skills_runtime.tools.builtin.read_skill_file import DEFAULT_BYTES, read_skill_text
-from skills_runtime.tools.builtin.skill_exec import skill_named, skill_tool_error
+from skills_runtime.tools.builtin.skill_exec import resolve_skill_name, skill_tool_error
 
 
 class SkillRefReadArguments(Arguments, frozen=True):
@@ -27,7 +27,7 @@ class SkillRefRead:
     spec = ToolSpec(
         name="skill_ref_read",
         description="Read a reference file of a skill.",
-        parameters=schema_of(SkillRefReadArguments),
+        parameters=build_schema(SkillRefReadArguments),
         effect="read",
         hidden_results=("stdout",),
         listed=False,
@@ -43,11 +43,11 @@ class SkillRefRead:
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The skill it is about."""
-        return Intent(skill=skill_named(parse(arguments, SkillRefReadArguments).skill_mention))
+        return Intent(skill=resolve_skill_name(parse(arguments, SkillRefReadArguments).skill_mention))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Read it."""
-        wanted = parse(arguments, SkillRefReadArguments)
+        args = parse(arguments, SkillRefReadArguments)
         try:
             if not self._enabled:
                 raise failure(
@@ -55,8 +55,8 @@ class SkillRefRead:
                     "reading reference files of skills is off",
                     hint="set `skills.references.enabled: true`",
                 )
-            skill = await asyncio.to_thread(self._library.find, parse_mention(wanted.skill_mention))
+            skill = await asyncio.to_thread(self._library.find, parse_mention(args.skill_mention))
         except SkillError as error:
             raise skill_tool_error(error) from error
-        limit = wanted.max_bytes or self._default_max_bytes
-        return await read_skill_text(skill, wanted.ref_path, limit=limit, folders=self._folders)
+        limit = args.max_bytes or self._default_max_bytes
+        return await read_skill_text(skill, args.ref_path, limit=limit, folders=self._folders)

@@ -8,10 +8,10 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Children, ChildStatus, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
-def children_of(context: ToolContext) -> Children:
+def require_children(context: ToolContext) -> Children:
     """Return the sub-agents of the run, or refuse when it may have none."""
     if context.children is None:
         raise ToolError("permission", "this run may not begin other runs")
@@ -35,18 +35,16 @@ class SpawnAgent:
     spec = ToolSpec(
         name="spawn_agent",
         description="Begin a sub-agent that works on a part of the task beside you. `wait` gives its result.",
-        parameters=schema_of(SpawnAgentArguments),
+        parameters=build_schema(SpawnAgentArguments),
         effect="idempotent",
         example={"message": "do a part"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Begin it; a call that is repeated after a crash finds the run it began."""
-        wanted = parse(arguments, SpawnAgentArguments)
-        children = children_of(context)
-        return _status_result(
-            await children.spawn(wanted.message, call_id=context.call_id, agent_type=wanted.agent_type)
-        )
+        args = parse(arguments, SpawnAgentArguments)
+        children = require_children(context)
+        return _status_result(await children.spawn(args.message, call_id=context.call_id, agent_type=args.agent_type))
 
 
 class WaitArguments(Arguments, frozen=True):
@@ -62,17 +60,17 @@ class Wait:
     spec = ToolSpec(
         name="wait",
         description="Wait until sub-agents have ended, and get their final outputs.",
-        parameters=schema_of(WaitArguments),
+        parameters=build_schema(WaitArguments),
         effect="read",
         example={"ids": ["child_1"]},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Wait for them."""
-        wanted = parse(arguments, WaitArguments)
-        statuses = await children_of(context).wait(wanted.ids, timeout_ms=wanted.timeout_ms)
-        lines = "\n".join(f"{one.id}: {one.status}" for one in statuses)
-        return ToolResult(ok=True, stdout=lines, data={"results": [msgspec.to_builtins(one) for one in statuses]})
+        args = parse(arguments, WaitArguments)
+        statuses = await require_children(context).wait(args.ids, timeout_ms=args.timeout_ms)
+        lines = "\n".join(f"{status.id}: {status.status}" for status in statuses)
+        return ToolResult(ok=True, stdout=lines, data={"results": [msgspec.to_builtins(status) for status in statuses]})
 
 
 class SendInputArguments(Arguments, frozen=True):
@@ -89,14 +87,14 @@ class SendInput:
     spec = ToolSpec(
         name="send_input",
         description="Tell a sub-agent something; it reads it at its next turn.",
-        parameters=schema_of(SendInputArguments),
+        parameters=build_schema(SendInputArguments),
         example={"id": "child_1", "message": "hurry"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Send it."""
-        wanted = parse(arguments, SendInputArguments)
-        return _status_result(await children_of(context).send(wanted.id, wanted.message))
+        args = parse(arguments, SendInputArguments)
+        return _status_result(await require_children(context).send(args.id, args.message))
 
 
 class AgentArguments(Arguments, frozen=True):
@@ -111,14 +109,14 @@ class CloseAgent:
     spec = ToolSpec(
         name="close_agent",
         description="Stop a sub-agent that is not needed any more.",
-        parameters=schema_of(AgentArguments),
+        parameters=build_schema(AgentArguments),
         effect="idempotent",
         example={"id": "child_1"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Stop it."""
-        return _status_result(await children_of(context).close(parse(arguments, AgentArguments).id))
+        return _status_result(await require_children(context).close(parse(arguments, AgentArguments).id))
 
 
 class ResumeAgent:
@@ -127,11 +125,11 @@ class ResumeAgent:
     spec = ToolSpec(
         name="resume_agent",
         description="Go on with a sub-agent that stopped, or ask where one stands.",
-        parameters=schema_of(AgentArguments),
+        parameters=build_schema(AgentArguments),
         effect="idempotent",
         example={"id": "child_1"},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Go on with it."""
-        return _status_result(await children_of(context).resume(parse(arguments, AgentArguments).id))
+        return _status_result(await require_children(context).resume(parse(arguments, AgentArguments).id))

@@ -8,7 +8,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events import SkillUnloaded
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
 class UnloadSkillArguments(Arguments, frozen=True):
@@ -23,7 +23,7 @@ class UnloadSkill:
     spec = ToolSpec(
         name="unload_skill",
         description="Say that you are done with a skill that is active.",
-        parameters=schema_of(UnloadSkillArguments),
+        parameters=build_schema(UnloadSkillArguments),
         effect="read",
     )
 
@@ -33,9 +33,9 @@ class UnloadSkill:
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Unload it."""
         name = parse(arguments, UnloadSkillArguments).name
-        found = [one for one in self._active() if one == name or one.endswith(f"].{name}")]
-        if len(found) != 1:
-            known = ", ".join(f"`{one}`" for one in sorted(self._active())) or "none"
-            raise ToolError("not_found", f"no active skill is called `{name[:100]}`", hint=f"active: {known}")
-        context.emit(SkillUnloaded(mention_text=found[0], reason="the model is done with it"))
-        return ToolResult(ok=True, stdout=f"`{found[0]}` is not active any more")
+        matches = [mention for mention in self._active() if mention == name or mention.endswith(f"].{name}")]
+        if len(matches) != 1:
+            active_names = ", ".join(f"`{mention}`" for mention in sorted(self._active())) or "none"
+            raise ToolError("not_found", f"no active skill is called `{name[:100]}`", hint=f"active: {active_names}")
+        context.emit(SkillUnloaded(mention_text=matches[0], reason="the model is done with it"))
+        return ToolResult(ok=True, stdout=f"`{matches[0]}` is not active any more")

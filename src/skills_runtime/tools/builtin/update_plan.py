@@ -9,7 +9,7 @@ from msgspec import Meta
 from skills_runtime.errors import ToolError
 from skills_runtime.events import PlanUpdated
 from skills_runtime.ports import ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
 class Step(Arguments, frozen=True):
@@ -32,25 +32,27 @@ class UpdatePlan:
     spec = ToolSpec(
         name="update_plan",
         description="Record your plan as a list of steps, and call this again whenever a step begins or ends.",
-        parameters=schema_of(UpdatePlanArguments),
+        parameters=build_schema(UpdatePlanArguments),
         effect="idempotent",
         example={"plan": [{"step": "a", "status": "pending"}]},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Record it."""
-        wanted = parse(arguments, UpdatePlanArguments)
-        under_way = [step.step for step in wanted.plan if step.status == "in_progress"]
-        if len(under_way) > 1:
+        args = parse(arguments, UpdatePlanArguments)
+        in_progress = [step.step for step in args.plan if step.status == "in_progress"]
+        if len(in_progress) > 1:
             raise ToolError(
                 "validation",
-                f"{len(under_way)} steps are `in_progress`, and one at most can be",
+                f"{len(in_progress)} steps are `in_progress`, and one at most can be",
                 hint="leave the others `pending`",
             )
-        plan: list[dict[str, Any]] = msgspec.to_builtins(wanted.plan)
-        explanation = wanted.explanation or ""
+        plan: list[dict[str, Any]] = msgspec.to_builtins(args.plan)
+        explanation = args.explanation or ""
         context.emit(PlanUpdated(call_id=context.call_id, plan=plan, explanation=explanation))
-        done = sum(step.status == "completed" for step in wanted.plan)
+        completed = sum(step.status == "completed" for step in args.plan)
         return ToolResult(
-            ok=True, stdout=f"{done} of {len(plan)} steps are done", data={"plan": plan, "explanation": explanation}
+            ok=True,
+            stdout=f"{completed} of {len(plan)} steps are done",
+            data={"plan": plan, "explanation": explanation},
         )

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
-from skills_runtime.tools.files import touching
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
+from skills_runtime.tools.files import build_file_intent
 from skills_runtime.tools.images import recognize_image
 
 MAX_BYTES = 5 << 20
@@ -29,26 +29,26 @@ class ViewImage:
     spec = ToolSpec(
         name="view_image",
         description="Look at a picture (PNG, JPEG, GIF or WebP, at most 5 MiB).",
-        parameters=schema_of(ViewImageArguments),
+        parameters=build_schema(ViewImageArguments),
         effect="read",
         example={"path": "dot.gif"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """The file it is about."""
-        return touching(context.files, "read", parse(arguments, ViewImageArguments).path)
+        return build_file_intent(context.files, "read", parse(arguments, ViewImageArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Show it."""
-        wanted = parse(arguments, ViewImageArguments)
-        content = context.files.read(wanted.path, limit=MAX_BYTES + 1)
+        args = parse(arguments, ViewImageArguments)
+        content = context.files.read(args.path, limit=MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise ToolError("validation", f"`{wanted.path}` is larger than {MAX_BYTES} bytes", hint="make it smaller")
+            raise ToolError("validation", f"`{args.path}` is larger than {MAX_BYTES} bytes", hint="make it smaller")
         info = recognize_image(content)
         if info is None or not info.is_plausible:
             raise ToolError(
                 "validation",
-                f"`{wanted.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
+                f"`{args.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
                 hint="convert it, or read it as a file",
             )
         image = {
@@ -58,5 +58,5 @@ class ViewImage:
             "width": info.width,
             "height": info.height,
         }
-        shown = f"{wanted.path}: {info.mime}, {info.width} x {info.height} pixels, {len(content)} bytes"
-        return ToolResult(ok=True, stdout=shown, data={"path": wanted.path, "image": image})
+        summary = f"{args.path}: {info.mime}, {info.width} x {info.height} pixels, {len(content)} bytes"
+        return ToolResult(ok=True, stdout=summary, data={"path": args.path, "image": image})

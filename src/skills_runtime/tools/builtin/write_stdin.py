@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import exec_sessions as terminals
-from skills_runtime.tools.arguments import Arguments, parse, schema_of
+from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
 class WriteStdinArguments(Arguments, frozen=True):
@@ -27,7 +27,7 @@ class WriteStdin:
         name="write_stdin",
         description="Type into a session of exec_command and read what it says. Control characters are keys:"
         " \\u0003 interrupts, \\u0004 ends the input.",
-        parameters=schema_of(WriteStdinArguments),
+        parameters=build_schema(WriteStdinArguments),
         effect="effectful",
         hidden_arguments=("chars",),
         example={"session_id": 1, "chars": "made\n", "yield_time_ms": 20_000},
@@ -39,21 +39,21 @@ class WriteStdin:
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """What would be typed, and into what: a number may mean another program by then."""
-        wanted = parse(arguments, WriteStdinArguments)
-        program, evidence = terminals.sessions_of(context).program(wanted.session_id)
+        args = parse(arguments, WriteStdinArguments)
+        program, evidence = terminals.get_run_sessions(context).program(args.session_id)
         digest = hashlib.sha256(program.encode(errors="replace")).hexdigest()
-        return Intent(typed=wanted.chars, digests={f"session {wanted.session_id}": digest}, fence=evidence)
+        return Intent(typed=args.chars, digests={f"session {args.session_id}": digest}, fence=evidence)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Type, and wait a little for what it says."""
-        wanted = parse(arguments, WriteStdinArguments)
-        data = wanted.chars.encode()
-        taken = await terminals.sessions_of(context).write(wanted.session_id, data)
-        note = f"[only {taken} of {len(data)} bytes were taken]" if taken < len(data) else ""
-        return await terminals.answer_of(
+        args = parse(arguments, WriteStdinArguments)
+        data = args.chars.encode()
+        accepted = await terminals.get_run_sessions(context).write(args.session_id, data)
+        note = f"[only {accepted} of {len(data)} bytes were taken]" if accepted < len(data) else ""
+        return await terminals.read_session(
             context,
-            wanted.session_id,
-            wait_ms=wanted.yield_time_ms,
-            max_tokens=wanted.max_output_tokens,
+            args.session_id,
+            wait_ms=args.yield_time_ms,
+            max_tokens=args.max_output_tokens,
             note=note,
         )

@@ -1,6 +1,6 @@
 """Patches: what one says, where it fits, and the files it makes."""
 
-from skills_runtime.tools.patch.apply import Change, Plan, make_plan, patched, paths_to_read
+from skills_runtime.tools.patch.apply import Change, Plan, apply_hunks, build_plan, paths_to_read
 from skills_runtime.tools.patch.parse import AddFile, DeleteFile, Hunk, Line, Section, UpdateFile, parse_patch
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "Plan",
     "Section",
     "UpdateFile",
-    "make_plan",
+    "apply_hunks",
+    "build_plan",
     "parse_patch",
-    "patched",
     "paths_to_read",
 ]

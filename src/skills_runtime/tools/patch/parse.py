@@ -54,7 +54,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
         return [line.text for line in self.lines if line.side != "+"]
 
     @property
-    def spells_endings(self) -> bool:
+    def has_carriage_returns(self) -> bool:
         """Whether the lines are written with their carriage returns, so that a line without one has none."""
         return any(line.text.endswith(b"\r") for line in self.lines)
 
@@ -89,9 +89,9 @@ Section = AddFile | DeleteFile | UpdateFile
 
 def parse_patch(text: str) -> tuple[Section, ...]:
     """What the patch says about each file, in its order."""
-    reader = _Reader(_enveloped(text))
+    reader = _Reader(_unwrap_envelope(text))
     sections: list[Section] = []
-    while reader.more():
+    while reader.has_more():
         sections.append(_section(reader))
     if not sections:
         raise ToolError("validation", "the patch changes nothing", hint="name at least one file")
@@ -107,7 +107,7 @@ class _Reader:
         self._lines = lines
         self._next = 0
 
-    def more(self) -> bool:
+    def has_more(self) -> bool:
         """Whether anything but empty lines is left."""
         while self._next < len(self._lines) and not self._lines[self._next].strip():
             self._next += 1
@@ -120,12 +120,12 @@ class _Reader:
         self._next += 1
         return self._lines[self._next - 1]
 
-    def wrong(self, complaint: str, hint: str) -> ToolError:
+    def error(self, complaint: str, hint: str) -> ToolError:
         """What is wrong with the line taken last; the envelope's first line is line 1."""
         return ToolError("validation", f"line {self._next + 1} of the patch {complaint}", hint=hint)
 
 
-def _enveloped(text: str) -> list[bytes]:
+def _unwrap_envelope(text: str) -> list[bytes]:
     """The lines between the first and the last, without the carriage returns of a patch that has them throughout."""
     data = text.encode()
     if len(data) > MAX_BYTES:
@@ -146,7 +146,7 @@ def _section(reader: _Reader) -> Section:
     for marker, read in ((_ADD, _add), (_DELETE, _delete), (_UPDATE, _update)):
         if line.startswith(marker):
             return read(reader, _path(reader, line, marker))
-    raise reader.wrong(
+    raise reader.error(
         f"is `{_excerpt(line)}`, which belongs to no file",
         "begin with `*** Add File: path`, `*** Update File: path` or `*** Delete File: path`",
     )
@@ -155,21 +155,21 @@ def _section(reader: _Reader) -> Section:
 def _path(reader: _Reader, line: bytes, marker: bytes) -> str:
     path = line.removeprefix(marker).strip().decode()
     if not path:
-        raise reader.wrong("names no file", "put the path behind the colon")
+        raise reader.error("names no file", "put the path behind the colon")
     return path
 
 
 def _delete(reader: _Reader, path: str) -> DeleteFile:
-    if reader.more() and not (reader.peek() or b"").startswith(b"*** "):
+    if reader.has_more() and not (reader.peek() or b"").startswith(b"*** "):
         reader.take()
-        raise reader.wrong(f"is about `{path}`, which is deleted whole", "leave everything out but the path")
+        raise reader.error(f"is about `{path}`, which is deleted whole", "leave everything out but the path")
     return DeleteFile(path=path)
 
 
 def _add(reader: _Reader, path: str) -> AddFile:
     lines = _lines(reader)
     if any(line.side != "+" for line in lines):
-        raise reader.wrong(
+        raise reader.error(
             f"ends the new file `{path}`, of which not every line begins with `+`", "put a `+` before each"
         )
     return AddFile(path=path, lines=tuple(lines))
@@ -183,9 +183,9 @@ def _update(reader: _Reader, path: str) -> UpdateFile:
     while (line := reader.peek()) is not None and not line.startswith((_ADD, _DELETE, _UPDATE)):
         hunks.append(_hunk(reader, len(hunks) + 1))
     if not hunks and moved_to is None:
-        raise reader.wrong(f"updates `{path}` without saying how", "add a hunk: `@@`, then lines with ` `, `-` or `+`")
+        raise reader.error(f"updates `{path}` without saying how", "add a hunk: `@@`, then lines with ` `, `-` or `+`")
     if len(hunks) > MAX_HUNKS:
-        raise reader.wrong(f"ends `{path}`, which has more than {MAX_HUNKS} hunks", "send several patches")
+        raise reader.error(f"ends `{path}`, which has more than {MAX_HUNKS} hunks", "send several patches")
     return UpdateFile(path=path, hunks=tuple(hunks), moved_to=moved_to)
 
 
@@ -203,14 +203,14 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
     if not lines:
         if reader.peek() is not None:
             reader.take()
-        raise reader.wrong(f"ends hunk {number}, which is empty", "begin each line of a hunk with ` `, `-` or `+`")
+        raise reader.error(f"ends hunk {number}, which is empty", "begin each line of a hunk with ` `, `-` or `+`")
     return Hunk(number=number, headers=tuple(headers), lines=tuple(lines), at_end=at_end)
 
 
 def _lines(reader: _Reader) -> list[Line]:
     """The lines up to the next mark; empty ones count as empty context, but not at the end."""
     lines: list[Line] = []
-    kept = 0
+    end = 0
     while (line := reader.peek()) is not None and not line.startswith((b"@@", b"*** ")):
         reader.take()
         side = _SIDES.get(line[:1])
@@ -221,11 +221,11 @@ def _lines(reader: _Reader) -> list[Line]:
         elif line.startswith(_UNTERMINATED) and lines:
             lines[-1] = Line(lines[-1].side, lines[-1].text, terminated=False)
         else:
-            raise reader.wrong(
+            raise reader.error(
                 f"is `{_excerpt(line)}`", "begin it with ` ` to keep a line, `-` to drop or `+` to add one"
             )
-        kept = len(lines) if line else kept
-    return lines[:kept]
+        end = len(lines) if line else end
+    return lines[:end]
 
 
 def _excerpt(line: bytes) -> str:

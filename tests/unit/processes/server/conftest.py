@@ -11,8 +11,8 @@ import pytest
 
 from skills_runtime.ports import Sandbox
 from skills_runtime.processes.server import protocol as wire
-from skills_runtime.processes.server.client import server_info
-from skills_runtime.processes.server.directory import Place
+from skills_runtime.processes.server.client import read_server_info
+from skills_runtime.processes.server.directory import RuntimeDirectory
 from skills_runtime.processes.server.methods import NoChildren, ServedChildren
 from skills_runtime.processes.server.runtime_server import RuntimeServer
 from skills_runtime.sandbox import NoSandbox
@@ -26,7 +26,7 @@ class Served:
 
     def __init__(
         self,
-        place: Place,
+        place: RuntimeDirectory,
         sandbox: Sandbox,
         *,
         children: ServedChildren | None = None,
@@ -51,7 +51,7 @@ class Served:
 
     async def call(self, method: str, **params: Any) -> Any:
         """The data of an answer, or its error."""
-        return wire.outcome(await self.ask({"method": method, "params": params, "secret": self.secret}))
+        return wire.parse_answer(await self.ask({"method": method, "params": params, "secret": self.secret}))
 
     async def ask(self, request: Any) -> bytes:
         return await self.say(json.dumps(request).encode() + b"\n")
@@ -72,7 +72,7 @@ class Served:
 
     @property
     def secret(self) -> str:
-        return server_info(self.place).secret
+        return read_server_info(self.place).secret
 
     async def spawn(self, cmd: str, **more: Any) -> int:
         return (await self.call("exec.spawn", cmd=cmd, **more))["session_id"]
@@ -108,12 +108,12 @@ class _TaggedUnfenced(NoSandbox):
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> "Place":
-    return Place.of(tmp_path, create=True)
+def place(tmp_path: Path) -> "RuntimeDirectory":
+    return RuntimeDirectory.open(tmp_path, create=True)
 
 
 @pytest.fixture
-async def served(place: Place, command: Tagged) -> AsyncIterator[Served]:
+async def served(place: RuntimeDirectory, command: Tagged) -> AsyncIterator[Served]:
     running = await Served(place, unfenced(command)).up()
     yield running
     await running.down()

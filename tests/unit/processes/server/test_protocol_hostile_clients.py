@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skills_runtime.errors import AccessRefused, SkillsRuntimeError, ToolError, ValidationFailed
 from skills_runtime.processes.server import protocol as wire
 from skills_runtime.processes.server import runtime_server as serve
-from skills_runtime.processes.server.directory import Place
+from skills_runtime.processes.server.directory import RuntimeDirectory
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox import NoSandbox
 from tests.support.users import Unprivileged
@@ -114,7 +114,7 @@ async def test_a_request_that_does_not_come_to_an_end_is_given_up() -> None:
 
 async def test_the_end_of_what_a_client_says_ends_its_request(served: Served) -> None:
     request = json.dumps({**REQUEST, "secret": served.secret}).encode()
-    assert wire.outcome(await served.say(request, half_close=True)) == {"pong": True}
+    assert wire.parse_answer(await served.say(request, half_close=True)) == {"pong": True}
 
 
 async def test_a_client_that_only_looks_is_answered_with_nothing(served: Served) -> None:
@@ -154,7 +154,7 @@ async def test_more_clients_than_can_be_served_are_refused(served: Served, monke
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator can be somebody else")
 async def test_another_user_is_refused_even_with_the_secret(unprivileged: Unprivileged, command: Tagged) -> None:
-    with Place.of(unprivileged.path, create=True) as place:
+    with RuntimeDirectory.open(unprivileged.path, create=True) as place:
         served = await Served(place, unfenced(command)).up()
         unprivileged.path.chmod(0o755)
         for path in (place.path.parent, place.path):
@@ -180,7 +180,7 @@ async def test_another_user_is_refused_even_with_the_secret(unprivileged: Unpriv
 async def test_a_client_does_not_talk_with_the_server_of_another_user(
     unprivileged: Unprivileged, command: Tagged
 ) -> None:
-    with Place.of(unprivileged.path, create=True) as place:
+    with RuntimeDirectory.open(unprivileged.path, create=True) as place:
         served = await Served(place, unfenced(command)).up()
         place.path.parent.chmod(0o755)
 
@@ -194,7 +194,7 @@ async def test_a_client_does_not_talk_with_the_server_of_another_user(
 
 def _own_server(workspace: Path) -> tuple[str, int]:
     async def work() -> tuple[str, int]:
-        with Place.of(workspace, create=True) as place:
+        with RuntimeDirectory.open(workspace, create=True) as place:
             served = await Served(place, NoSandbox({})).up()
             said = await served.rest(await served.spawn("id -u; exit 4"))
             await served.down()

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from skills_runtime.processes.server.directory import REGISTRY, Place
+from skills_runtime.processes.server.directory import REGISTRY, RuntimeDirectory
 from skills_runtime.processes.server.registry import (
     MARKER,
     Entries,
     Entry,
-    Known,
+    ProcessIdentity,
     Registry,
     end_orphans,
+    find_orphans,
     load,
-    orphans_of,
     this_machine,
 )
 from skills_runtime.sandbox.supervision import process_tree
@@ -58,10 +58,10 @@ def entries(*sessions: Entry, machine: str | None = None) -> Entries:
     return Entries(machine=machine or this_machine(), exec_sessions=dict(enumerate(sessions, start=1)))
 
 
-def known(process: subprocess.Popen[bytes], *, later: int = 0) -> Known:
+def known(process: subprocess.Popen[bytes], *, later: int = 0) -> ProcessIdentity:
     found = process_tree.find_process(process.pid)
     assert found is not None
-    return Known(found.pid, found.started + later)
+    return ProcessIdentity(found.pid, found.started + later)
 
 
 def test_a_process_with_the_marker_is_ended(started: Started) -> None:
@@ -114,9 +114,9 @@ def test_whoever_cleans_up_is_spared_with_those_above_and_its_own() -> None:
         process_tree.Process(12, 11, 10, 5),
     ]
     table = {process.pid: process for process in (*processes, process_tree.Process(13, 10, 10, 5))}
-    noted = entries(Entry(marker="m", processes=(Known(10, 5),)))
-    assert {one.pid for one in orphans_of(noted, table, machine=noted.machine)} == {10, 11, 12, 13}
-    assert {one.pid for one in orphans_of(noted, table, machine=noted.machine, cleaner=11)} == {13}
+    noted = entries(Entry(marker="m", processes=(ProcessIdentity(10, 5),)))
+    assert {one.pid for one in find_orphans(noted, table, machine=noted.machine)} == {10, 11, 12, 13}
+    assert {one.pid for one in find_orphans(noted, table, machine=noted.machine, cleaner=11)} == {13}
 
 
 def test_part_of_a_marker_is_no_marker(started: Started) -> None:
@@ -126,13 +126,13 @@ def test_part_of_a_marker_is_no_marker(started: Started) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[", b"\xff", b'{"machine": 1}', b"[" * 100_000])
-def test_a_registry_that_makes_no_sense_names_nobody(place: Place, text: bytes) -> None:
+def test_a_registry_that_makes_no_sense_names_nobody(place: RuntimeDirectory, text: bytes) -> None:
     place.write(REGISTRY, text)
     assert load(place).exec_sessions == {}
     place.close()
 
 
-def test_a_session_is_noted_before_it_starts(place: Place) -> None:
+def test_a_session_is_noted_before_it_starts(place: RuntimeDirectory) -> None:
     registry = Registry(place)
     number, entry = registry.begin(created_at_ms=5)
     assert load(place).exec_sessions == {number: entry}
@@ -141,16 +141,16 @@ def test_a_session_is_noted_before_it_starts(place: Place) -> None:
     place.close()
 
 
-def test_the_registry_remembers_the_first_process_of_a_session(place: Place, started: Started) -> None:
+def test_the_registry_remembers_the_first_process_of_a_session(place: RuntimeDirectory, started: Started) -> None:
     registry = Registry(place)
     number, entry = registry.begin(created_at_ms=5)
     ours = started(SLEEP, entry.marker)
-    registry.note(number, ours.pid)
+    registry.record_process(number, ours.pid)
     assert load(place).exec_sessions[number] == msgspec.structs.replace(entry, processes=(known(ours),))
     place.close()
 
 
-def test_a_registry_that_is_a_link_is_refused(place: Place, tmp_path: Path) -> None:
+def test_a_registry_that_is_a_link_is_refused(place: RuntimeDirectory, tmp_path: Path) -> None:
     (place.path / REGISTRY).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Exception, match="not a real file"):
         load(place)

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.processes.server.directory import REGISTRY, Place
+from skills_runtime.processes.server.directory import REGISTRY, RuntimeDirectory
 from skills_runtime.processes.server.registry import Entries, Entry, this_machine
 from skills_runtime.runtime.client import RuntimeClient
 from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
@@ -20,11 +20,11 @@ from tests.unit.processes.server.conftest import Served, unfenced
 SOON = 0.05
 
 
-def names(place: Place) -> set[str]:
+def names(place: RuntimeDirectory) -> set[str]:
     return {path.name for path in place.path.iterdir()}
 
 
-async def test_a_server_that_nobody_needs_ends(place: Place, command: Tagged) -> None:
+async def test_a_server_that_nobody_needs_ends(place: RuntimeDirectory, command: Tagged) -> None:
     served = await Served(place, unfenced(command), idle_seconds=SOON).up()
     await served.task
     assert names(place) == {"exec_registry.json", "server.lock"}
@@ -32,7 +32,7 @@ async def test_a_server_that_nobody_needs_ends(place: Place, command: Tagged) ->
     place.close()
 
 
-async def test_a_server_with_a_session_does_not_end(place: Place, command: Tagged) -> None:
+async def test_a_server_with_a_session_does_not_end(place: RuntimeDirectory, command: Tagged) -> None:
     served = await Served(place, unfenced(command), idle_seconds=SOON).up()
     number = await served.spawn("echo ready; read line")
     await served.until(number, "ready")
@@ -82,7 +82,7 @@ async def test_cleanup_can_leave_the_sessions_alone(served: Served) -> None:
     assert [one["session_id"] for one in (await served.call("exec.list"))["sessions"]] == [number]
 
 
-async def test_numbers_go_on_where_the_last_server_was(place: Place, command: Tagged) -> None:
+async def test_numbers_go_on_where_the_last_server_was(place: RuntimeDirectory, command: Tagged) -> None:
     left = Entries(machine=this_machine(), last_session_id=41, exec_sessions={41: Entry(marker="m")})
     place.write(REGISTRY, msgspec.json.encode(left))
     served = await Served(place, unfenced(command)).up()
@@ -100,7 +100,7 @@ class Broken:
 
 
 async def test_an_error_of_ours_is_told_as_one_without_details(
-    place: Place, capsys: pytest.CaptureFixture[str]
+    place: RuntimeDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served = await Served(place, Broken()).up()
     with pytest.raises(ToolError, match="does not know") as caught:
@@ -115,7 +115,7 @@ async def test_an_error_of_ours_is_told_as_one_without_details(
 async def test_a_client_without_a_server_cleans_up_after_a_dead_one(tmp_path: Path) -> None:
     client = RuntimeClient(tmp_path, start=False)
     assert client.clean_up() == {"server": False, "ok": True, "orphans": {}}
-    with Place.of(tmp_path, create=True) as place:
+    with RuntimeDirectory.open(tmp_path, create=True) as place:
         place.write("server.json", b"{}")
         place.write(REGISTRY, b'{"machine":"%s","last_session_id":3}' % this_machine().encode())
         assert client.clean_up()["orphans"]["ended"] == ()
@@ -150,7 +150,7 @@ print("tried")
 async def test_a_fenced_command_reaches_neither_the_socket_nor_the_secret(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir(mode=0o755)
-    with Place.of(workspace, create=True) as place:
+    with RuntimeDirectory.open(workspace, create=True) as place:
         fence = OsSandbox(build_policy("workspace-write", workspace), find_adapters("auto"), {})
         served = await Served(place, fence).up()
         (workspace / "attack.py").write_text(ATTACK.format(place=place.path))

@@ -10,7 +10,7 @@ from skills_runtime.safety.approvals.request import draft_request, propose_rule
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Ask, Rules, decide
 from skills_runtime.safety.sanitize import Fingerprint
-from skills_runtime.tools.scripts import scripts_named
+from skills_runtime.tools.scripts import digest_scripts
 
 SHELL = ToolSpec(name="shell_command", description="Runs it.", parameters={"type": "object"})
 WRITE = ToolSpec(name="file_write", description="Writes it.", parameters={"type": "object"})
@@ -106,14 +106,14 @@ def place(tmp_path: Path) -> Path:
     ],
 )
 def test_an_approval_of_a_command_is_bound_to_the_script_it_names(place: Path, line: str) -> None:
-    assert scripts_named(Intent(line=line), place)
+    assert digest_scripts(Intent(line=line), place)
 
 
 def test_a_script_that_a_link_leads_to_is_bound_by_its_content(place: Path) -> None:
     (place / "link.sh").symlink_to("x.sh")
-    before = scripts_named(Intent(line="bash link.sh"), place)
+    before = digest_scripts(Intent(line="bash link.sh"), place)
     (place / "x.sh").write_text("echo two")
-    assert scripts_named(Intent(line="bash link.sh"), place) != before
+    assert digest_scripts(Intent(line="bash link.sh"), place) != before
 
 
 def allowed_after(spec: ToolSpec, approved: Intent, other: Intent) -> bool:

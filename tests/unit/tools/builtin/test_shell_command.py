@@ -191,7 +191,7 @@ async def test_ten_megabytes_arrive_whole_in_the_blob(running: Workshop) -> None
 async def test_what_is_too_long_to_be_kept_says_so_and_keeps_its_end(
     running: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skills_runtime.tools.processes.KEPT_BYTES", 100)
+    monkeypatch.setattr("skills_runtime.tools.processes.MAX_OUTPUT_BYTES", 100)
     result = await script(running, "seq 1 1000; echo end")
     assert result.truncated
     assert data_of(result)["left_out"] == {"stdout": 3897 - 100}

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from skills_runtime.errors import ToolError
-from skills_runtime.tools.patch import UpdateFile, parse_patch, patched
+from skills_runtime.tools.patch import UpdateFile, apply_hunks, parse_patch
 
 
 def _patched(data: bytes, *lines: str) -> bytes:
@@ -15,7 +15,7 @@ def _patched(data: bytes, *lines: str) -> bytes:
 def _with_notes(data: bytes, *lines: str) -> tuple[bytes, tuple[str, ...]]:
     (section,) = parse_patch("\n".join(["*** Begin Patch", "*** Update File: f", *lines, "*** End Patch"]))
     assert isinstance(section, UpdateFile)
-    result = patched(data, section.hunks, "f")
+    result = apply_hunks(data, section.hunks, "f")
     return result.data, result.notes
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from skills_runtime.errors import ToolError
 from skills_runtime.ports import FileChange
-from skills_runtime.tools.patch import Change, Plan, make_plan, parse_patch, paths_to_read
+from skills_runtime.tools.patch import Change, Plan, build_plan, parse_patch, paths_to_read
 
 
 def _plan(contents: dict[str, bytes], *lines: str) -> Plan:
     sections = parse_patch("\n".join(["*** Begin Patch", *lines, "*** End Patch"]))
     assert set(paths_to_read(sections)) <= contents.keys()
-    return make_plan(sections, contents)
+    return build_plan(sections, contents)
 
 
 def _digest(data: bytes) -> str:

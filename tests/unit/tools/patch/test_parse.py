@@ -82,7 +82,7 @@ def test_a_patch_with_carriage_returns_throughout_is_read_without_them() -> None
 def test_carriage_returns_in_some_lines_are_part_of_them() -> None:
     (hunk,) = _hunks("-a\r", "+b")
     assert hunk.old == [b"a\r"]
-    assert hunk.spells_endings
+    assert hunk.has_carriage_returns
 
 
 def test_separators_that_others_take_for_line_ends_are_text() -> None:
