@@ -134,6 +134,9 @@ def payloads_of(locator: str, event_type: str) -> list[Any]:
     return [event.payload for event in events_of(locator) if event.type == event_type]
 
 
+MAX_CHILD_ID_CHARS = 64
+
+
 class Brood:
     """The sub-agents of a tool's context: one file each below `root`."""
 
@@ -161,7 +164,8 @@ class Brood:
         return self._leave(child_id, "closed")
 
     def _leave(self, child_id: str, text: str) -> ChildStatus:
-        if not child_id.isidentifier():
+        # The id names a file, so it must fit into a file name.
+        if not (child_id.isascii() and child_id.isidentifier()) or len(child_id) > MAX_CHILD_ID_CHARS:
             raise ToolError("not_found", "there is no such agent")
         (self._root / f"{child_id}.agent").write_text(text, errors="replace")
         return ChildStatus(id=child_id, status="running")
