@@ -1,10 +1,10 @@
-"""The rules that the page on the gate shows are rules."""
+"""The rule files shown on the policy page load."""
 
 from skills_runtime.safety.policy import load_rules
 from tests.support import ROOT
 from tests.support.checkouts import fences_of
 
-PAGE = ROOT / "docs" / "how-to" / "gate.md"
+PAGE = ROOT / "docs" / "how-to" / "policy.md"
 
 
 def test_the_rule_files_of_the_page_can_be_loaded() -> None:
