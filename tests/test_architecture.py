@@ -215,7 +215,7 @@ def test_the_installed_packages_fit_each_other() -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_no_file_names_a_place_on_somebody_s_machine() -> None:
+def test_no_file_names_a_path_of_a_developer_machine() -> None:
     assert not [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
         for path in project_files()
@@ -225,7 +225,7 @@ def test_no_file_names_a_place_on_somebody_s_machine() -> None:
 
 
 @pytest.mark.parametrize("name", ["home/jane/project", "Users/jane", "root/.config", "work/main"])
-def test_a_place_on_somebody_s_machine_is_recognised(name: str) -> None:
+def test_a_path_of_a_developer_machine_is_recognized(name: str) -> None:
     assert OWN_MACHINE.search(f"open('/{name}/x')")
     assert not OWN_MACHINE.search(f"open('$HOME/{name}/x')")
 

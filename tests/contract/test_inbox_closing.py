@@ -25,7 +25,7 @@ def test_a_closed_inbox_takes_no_kind_of_message(inbox: AnyInbox, kind: InboxKin
     assert inbox.after(RUN, 0) == ()
 
 
-def test_the_refusal_is_told_like_that_of_a_run_that_has_ended(inbox: AnyInbox) -> None:
+def test_the_refusal_is_reported_like_that_of_a_run_that_has_ended(inbox: AnyInbox) -> None:
     inbox.close_for(RUN, unless_behind=0)
     with pytest.raises(InboxClosed) as caught:
         inbox.send(RUN, "steer", {})
@@ -105,7 +105,7 @@ def test_an_illegal_run_id_is_refused(inbox: AnyInbox) -> None:
             use()
 
 
-def test_threads_that_send_while_the_inbox_is_closed_are_heard_or_refused(inbox: AnyInbox) -> None:
+def test_threads_that_send_while_the_inbox_is_closed_are_received_or_refused(inbox: AnyInbox) -> None:
     def send(number: int) -> list[str]:
         sent: list[str] = []
         try:

@@ -44,7 +44,7 @@ def _in_pairs(messages: Sequence[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("arguments", ['{"dir_path": ', "not json", "[1]", '"."', "{} {}", "\ud83c"])
-async def test_arguments_that_are_no_arguments_are_told_to_the_model(bench: Bench, arguments: str) -> None:
+async def test_arguments_that_are_no_arguments_are_reported_to_the_model(bench: Bench, arguments: str) -> None:
     seen = await bench.run(_calls(_call(0, "a", arguments=arguments)), DONE)
     (requested,), (finished,) = seen.all(ToolCallRequested), seen.all(ToolCallFinished)
     assert (requested.arguments_valid, finished.result["ok"]) == (False, False)
@@ -53,14 +53,14 @@ async def test_arguments_that_are_no_arguments_are_told_to_the_model(bench: Benc
     assert _in_pairs(seen.requests[1]["messages"]) == ["a"]
 
 
-async def test_an_unknown_tool_is_told_to_the_model(bench: Bench) -> None:
+async def test_an_unknown_tool_is_reported_to_the_model(bench: Bench) -> None:
     seen = await bench.run(calls(("fly_to_the_moon", {})), DONE)
     (finished,) = seen.all(ToolCallFinished)
     assert (finished.result["ok"], finished.result["error_kind"]) == (False, "not_found")
     assert seen.answer == "Done."
 
 
-async def test_a_tool_without_a_name_is_told_to_the_model(bench: Bench) -> None:
+async def test_a_tool_without_a_name_is_reported_to_the_model(bench: Bench) -> None:
     seen = await bench.run(_calls(_call(0, "a", name="")), DONE)
     assert [one.result["ok"] for one in seen.all(ToolCallFinished)] == [False]
     assert seen.answer == "Done."
@@ -151,7 +151,7 @@ async def test_reasoning_is_in_the_log_and_not_in_the_answer(bench: Bench) -> No
     assert seen.answer == "Hello"
 
 
-async def test_a_call_is_told_while_it_is_written_without_what_it_says(bench: Bench) -> None:
+async def test_a_call_is_reported_while_it_is_written_without_what_it_says(bench: Bench) -> None:
     seen = await bench.run(calls(("file_write", {"path": "a.txt", "content": "whispered"})), DONE)
     told = [one for one in seen.all(LlmResponseDelta) if one.delta_type == "tool_calls"]
     assert told[-1].tool_calls[0]["tool"] == "file_write"

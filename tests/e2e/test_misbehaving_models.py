@@ -48,7 +48,7 @@ def limited(retry_after: str) -> Answer:
         pytest.param(Answer(({"error": {"message": "x"}},), status=500, ending="cut"), id="half a refusal"),
     ],
 )
-async def test_a_failure_before_the_first_piece_is_tried_again_and_told(bench: Bench, cut: Answer) -> None:
+async def test_a_failure_before_the_first_piece_is_tried_again_and_reported(bench: Bench, cut: Answer) -> None:
     seen = await bench.run(cut, HELLO)
     assert seen.answer == "Hello"
     assert (seen.retries, len(seen.requests)) == (["llm_error"], 2)
@@ -82,7 +82,7 @@ async def test_a_service_that_says_nothing_is_asked_again(bench: Bench, silence:
     assert (seen.answer, seen.retries) == ("Hello", ["llm_error"])
 
 
-async def test_the_wait_a_service_asks_for_is_kept_and_told(bench: Bench) -> None:
+async def test_the_wait_a_service_asks_for_is_kept_and_reported(bench: Bench) -> None:
     seen = await bench.run(limited("1"), HELLO)
     (retry,) = seen.all(LlmRetryScheduled)
     assert (retry.error_kind, retry.delay_ms, retry.retry_after_ms) == ("rate_limited", 1000, 1000)
@@ -101,7 +101,7 @@ async def test_a_service_that_wants_an_hour_ends_the_run(bench: Bench, wait: str
     assert (seen.failure.error_kind, seen.failure.retryable, seen.retries) == ("rate_limited", True, [])
 
 
-async def test_failures_that_pass_are_told_one_by_one(bench: Bench) -> None:
+async def test_failures_that_pass_are_reported_one_by_one(bench: Bench) -> None:
     seen = await bench.run(refuses(500), refuses(503), refuses(429), HELLO, max_retries=3)
     assert (seen.answer, seen.retries) == ("Hello", ["server_error", "server_error", "rate_limited"])
     assert [one.attempt for one in seen.all(LlmRetryScheduled)] == [1, 2, 3]

@@ -103,7 +103,7 @@ def test_a_run_killed_while_an_event_is_written_goes_on_to_its_end(
 
 
 @pytest.mark.parametrize("line_count", [1, 2])
-def test_a_run_killed_before_anybody_worked_on_it_is_worked_on(whole: Whole, tmp_path: Path, line_count: int) -> None:
+def test_a_run_killed_before_its_first_segment_is_worked_on(whole: Whole, tmp_path: Path, line_count: int) -> None:
     path = _copy(whole.moments[0], tmp_path / "copy")
     log = World(path).paths.events
     log.write_bytes(b"".join(lines_of(World(path).paths)[:line_count]))

@@ -57,7 +57,7 @@ def test_the_canonical_form_of_the_canonical_form_is_itself(value: Any) -> None:
 
 
 @given(value=JSON)
-def test_anybody_can_compute_a_fingerprint_with_the_standard(value: Any) -> None:
+def test_a_fingerprint_can_be_computed_with_a_standard_implementation(value: Any) -> None:
     assert fingerprint(value) == "sha256:" + hashlib.sha256(rfc8785.dumps(value)).hexdigest()
 
 

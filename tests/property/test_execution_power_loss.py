@@ -104,7 +104,7 @@ def test_nothing_promised_under_a_key_is_lost_whenever_the_power_fails(
         shutil.rmtree(left)
 
 
-def test_what_has_no_key_is_not_promised_and_stands_in_nobodys_way(nursery: Zygote, directory: Path) -> None:
+def test_an_execution_without_a_key_is_not_promised_and_blocks_nothing(nursery: Zygote, directory: Path) -> None:
     with power(nursery, directory) as machine:
         results = promises(nursery, machine, directory, seed=3, steps=3, keyed=False)
         machine.fail()

@@ -271,7 +271,7 @@ def test_a_writer_stops_when_another_process_writes_to_its_log(foreign: bytes, t
     again.close()
 
 
-def test_what_somebody_writes_after_the_last_append_is_not_honoured(tmp_path: Path) -> None:
+def test_bytes_appended_by_another_process_are_ignored(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     with run.paths.events.open("ab") as file:
         file.write(forged_line(2, b"guessed", seal_of(lines_of(run.paths)[-1])))

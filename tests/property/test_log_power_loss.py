@@ -174,7 +174,7 @@ def test_what_was_never_committed_is_lost(nursery: Zygote, directory: Path) -> N
     assert lost(machine.restore(directory / "left"), promised) == promised
 
 
-def test_a_disk_that_only_pretends_to_sync_is_found_out(nursery: Zygote, directory: Path) -> None:
+def test_a_disk_that_only_pretends_to_sync_is_detected(nursery: Zygote, directory: Path) -> None:
     with power(nursery, directory) as machine:
         promises = written(nursery, machine, 12, seed=0, behaviour="commit on a lying disk")
         machine.fail()

@@ -60,7 +60,7 @@ def test_of_eight_processes_that_open_a_run_at_once_exactly_one_proceeds(
     assert [event.seq for event in read_verified(paths, keys_in(tmp_path))] == list(range(16))
 
 
-def test_those_who_take_turns_all_get_their_turn(nursery: Zygote, paths: RunPaths, tmp_path: Path) -> None:
+def test_writers_that_take_turns_all_get_their_turn(nursery: Zygote, paths: RunPaths, tmp_path: Path) -> None:
     for _ in range(RACERS):
         with nursery.child(race, tmp_path, paths.root) as racer:
             racer.tell(b"go")

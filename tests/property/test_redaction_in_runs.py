@@ -138,7 +138,7 @@ def test_a_secret_that_comes_in_pieces_is_not_kept(tmp_path: Path, seed: int) ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_key_that_nobody_named_is_not_kept(tmp_path: Path, seed: int) -> None:
+def test_an_unnamed_key_is_not_written(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     key = "sk-" + "".join(chance.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(40))
     (tmp_path / "notes.txt").write_text(f"token: {key}\n")

@@ -103,7 +103,7 @@ def test_a_skill_without_a_bundle_has_no_files(redis_shelf: RedisShelf, tmp_path
         (b"x", {}, "SKILL_BUNDLE_INVALID"),
     ],
 )  # fmt: skip
-async def test_a_bundle_that_cannot_be_used_is_told_to_whoever_asks_for_it(
+async def test_asking_for_an_unusable_bundle_reports_it(
     data: bytes, fields: dict[str, str], code: str, redis_shelf: RedisShelf, workshop: Workshop
 ) -> None:
     publish(redis_shelf, data, **fields)

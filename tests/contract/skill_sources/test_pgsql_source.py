@@ -49,7 +49,7 @@ def test_two_enabled_rows_of_one_name_are_refused_by_the_table(pgsql_shelf: Pgsq
         pgsql_shelf.publish(Published(name="one"))
 
 
-def test_a_server_that_cannot_be_used_is_told_without_its_password(a_postgres: Server) -> None:
+def test_a_server_that_cannot_be_used_is_reported_without_its_password(a_postgres: Server) -> None:
     secret = "hunter2-very-secret"
     wrong = {
         a_postgres.dsn(password=secret): "refuses the user or the password",
@@ -78,7 +78,7 @@ def test_a_server_that_cannot_be_used_is_told_without_its_password(a_postgres: S
         (("agent", 'x"; DROP TABLE agent.skills_catalog; --'), "no such table"),
     ],
 )
-def test_a_table_that_is_not_there_is_told_with_how_to_make_it(
+def test_a_table_that_is_not_there_is_reported_with_how_to_make_it(
     table: tuple[str, str], said: str, pgsql_shelf: PgsqlShelf, a_postgres: Server
 ) -> None:
     pgsql_shelf.publish(Published(name="one"))

@@ -52,7 +52,7 @@ def test_listing_many_skills_takes_a_few_round_trips(redis_shelf: RedisShelf, a_
         ({"body_size": "many"}, "body_size"),
     ],
 )
-def test_a_broken_row_is_told_by_name_and_hides_no_other(
+def test_a_broken_row_is_reported_by_name_and_hides_no_other(
     fields: dict[str, str], said: str, redis_shelf: RedisShelf
 ) -> None:
     redis_shelf.publish(Published(name="good"))
@@ -65,7 +65,7 @@ def test_a_broken_row_is_told_by_name_and_hides_no_other(
     assert "broken" in problem.locator
 
 
-def test_a_key_that_is_no_hash_and_bytes_that_are_no_text_are_told(redis_shelf: RedisShelf) -> None:
+def test_a_key_that_is_no_hash_and_bytes_that_are_no_text_are_reported(redis_shelf: RedisShelf) -> None:
     redis_shelf.client.set(f"{PREFIX}meta:web:text", "x")
     redis_shelf.client.hset(f"{PREFIX}meta:web:".encode() + b"\xff\xfe", mapping={"skill_name": "x"})
     redis_shelf.publish(Published(name="good"))
@@ -100,7 +100,7 @@ def test_a_text_may_be_under_a_key_of_its_own(redis_shelf: RedisShelf) -> None:
 
 
 @pytest.mark.parametrize(("stored", "code"), [(b"\xff", "SKILL_BODY_READ_FAILED"), (None, "SKILL_BODY_READ_FAILED")])
-def test_a_text_that_cannot_be_read_is_told(stored: bytes | None, code: str, redis_shelf: RedisShelf) -> None:
+def test_a_text_that_cannot_be_read_is_reported(stored: bytes | None, code: str, redis_shelf: RedisShelf) -> None:
     redis_shelf.publish(Published(name="one"))
     key = f"{PREFIX}body:web:one"
     redis_shelf.client.delete(key)
@@ -112,7 +112,7 @@ def test_a_text_that_cannot_be_read_is_told(stored: bytes | None, code: str, red
     assert caught.value.code == code
 
 
-def test_a_text_that_is_no_string_is_told(redis_shelf: RedisShelf) -> None:
+def test_a_text_that_is_no_string_is_reported(redis_shelf: RedisShelf) -> None:
     redis_shelf.publish(Published(name="one"), body_key=f"{PREFIX}meta:web:one")
     source = redis_shelf.source()
     with pytest.raises(SkillError) as caught:
@@ -120,7 +120,7 @@ def test_a_text_that_is_no_string_is_told(redis_shelf: RedisShelf) -> None:
     assert caught.value.code == "SKILL_BODY_READ_FAILED"
 
 
-def test_a_server_that_cannot_be_used_is_told_without_its_password(a_redis: Server) -> None:
+def test_a_server_that_cannot_be_used_is_reported_without_its_password(a_redis: Server) -> None:
     secret = "hunter2-very-secret"
     wrong = {
         a_redis.dsn(password=secret): "refuses the user or the password",

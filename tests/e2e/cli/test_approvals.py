@@ -60,7 +60,7 @@ def test_a_decision_from_elsewhere_reaches_the_process_that_asks_at_its_terminal
     assert "by the process that works on the run" in given.out
 
 
-def test_who_ends_the_input_leaves_the_request_for_others(workspace: Path) -> None:
+def test_end_of_input_leaves_the_request_for_others(workspace: Path) -> None:
     write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
     with on_a_terminal("kgent", *TERMINAL, cwd=workspace) as screen:
         screen.expect("allow? ")
@@ -96,7 +96,7 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
     assert_refused(answer, 20, "approval_stale", f"no request `{name}` is open")
 
 
-def test_who_decides_at_the_same_moment_as_somebody_faster_is_told_so(workspace: Path) -> None:
+def test_a_decision_that_lost_a_race_is_reported(workspace: Path) -> None:
     park()
     with open_service() as service:
         seen = look_up(service, "r", "kgent")
@@ -108,7 +108,7 @@ def test_who_decides_at_the_same_moment_as_somebody_faster_is_told_so(workspace:
         go_on(seen, late, ConfigOptions(), ViewOptions(quiet=True), Program("kgent"))
 
 
-def test_a_decision_is_kept_until_somebody_resumes_the_run_and_cannot_be_taken_back(workspace: Path) -> None:
+def test_a_decision_waits_for_the_resume_and_cannot_be_revoked(workspace: Path) -> None:
     park()
     kept = invoke("approvals", "approve", "r", "--no-resume")
     assert (kept.code, kept.err) == (0, "  next: kgent runs resume r\n")
@@ -174,7 +174,7 @@ def test_the_next_approval_of_a_run_that_goes_on_without_a_terminal_waits_too(wo
     assert invoke("approvals", "approve", "r").code == 0
 
 
-def test_without_anybody_to_approve_a_run_fails_and_nothing_happens(workspace: Path) -> None:
+def test_without_an_approver_a_run_fails_and_nothing_happens(workspace: Path) -> None:
     write_config(workspace, say("", write(FIRST)), say("Written."), **ASK)
     for more in ((), ("--approvals", "none")):
         answer = invoke("run", "Write it", "--config", "kgent.yaml", "--run-id", f"r{len(more)}", *more)

@@ -96,7 +96,7 @@ def test_a_program_gets_the_decision_that_is_only_kept(workspace: Path) -> None:
     assert (body["approval_id"], body["decision"], body["note"]) == (asked(), "denied", "no")
 
 
-def test_what_waits_is_told_wherever_runs_are_shown(workspace: Path) -> None:
+def test_what_waits_is_reported_wherever_runs_are_shown(workspace: Path) -> None:
     park()
     assert "◆ asks you · 1 approval" in invoke("runs", "list").out
     assert "approvals list" in invoke("runs", "list").err

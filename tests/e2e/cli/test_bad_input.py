@@ -161,7 +161,7 @@ def test_a_reader_that_goes_away_is_no_error(workspace: Path) -> None:
     assert (process.returncode, err) == (141, b"")
 
 
-def test_an_error_of_our_own_shows_its_traceback_only_to_those_who_ask(workspace: Path) -> None:
+def test_an_internal_error_shows_its_traceback_only_on_request(workspace: Path) -> None:
     (workspace / "kgent.yaml").write_text("llm: [")
     answer = call("kgent", "--debug", *TASK, cwd=workspace, env=environment())
     assert answer.code == 20

@@ -118,7 +118,7 @@ def test_nothing_is_run_and_nothing_is_written(rules: Path) -> None:
     assert list(rules.iterdir()) == []
 
 
-def test_rules_of_a_project_that_allow_are_told_and_do_not_count(rules: Path) -> None:
+def test_rules_of_a_project_that_allow_are_reported_and_do_not_count(rules: Path) -> None:
     (rules / "config").mkdir()
     (rules / "config/rules.yaml").write_text("- {name: theirs, effect: allow, command: make}\n")
     answer = invoke("policy", "check", "--", "make")

@@ -8,7 +8,7 @@ SCRIPT = "calls:\n  - text: done\n"
 RULES = "rules:\n- name: all\n  effect: allow\n  tool: '*'\n"
 
 
-def test_what_the_rules_of_a_project_may_not_do_is_said_when_a_run_begins(tmp_path: Path) -> None:
+def test_ignored_project_rules_are_reported_when_a_run_starts(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "rules.yaml").write_text(RULES)
     (tmp_path / "script.yaml").write_text(SCRIPT)

@@ -119,7 +119,7 @@ def test_json_is_the_event_log_byte_for_byte_and_stderr_is_silent(tmp_path: Path
     assert answer.out.encode() == (tmp_path / "r/events.jsonl").read_bytes()
 
 
-def test_a_run_goes_on_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
+def test_a_run_goes_on_after_the_reader_of_its_output_has_gone(tmp_path: Path) -> None:
     write_config(tmp_path, *SCRIPT)
     arguments = ("run", "--config", "kgent.yaml", "-p", "x", "--sandbox", "r", "--json")
     with start("kgent", *arguments, cwd=tmp_path) as process:
@@ -168,7 +168,7 @@ def test_a_task_can_come_from_stdin(workspace: Path) -> None:
     assert (workspace / "r/prompt.md").read_text() == "写报告\n"
 
 
-def test_a_call_nobody_may_approve_fails_the_run_and_says_what_to_set(workspace: Path) -> None:
+def test_a_call_without_an_approver_fails_the_run_and_names_the_setting(workspace: Path) -> None:
     write_config(workspace, *SCRIPT, safety={"mode": "ask"})
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")

@@ -18,7 +18,7 @@ def write_project(workspace: Path) -> None:
     (workspace / ".env").write_text(f"{ADDRESS.api_key_env}=of-the-project\n")
 
 
-def test_without_anybody_there_the_command_that_confirms_is_named(workspace: Path) -> None:
+def test_without_a_terminal_the_command_that_confirms_is_named(workspace: Path) -> None:
     write_project(workspace)
     refused = call("skills-runtime", "run", "do it", cwd=workspace)
     assert (refused.code, "wants every conversation to be sent to" in refused.err) == (20, True), refused.err
@@ -33,7 +33,7 @@ def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
     assert tried.code != 20
 
 
-def test_somebody_at_the_terminal_is_asked_once(workspace: Path) -> None:
+def test_a_user_at_the_terminal_is_asked_once(workspace: Path) -> None:
     write_project(workspace)
     with on_a_terminal("skills-runtime", "run", "do it", cwd=workspace) as screen:
         screen.expect(f"`{ADDRESS.api_key_env}` to be sent to\n  {ADDRESS.base_url}\n{QUESTION}")

@@ -45,7 +45,7 @@ def talk(workspace: Path) -> Path:
     return workspace
 
 
-def test_a_run_knows_what_was_said_in_its_session_oldest_first(talk: Path) -> None:
+def test_a_run_gets_the_messages_of_its_session_oldest_first(talk: Path) -> None:
     assert ask("three", "Who am I?").code == 0
     loaded = payload_of("three", "history_loaded")
     assert loaded == {
@@ -111,7 +111,7 @@ def test_a_run_that_is_gone_is_left_out_silently_and_a_damaged_one_is_mentioned(
     assert history("three") == []
 
 
-def test_what_a_sub_agent_said_is_no_part_of_the_talk(talk: Path) -> None:
+def test_output_of_a_sub_agent_is_not_part_of_the_conversation(talk: Path) -> None:
     config = write_config(Path(), say("Counted."))
     resolved = resolve_settings(ConfigOptions(files=[str(config)]), program="kgent")
     agent = Agent.from_resolved(resolved, AgentOptions(tools=builtin_tools()))

@@ -34,7 +34,7 @@ def test_a_command_that_is_none_is_shown(workspace: Path) -> None:
     assert "notice: `/nosuch` was left as it is" in run_in(workspace, "/nosuch x").err
 
 
-def test_who_wants_to_hear_nothing_still_hears_it(workspace: Path) -> None:
+def test_quiet_still_shows_skill_notices(workspace: Path) -> None:
     answer = run_in(workspace, "use $writre", "--quiet")
     assert answer.out == "Done.\n"
     assert answer.err.startswith(f"notice: {LOST}")
@@ -56,7 +56,7 @@ def test_the_program_that_reads_the_log_finds_it_there(workspace: Path) -> None:
     assert skipped["reason"].startswith(LOST)
 
 
-def test_a_skill_that_was_asked_for_is_told_of_as_active(workspace: Path) -> None:
+def test_a_skill_that_was_asked_for_is_reported_as_active(workspace: Path) -> None:
     answer = run_in(workspace, "use $writer")
     assert "     skill  `$[user].writer` is active\n" in answer.err
     assert "notice" not in answer.err
@@ -64,7 +64,7 @@ def test_a_skill_that_was_asked_for_is_told_of_as_active(workspace: Path) -> Non
     assert "skills\n  `$[user].writer` is active\n" in invoke("runs", "show", "runs/one").out
 
 
-def test_a_skill_that_a_trigger_brought_in_is_told_with_the_trigger(workspace: Path, home: Path) -> None:
+def test_a_skill_that_a_trigger_brought_in_is_reported_with_the_trigger(workspace: Path, home: Path) -> None:
     make_skill(home / ".agents/skills", "tides", text=skill_text("tides", extra="triggers: [spring tide]\n"))
     told = run_in(workspace, "When is the spring tide?").err
     assert "     skill  `$[user].tides` is called for by a trigger: " in told

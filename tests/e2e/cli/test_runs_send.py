@@ -93,7 +93,7 @@ def test_an_answer_is_kept_until_the_run_is_resumed(asking: Path) -> None:
     assert results() == [{"answer": "blue"}]
 
 
-def test_an_answer_can_come_from_stdin_and_be_told_to_programs(asking: Path) -> None:
+def test_an_answer_can_come_from_stdin_and_be_printed_as_json(asking: Path) -> None:
     answered = invoke("runs", "answer", "r", "-", "--json", stdin="绿色\n".encode())
     message = json.loads(answered.out)
     assert (answered.code, answered.err) == (0, "")
@@ -145,14 +145,14 @@ def test_a_message_can_be_as_long_as_stdin(asking: Path) -> None:
     assert (sent["kind"], sent["body"]) == ("steer", {"text": "line one\nline two"})
 
 
-def test_a_run_nobody_works_on_is_cancelled_at_once(asking: Path) -> None:
+def test_a_run_without_a_process_is_cancelled_at_once(asking: Path) -> None:
     assert invoke("runs", "cancel", "r", "--reason", "no need") == (0, "the run `r` is cancelled\n", "")
     assert types_of()[-1] == "run_cancelled"
     assert "reason      no need" in invoke("runs", "show", "r").out
     assert invoke("runs", "list", "--status", "cancelled").out.splitlines()[1].split()[0] == "r"
 
 
-def test_a_cancellation_can_be_told_to_programs(asking: Path) -> None:
+def test_a_cancellation_can_be_printed_as_json(asking: Path) -> None:
     answer = invoke("runs", "cancel", "r", "--json")
     assert json.loads(answer.out) == {"run_id": "r", "status": "cancelled", "reason": "cancelled"}
 
@@ -220,7 +220,7 @@ def ended(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_said_to_a_run_is_refused_in_one_sentence(ended: None, name: str) -> None:
+def test_an_invalid_message_to_a_run_is_refused_in_one_sentence(ended: None, name: str) -> None:
     arguments, code, kind = REFUSED[name]
     before = Path("runs/r/events.jsonl").read_bytes()
     assert_refused(invoke("runs", *arguments), code, kind)

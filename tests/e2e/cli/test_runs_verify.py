@@ -27,7 +27,7 @@ def change_line(root: Path, number: int, old: bytes, new: bytes) -> None:
     log.write_bytes(b"".join(lines))
 
 
-def test_a_run_nobody_touched_is_verified_and_not_changed_by_it(root: Path) -> None:
+def test_an_untouched_run_is_verified_and_not_changed(root: Path) -> None:
     before = tree(root)
     answer = invoke("verify", "one")
     assert (answer.code, answer.err) == (0, "")
@@ -61,7 +61,7 @@ def test_a_log_that_was_cut_is_noticed_because_the_ledger_saw_it_longer(root: Pa
     assert "log_cut" in [finding["code"] for finding in json.loads(answer.out)["findings"]]
 
 
-def test_a_run_whose_key_nobody_has_is_not_authenticated(root: Path) -> None:
+def test_a_run_without_its_key_is_not_authenticated(root: Path) -> None:
     shutil.rmtree(state_home())
     answer = invoke("verify", "runs/one")
     assert answer.code == 28
@@ -70,7 +70,7 @@ def test_a_run_whose_key_nobody_has_is_not_authenticated(root: Path) -> None:
     assert "`--unauthenticated` accepts it" in answer.err
 
 
-def test_a_run_whose_key_nobody_has_is_accepted_on_request(root: Path) -> None:
+def test_a_run_without_its_key_is_accepted_on_request(root: Path) -> None:
     shutil.rmtree(state_home())
     answer = invoke("verify", "runs/one", "--unauthenticated", "--json")
     assert answer.code == 0

@@ -107,7 +107,7 @@ def test_every_trial_is_a_run_with_its_grades_beside_it(tmp_path: Path, served: 
     assert not (place / "skill" / "writer" / "evals").exists(), "a trial never sees the answers"
 
 
-def test_without_the_skill_nothing_of_it_is_told(tmp_path: Path, served: model_server.ModelServer) -> None:
+def test_without_the_skill_nothing_of_it_is_reported(tmp_path: Path, served: model_server.ModelServer) -> None:
     make(tmp_path)
 
     evaluate("--no-judge")
@@ -117,7 +117,7 @@ def test_without_the_skill_nothing_of_it_is_told(tmp_path: Path, served: model_s
     assert len(told) == 2
 
 
-def test_sentences_that_nobody_judges_are_undecided(tmp_path: Path, served: model_server.ModelServer) -> None:
+def test_expectations_without_a_judge_are_undecided(tmp_path: Path, served: model_server.ModelServer) -> None:
     make(tmp_path)
 
     report = json.loads(evaluate("--no-judge", "--json").out)

@@ -63,7 +63,7 @@ def triggers(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("served")
-def test_without_the_skill_the_report_names_who_is_called_in_its_place() -> None:
+def test_without_the_skill_the_report_names_the_skills_called_instead() -> None:
     report = triggers("--among", "skills", "--runs", "2")
 
     poem = report["queries"][0]["chosen"]
@@ -94,7 +94,7 @@ def test_alone_nothing_is_called_without_the_skill() -> None:
     assert poem["any_skill"]["value"] == 1.0
 
 
-def test_without_the_skill_nothing_of_it_is_told(served: model_server.ModelServer) -> None:
+def test_without_the_skill_nothing_of_it_is_reported(served: model_server.ModelServer) -> None:
     triggers("--among", "skills")
 
     told = [json.dumps(request["messages"]) for request in served.requests]
@@ -113,7 +113,7 @@ def test_no_baseline_leaves_out_the_trials_without_the_skill(served: model_serve
 
 
 @pytest.mark.usefixtures("served")
-def test_people_read_who_was_called(tmp_path: Path) -> None:
+def test_the_text_report_names_the_called_skills(tmp_path: Path) -> None:
     answer = evaluate("--among", "skills")
 
     assert answer.code == 0, answer.err

@@ -64,7 +64,7 @@ def test_a_skill_of_a_repository_is_shown_installed_and_locked(
     assert list((workspace / ".agents").iterdir()) == [workspace / ".agents/skills"]
 
 
-def test_nobody_there_means_no(workspace: Path, repository: str) -> None:
+def test_without_a_terminal_the_answer_is_no(workspace: Path, repository: str) -> None:
     answer = invoke("skills", "install", repository, "--skill", "writer")
     assert answer.code == 26
     assert "kind: human_required" in answer.err
@@ -96,7 +96,7 @@ def test_an_update_shows_what_changes_and_can_be_taken_back(workspace: Path, rep
     assert invoke("skills", "verify").code == 0
 
 
-def test_what_somebody_changed_here_is_not_overwritten_without_force(workspace: Path, repository: str) -> None:
+def test_local_changes_are_not_overwritten_without_force(workspace: Path, repository: str) -> None:
     invoke("skills", "install", repository, "--skill", "writer", "--yes")
     file = workspace / ".agents/skills/writer/SKILL.md"
     file.write_text(skill_text(description="Mine."))

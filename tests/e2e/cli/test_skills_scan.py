@@ -30,7 +30,7 @@ def codes(issues: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["preflight", "validate-config"])
-def test_settings_that_can_work_are_said_to(name: str, workspace: Path) -> None:
+def test_valid_settings_are_reported_as_valid(name: str, workspace: Path) -> None:
     configured(workspace)
     (workspace / ".env").write_text("A=1\n")
     answer = invoke("skills", name, name="skills-runtime-sdk")
@@ -158,7 +158,7 @@ def test_warnings_alone_have_a_code_of_their_own(workspace: Path) -> None:
     assert (answer.code, codes(told(answer)["warnings"])) == (12, ["SKILL_SCAN_LINK_SKIPPED"])
 
 
-def test_a_source_without_an_address_is_told_and_the_others_work(workspace: Path) -> None:
+def test_a_source_without_an_address_is_reported_and_the_others_work(workspace: Path) -> None:
     text = SPACES.replace("[one]", "[one, two]") + FILES.replace("]", ", {id: two, type: redis, options: OPTIONS}]")
     configured(workspace, text.replace("OPTIONS", "{dsn_env: NO_SUCH_URL, key_prefix: 'x:'}"))
     make_skill(workspace, "one/good")

@@ -57,7 +57,7 @@ def test_sarif_names_rules_and_places(skills: Path) -> None:
     assert place["artifactLocation"]["uri"].endswith("bad/run.sh")
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     answer = invoke("skills", "scan", "--security", str(tmp_path / "nowhere"))
 
     assert answer.code == 22

@@ -77,7 +77,7 @@ def test_people_get_the_list_first(workspace: Path, skills: Path) -> None:
         read_until(process.stdout, b"added     $[user].reader")
 
 
-def test_a_skill_that_broke_is_not_told_as_removed_as_well(tmp_path: Path) -> None:
+def test_a_skill_that_broke_is_not_reported_as_removed_as_well(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer")
     before = library_at(tmp_path)
     before.list()

@@ -66,7 +66,7 @@ def test_a_call_is_shown_whole_and_runs_only_after_a_yes(workspace: Path) -> Non
     assert decided["decision"] == "approved"
 
 
-def test_a_no_is_told_to_the_model_and_nothing_happens(workspace: Path) -> None:
+def test_a_no_is_reported_to_the_model_and_nothing_happens(workspace: Path) -> None:
     write_config(workspace, say("", write("deliverables/a.md")), say("Then not."), **ASK)
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("allow? ")
@@ -101,7 +101,7 @@ def test_ctrl_c_at_a_question_stops_the_run_and_leaves_it_resumable(workspace: P
     assert len(events(workspace / "r", "file_operation")) == 1
 
 
-def test_quiet_and_json_ask_nobody(workspace: Path) -> None:
+def test_quiet_and_json_never_prompt(workspace: Path) -> None:
     write_config(workspace, COLOUR, say("Painted."))
     for number, silent in enumerate(("-q", "--json")):
         arguments = ("run", "x", "--config", "kgent.yaml", "--sandbox", f"r{number}", silent)

@@ -57,7 +57,7 @@ def test_a_run_that_shall_outlive_its_terminal_is_not_stopped_with_it(tmp_path: 
     assert status_in(tmp_path) == "waiting_for_user"
 
 
-def test_ctrl_c_stops_a_run_whose_words_cannot_be_written(tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_run_whose_output_cannot_be_written(tmp_path: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         with (

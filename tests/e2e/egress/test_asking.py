@@ -46,7 +46,7 @@ async def test_a_yes_lets_the_host_pass_but_not_into_this_machine() -> None:
         assert proxy.outcomes == [("decided", "deny", "address_blocked")]
 
 
-async def test_nobody_is_asked_about_what_a_rule_or_the_network_decides() -> None:
+async def test_what_a_rule_or_the_network_decides_is_not_asked_about() -> None:
     person = Person(True)
     async with origin() as server:
         policy = egress_policy(allow=local("allowed.test", server.port).allow, deny=["bad.test"])
@@ -86,7 +86,7 @@ async def test_another_port_is_another_question() -> None:
         assert person.questions == [("new.test", 443), ("new.test", 8443)]
 
 
-async def test_nobody_is_asked_too_often() -> None:
+async def test_hosts_are_not_asked_about_too_often() -> None:
     person = Person(False)
     async with proxied(EgressPolicy(), ask=person, limits=EgressLimits(asks=2)) as proxy:
         for number in range(5):
@@ -107,7 +107,7 @@ async def test_a_question_is_withdrawn_with_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), OSError("broken")])
-async def test_a_question_that_fails_ends_the_proxy_and_is_told(error: Exception) -> None:
+async def test_a_question_that_fails_ends_the_proxy_and_is_reported(error: Exception) -> None:
     answers: list[bytes] = []
 
     async def ask() -> None:

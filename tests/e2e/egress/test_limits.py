@@ -87,7 +87,7 @@ async def test_the_bytes_that_leave_a_sandbox_are_limited_too() -> None:
             assert len(server.received[0]) <= 50_000
 
 
-async def test_beyond_so_many_requests_nothing_passes_and_that_is_told_once() -> None:
+async def test_beyond_so_many_requests_nothing_passes_and_that_is_reported_once() -> None:
     limits = EgressLimits(requests=2)
     async with origin() as server, proxied(local("allowed.test", server.port), limits=limits) as proxy:
         data = b"allowed.test:%d" % server.port
@@ -101,7 +101,7 @@ async def test_beyond_so_many_requests_nothing_passes_and_that_is_told_once() ->
         assert decided == [("allow", ""), ("allow", ""), ("deny", "limit")]
 
 
-async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
+async def test_every_decision_is_reported_with_its_reason_and_its_bytes() -> None:
     async with origin() as server, proxied(local("allowed.test", server.port)) as proxy:
         data = b"allowed.test:%d" % server.port
         await proxy.say(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (data, data))
@@ -120,7 +120,7 @@ async def test_every_decision_is_told_with_its_reason_and_its_bytes() -> None:
         )  # fmt: skip
 
 
-async def test_a_hostile_host_is_told_in_harmless_characters() -> None:
+async def test_a_hostile_host_is_reported_in_harmless_characters() -> None:
     async with proxied(local("allowed.test", 80)) as proxy:
         await proxy.say(b"\x05\x01\x00\x05\x01\x00\x03\x0aevil\x00\x1b[2J.\x01\xbb")
         (record,) = proxy.records

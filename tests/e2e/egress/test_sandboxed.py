@@ -117,7 +117,7 @@ def test_the_command_begins_as_if_it_had_been_started_directly(fence: str, someb
 
 
 @pytest.mark.parametrize(("command", "code"), [(("no-such-command",), 127), (("/etc/passwd",), 126)])
-def test_a_command_that_cannot_be_started_is_told_as_a_shell_would(
+def test_a_command_that_cannot_be_started_is_reported_as_a_shell_would(
     command: tuple[str, ...], code: int, somebody: Callable[..., Ran]
 ) -> None:
     ran = somebody(lambda: run("bwrap", command, EgressPolicy(), BARE))

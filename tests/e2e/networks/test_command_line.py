@@ -112,9 +112,7 @@ def test_an_interrupt_ends_command_and_proxy(web: Web, workspace: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator has somebody else's workspace")
-def test_an_administrator_s_command_in_somebody_s_workspace_has_the_network(
-    web: Web, unprivileged: Unprivileged
-) -> None:
+def test_a_root_command_in_the_workspace_of_another_user_has_the_network(web: Web, unprivileged: Unprivileged) -> None:
     options = ("--allow-host", f"127.0.0.2:{web.port}")
     done = run(words(unprivileged.path, *options, command=visiting(web.url("127.0.0.2"))))
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr

@@ -156,7 +156,7 @@ async def test_the_netruns_of_a_session_ends_with_the_work_on_the_run(web: Web, 
     assert {task.get_name() for task in asyncio.all_tasks()} & {"egress proxy"} == set()
 
 
-async def test_the_netruns_of_a_session_ends_though_nobody_looks(web: Web, tmp_path: Path) -> None:
+async def test_the_network_log_of_a_session_ends_without_readers(web: Web, tmp_path: Path) -> None:
     workshop = networked(tmp_path, allow_private=[f"good.test:{web.port}"])
     workshop.write("visit.py", VISIT)
     await workshop.call(ExecCommand(), cmd=f"python3 -I visit.py {web.url('good.test')}", yield_time_ms=0)
@@ -167,9 +167,7 @@ async def test_the_netruns_of_a_session_ends_though_nobody_looks(web: Web, tmp_p
     await workshop.scope.aclose()
 
 
-async def test_the_decisions_of_a_session_that_outlives_runs_are_told_by_whoever_reads_it(
-    web: Web, tmp_path: Path
-) -> None:
+async def test_decisions_of_a_session_that_outlives_runs_are_recorded_by_its_reader(web: Web, tmp_path: Path) -> None:
     one = networked(tmp_path / "one", allow_private=[f"good.test:{web.port}"], unknown="ask")
     two = networked(tmp_path / "two")
     async with ExecSessions() as sessions:

@@ -78,7 +78,7 @@ def test_a_project_cannot_open_the_network(web: Web, tmp_path: Path) -> None:
     assert web.visits == []
 
 
-def test_whoever_approves_calls_is_asked_about_an_unknown_host(web: Web, tmp_path: Path) -> None:
+def test_the_approver_is_asked_about_an_unknown_host(web: Web, tmp_path: Path) -> None:
     approver = Answering("approved")
     result = run(tmp_path, [web.url("new.test")], {"unknown": "ask"}, approver)
     (request,) = approver.asked
@@ -106,20 +106,20 @@ def test_a_yes_for_once_is_for_one_call(web: Web, tmp_path: Path) -> None:
     assert kinds == ["address_blocked", "denied"]
 
 
-def test_who_has_said_no_twice_is_not_asked_again(web: Web, tmp_path: Path) -> None:
+def test_a_host_denied_twice_is_not_asked_about_again(web: Web, tmp_path: Path) -> None:
     approver = Answering("denied", "denied")
     result = run(tmp_path, [web.url("new.test")], {"unknown": "ask"}, approver, times=4)
     assert (result.status, len(approver.asked)) == ("completed", 2)
     assert [one.kind for one in payloads_of(result.wal_locator, "network_decision")] == ["denied"] * 4
 
 
-def test_nobody_to_ask_is_a_no(web: Web, tmp_path: Path) -> None:
+def test_an_unknown_host_is_denied_without_an_approver(web: Web, tmp_path: Path) -> None:
     result = run(tmp_path, [web.url("new.test")], {"unknown": "ask"}, None)
     assert results(result)[0]["stdout"] == "403 denied\n"
     assert payloads_of(result.wal_locator, "approval_requested") == []
 
 
-def test_who_stops_the_run_stops_it(web: Web, tmp_path: Path) -> None:
+def test_stopping_the_run_at_a_host_request_stops_it(web: Web, tmp_path: Path) -> None:
     result = run(tmp_path, [web.url("new.test")], {"unknown": "ask"}, Answering("abort"))
     assert result.status == "cancelled"
     assert web.visits == []

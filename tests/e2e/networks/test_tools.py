@@ -148,7 +148,7 @@ async def test_a_yes_to_a_host_does_not_open_private_networks(web: Web, tmp_path
     assert [(one.by, one.kind) for one in decisions(workshop)] == [("person", "address_blocked")]
 
 
-async def test_nobody_is_asked_where_the_settings_do_not_say_so(web: Web, tmp_path: Path) -> None:
+async def test_hosts_are_not_asked_about_by_default(web: Web, tmp_path: Path) -> None:
     workshop = networked(tmp_path, allow_private=[f"good.test:{web.port}"])
     await run(workshop, web.url("new.test"))
     assert workshop.wanted_hosts == []
@@ -179,7 +179,7 @@ async def test_two_calls_at_once_have_separate_networks_and_records(web: Web, tm
     assert told(two) == [("deny", "one.test", "not_allowed"), ("allow", "two.test", "")]
 
 
-async def test_a_fence_that_fails_before_there_is_a_network_is_told_as_such(tmp_path: Path) -> None:
+async def test_a_sandbox_that_fails_before_its_network_is_reported_as_such(tmp_path: Path) -> None:
     workshop = networked(tmp_path, allow=["good.test"])
     plan = workshop.sandbox.plan
 

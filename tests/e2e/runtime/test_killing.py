@@ -90,7 +90,7 @@ def test_cleaning_up_without_a_server_ends_what_was_left_and_nothing_else(
     assert RuntimeClient(workspace, start=False).clean_up()["orphans"]["ended"] == ()
 
 
-def test_a_number_that_belongs_to_somebody_else_by_now_is_left_alone(
+def test_a_reused_process_id_is_left_alone(
     client: RuntimeClient, workspace: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
     _, shell = begin(client, SLEEP)

@@ -57,7 +57,7 @@ def test_the_secret_is_in_no_environment_and_no_argument(client: RuntimeClient) 
         assert info.secret.encode() not in Path(f"/proc/{info.pid}/{name}").read_bytes()
 
 
-def test_the_server_is_nobody_s_child_and_stands_nowhere(client: RuntimeClient) -> None:
+def test_the_server_is_detached_from_parent_and_directory(client: RuntimeClient) -> None:
     pid = client.ensure_server().pid
     assert os.getsid(pid) != os.getsid(0)
     assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
@@ -111,7 +111,7 @@ def test_of_two_servers_for_one_workspace_one_wins(workspace: Path) -> None:
     assert RuntimeClient(workspace, start=False).call("ping") == {"pong": True}
 
 
-def test_a_server_that_nobody_needs_ends_and_the_next_client_starts_another(workspace: Path) -> None:
+def test_an_idle_server_ends_and_the_next_client_starts_another(workspace: Path) -> None:
     client = RuntimeClient(workspace, idle_seconds=0.1)
     pid = client.ensure_server().pid
     assert ends(pid)

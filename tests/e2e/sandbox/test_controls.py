@@ -86,6 +86,6 @@ def test_what_is_written_to_the_private_directory_is_gone(arena: Arena) -> None:
     assert "False" in outcome.stdout
 
 
-def test_files_that_are_made_belong_to_whoever_owns_the_workspace(arena: Arena) -> None:
+def test_created_files_belong_to_the_owner_of_the_workspace(arena: Arena) -> None:
     arena.run("write('mine')")
     assert (arena.workspace / "mine").stat().st_uid == arena.workspace.stat().st_uid

@@ -94,7 +94,7 @@ def fill(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped", STOPPED, ids=lambda stopped: stopped.command[:60])
-def test_what_the_fence_stopped_is_told_with_the_least_that_would_help(stopped: Stopped, place: Place) -> None:
+def test_a_sandbox_denial_is_reported_with_the_least_that_would_help(stopped: Stopped, place: Place) -> None:
     found = place.denials(stopped.command)
     expected = (stopped.what, place.said(stopped.target), place.said(stopped.grant))
     told = [(one.what, one.target, str(one.grant) if one.grant else "") for one in found]

@@ -104,7 +104,7 @@ def test_what_it_cannot_promise_is_refused_by_name(tmp_path: Path) -> None:
     assert "bubblewrap" in caught.value.hint
 
 
-def test_gaps_that_were_accepted_are_told(tmp_path: Path) -> None:
+def test_gaps_that_were_accepted_are_reported(tmp_path: Path) -> None:
     policy = msgspec.structs.replace(build_policy("workspace-write", tmp_path), accepted_gaps=ACCEPTED)
     evidence = (
         OsSandbox(policy, find_adapters("landlock"), {})

@@ -163,7 +163,7 @@ def test_nothing_is_typed_into_the_terminal_of_the_user(arena: Arena) -> None:
     assert b"False False" in written
 
 
-def test_the_evidence_is_written_where_somebody_wants_it(arena: Arena) -> None:
+def test_the_evidence_is_written_to_the_given_path(arena: Arena) -> None:
     place = arena.outside / "evidence.json"
     execute(arena.workspace, "true", options=("--evidence", str(place)))
     found = place.read_text()

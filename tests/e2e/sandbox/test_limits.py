@@ -308,7 +308,7 @@ def test_a_limit_beyond_all_numbers_is_refused_and_leaves_nothing(arena: Arena) 
 
 
 @pytest.mark.slow
-def test_the_clock_holds_while_nobody_reads_the_output(tmp_path: Path) -> None:
+def test_the_clock_holds_while_nothing_reads_the_output(tmp_path: Path) -> None:
     beat = tmp_path / "beat"
     code = "(while :; do date +%s%N > beat; sleep 0.1; done) & yes"
     words = [PROGRAM, "sandbox", "exec", "--workspace", str(tmp_path), "--timeout", "1", "--", "sh", "-c", code]

@@ -90,6 +90,6 @@ def test_the_repositories_used_last_can_be_worked_in(workspace: Path) -> None:
     assert (done.exit_code, done.stdout.text()) == (0, "textnew\n")
 
 
-def test_what_is_closed_as_a_whole_is_told_by_name(workspace: Path) -> None:
+def test_what_is_closed_as_a_whole_is_reported_by_name(workspace: Path) -> None:
     gaps = _plan(workspace, "true").evidence["gaps"]
     assert any(f"`{workspace}" in gap and "read-only" in gap for gap in gaps)

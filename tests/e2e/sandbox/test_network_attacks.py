@@ -56,13 +56,13 @@ def _with_socket(arena: Arena) -> None:
     arena.listen("unix", socket.AF_UNIX, socket.SOCK_DGRAM, str(arena.workspace / "d"))
 
 
-def test_a_pair_of_raw_sockets_sends_to_nobody(arena: Arena) -> None:
+def test_a_pair_of_raw_sockets_sends_nothing(arena: Arena) -> None:
     _with_socket(arena)
     outcome = arena.run(RAW_PAIR)
     assert not outcome.reached
 
 
-def test_a_pair_of_raw_sockets_sends_to_nobody_for_an_ordinary_user(unprivileged: Unprivileged) -> None:
+def test_a_pair_of_raw_sockets_sends_nothing_for_an_ordinary_user(unprivileged: Unprivileged) -> None:
     def run() -> bool:
         arena = new_arena(unprivileged.path)
         try:

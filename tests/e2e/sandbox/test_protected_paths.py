@@ -56,7 +56,7 @@ def test_a_workspace_of_which_nothing_can_be_hidden_is_refused_in_words(
     assert "name a smaller directory" in (caught.value.hint or "")
 
 
-def test_who_accepts_the_gaps_is_told_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accepted_gaps_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_DIRECTORIES", 2)
     for number in range(60):
         (tmp_path / str(number)).mkdir()

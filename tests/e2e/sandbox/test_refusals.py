@@ -79,7 +79,7 @@ def test_without_landlock(workspace: Path) -> None:
     assert "lsm=landlock" in text
 
 
-def test_a_program_that_puts_up_no_fence_is_found_out(workspace: Path, tmp_path: Path) -> None:
+def test_a_program_that_builds_no_sandbox_is_detected(workspace: Path, tmp_path: Path) -> None:
     program = tmp_path / "bwrap"
     program.write_text(NO_FENCE)
     program.chmod(0o755)
@@ -88,7 +88,7 @@ def test_a_program_that_puts_up_no_fence_is_found_out(workspace: Path, tmp_path:
     assert "system calls are not filtered" in text
 
 
-def test_a_program_that_anybody_could_change_is_not_used(workspace: Path, tmp_path: Path) -> None:
+def test_a_world_writable_program_is_not_used(workspace: Path, tmp_path: Path) -> None:
     program = tmp_path / "bwrap"
     program.write_text(NO_FENCE)
     program.chmod(0o757)

@@ -44,7 +44,7 @@ def _done(plan: SandboxPlan) -> str:
 
 
 @pytest.mark.parametrize("skipped", ["node_modules", ".cache", "venv"])
-def test_a_secret_is_not_carried_to_where_nobody_looks(skipped: str, arena: Arena) -> None:
+def test_a_secret_is_not_moved_to_an_unprotected_path(skipped: str, arena: Arena) -> None:
     arena.run(f"os.makedirs({skipped!r}, exist_ok=True); os.rename('src', '{skipped}/src')")
     outcome = arena.run(f"print(read('{skipped}/src/.env.production'))")
     assert SECRET not in outcome.stdout

@@ -71,7 +71,7 @@ def test_a_setting_that_makes_no_sense_is_refused_before_anything_listens(place:
         pass
 
 
-def test_who_waits_for_work_that_outlasts_the_grace_of_a_stop_is_answered_in_json(place: Path) -> None:
+def test_a_request_that_outlasts_the_shutdown_grace_is_answered_in_json(place: Path) -> None:
     _of_user(place, "service: {grace_seconds: 0.2}")
     with serving(place, place / "skills") as service, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(service.execute, "sleep", timeoutMs=600_000)

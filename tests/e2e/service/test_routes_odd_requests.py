@@ -100,7 +100,7 @@ def test_an_input_of_many_levels_goes_in_and_comes_out(service: Service) -> None
     assert (status, nested in answer) == (200, True)
 
 
-def test_who_asks_for_another_protocol_gets_this_one_and_no_advice_fills_the_log(service: Service) -> None:
+def test_a_protocol_upgrade_is_ignored_without_filling_the_log(service: Service) -> None:
     with service.client(Connection="Upgrade", Upgrade="websocket") as client:
         assert client.get("/api/health").json() == {"status": "ok"}
     assert "WebSocket" not in (service.artifacts.parent / "stderr.txt").read_text()

@@ -65,7 +65,7 @@ def test_a_run_is_begun_answered_and_followed_to_its_end(service: Service) -> No
         ("POST", "/studio/api/v1/runs/x/approvals/y"),
     ],
 )
-def test_nobody_in_particular_reads_or_changes_anything(service: Service, method: str, path: str) -> None:
+def test_anonymous_clients_cannot_read_or_change_anything(service: Service, method: str, path: str) -> None:
     with service.client() as client:
         answer = client.request(method, path, json={} if method == "POST" else None)
         assert answer.status_code == 401

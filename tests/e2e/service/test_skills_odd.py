@@ -110,7 +110,7 @@ def test_an_artifact_may_be_declared_from_the_directory_itself(service: Service)
     assert body["artifacts"] == [f"artifacts/{body['executionId']}/x.txt"]
 
 
-def test_a_skill_without_its_program_is_told_of_and_is_no_fault_of_the_request(service: Service) -> None:
+def test_a_skill_without_its_program_is_reported_and_is_no_fault_of_the_request(service: Service) -> None:
     with service.client() as client:
         listed = client.get("/api/skills").json()
     assert "hollow" not in {skill["name"] for skill in listed["skills"]}
@@ -126,7 +126,7 @@ def test_a_skill_that_is_too_large_to_be_copied_is_no_fault_of_the_request(servi
     assert "too large" in answer.json()["error"]
 
 
-def test_a_place_that_takes_no_executions_is_told_in_words_and_taken_again_later(service: Service) -> None:
+def test_an_unwritable_store_is_reported_and_used_again_later(service: Service) -> None:
     aside = service.artifacts.with_name("aside")
     shutil.move(service.artifacts, aside)
     service.artifacts.write_text("no directory")

@@ -85,7 +85,7 @@ def test_a_skill_that_fails_is_a_500_with_the_known_words(service: Service, skil
     assert list(body)[:4] == ["success", "executionId", "error", "stderr"]
 
 
-def test_what_a_failed_skill_said_aside_is_text_even_if_it_is_empty(service: Service) -> None:
+def test_stderr_of_a_failed_skill_is_text_even_if_it_is_empty(service: Service) -> None:
     assert service.execute("exit-three").json()["stderr"] == "gone\n"
     assert service.execute("silent").json()["stderr"] == ""
 
@@ -96,7 +96,7 @@ def test_too_much_output_is_refused_and_too_many_remarks_are_cut(service: Servic
     assert (cut.status_code, len(cut.json()["stderr"])) == (200, 1_000_000)
 
 
-def test_the_time_limit_of_the_request_is_told_with_two_decimals(service: Service) -> None:
+def test_the_time_limit_of_the_request_is_reported_with_two_decimals(service: Service) -> None:
     answer = service.execute("sleep", timeoutMs=700)
     assert (answer.status_code, answer.json()["error"]) == (500, "Execution timed out after 0.70s")
 
@@ -168,7 +168,7 @@ def test_an_unknown_skill_is_a_404(service: Service, name: str) -> None:
         ("GET", "/nope", 404),
     ],
 )
-def test_what_does_not_exist_is_said_in_json(service: Service, method: str, path: str, status: int) -> None:
+def test_a_missing_resource_is_answered_in_json(service: Service, method: str, path: str, status: int) -> None:
     with service.client() as client:
         answer = client.request(method, path)
     assert answer.status_code == status

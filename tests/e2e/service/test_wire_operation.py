@@ -51,7 +51,7 @@ def test_more_executions_than_there_is_room_for_are_refused_with_a_time_to_come_
         assert service.execute("echo").status_code == 200
 
 
-def test_whoever_comes_too_often_is_refused_but_health_is_not(place: Path) -> None:
+def test_a_client_over_the_rate_limit_is_refused_but_health_is_not(place: Path) -> None:
     with serving(place, place / "skills", "--rate", "0.5") as service, service.client() as client:
         answers = [client.get("/api/skills") for _ in range(10)]
         assert {answer.status_code for answer in answers} == {200, 429}
@@ -60,7 +60,7 @@ def test_whoever_comes_too_often_is_refused_but_health_is_not(place: Path) -> No
         assert {client.get("/api/health").status_code for _ in range(10)} == {200}
 
 
-def test_somebody_who_guesses_is_refused_for_a_while_and_the_owner_is_not(place: Path) -> None:
+def test_a_guessing_client_is_refused_for_a_while_and_the_owner_is_not(place: Path) -> None:
     with serving(place, place / "skills") as service, service.client() as client:
         wrong = {"Authorization": "Bearer guess"}
         statuses = [client.get("/api/v1/executions", headers=wrong).status_code for _ in range(40)]
@@ -115,7 +115,7 @@ def test_a_program_of_the_same_user_finds_the_service_while_it_runs(place: Path)
         assert service.cli("serve", "--show").returncode == 1
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(place: Path) -> None:
+def test_a_port_that_is_taken_gets_one_sentence(place: Path) -> None:
     with serving(place, place / "skills") as service:
         refused = service.cli("serve", "--listen", service.url.removeprefix("http://"))
     assert refused.returncode == 20

@@ -91,7 +91,7 @@ def test_one_that_runs_has_to_be_cancelled_first(service: Service, client: httpx
     assert client.delete(place).status_code == 204
 
 
-def test_only_who_may_execute_may_remove(service: Service, client: httpx2.Client, made: str) -> None:
+def test_removal_needs_the_execute_scope(service: Service, client: httpx2.Client, made: str) -> None:
     with service.client() as stranger:
         assert stranger.delete(made).status_code == 401
         refused = stranger.delete(made, headers=_bearer(service, "looks", "read"))

@@ -273,7 +273,7 @@ def test_a_request_has_an_address_of_its_own(studio: Open, service: Service) -> 
 
 
 @pytest.mark.parametrize("language", WORDS)
-def test_the_inbox_fits_and_speaks(studio: Open, service: Service, language: str) -> None:
+def test_the_inbox_fits_and_is_translated(studio: Open, service: Service, language: str) -> None:
     title, approve, stop, stopped = WORDS[language]
     start_calls(service, ("shell_command", {"command": LONG, "justification": "\x1b[31mred\u202e text <b>bold</b>"}))
     start_calls(service, ("file_write", {"path": "notes.txt", "content": "one\n" * 8}), task="写下八行。")
@@ -324,7 +324,7 @@ def test_the_other_tab_is_told_at_once(studio: Open, service: Service) -> None:
     assert decision_in(events_of(service, run_id))["decision"] == "approved"
 
 
-def test_of_two_tabs_that_decide_one_wins_and_the_other_is_told_who_did(studio: Open, service: Service) -> None:
+def test_one_of_two_tabs_decides_and_the_other_names_the_winner(studio: Open, service: Service) -> None:
     run_id = start_calls(service, ("shell_command", {"command": "echo second"}))
     with studio(INBOX) as page:
         other = page.context.new_page()
@@ -425,7 +425,7 @@ def test_the_card_tells_it_in_chinese_at_phone_width(studio: Open, service: Serv
         keep_screenshot(page, "approval-fence-360-zh-dark")
 
 
-def test_a_decision_is_told_with_its_rule_its_risk_and_who_made_it(studio: Open, service: Service) -> None:
+def test_a_decision_is_reported_with_its_rule_its_risk_and_who_made_it(studio: Open, service: Service) -> None:
     run_id = start_calls(service, HARMLESS)
     _decide(service, run_id, decision="denied", note="not <b>here</b>")
     asked = _seq_of(service, run_id, "approval_requested")
@@ -469,7 +469,7 @@ def test_the_evidence_of_the_fence_names_the_places(studio: Open, service: Servi
     assert "file_access" not in finished["payload"]["result"]["data"]["sandbox"]
 
 
-def test_what_nobody_was_asked_about_has_no_policy_tab(studio: Open, service: Service) -> None:
+def test_a_call_without_a_request_has_no_policy_tab(studio: Open, service: Service) -> None:
     run_id = start_calls(service)
     answered = _seq_of(service, run_id, "llm_response_finished")
     with studio(f"/studio/runs/{run_id}?event={answered}") as page:

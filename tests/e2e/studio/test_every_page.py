@@ -83,7 +83,7 @@ NOTE_FOCUS = """() => {
 """Notes at each key where the one before has led to; a page that is asked each time would take much longer."""
 
 
-def test_every_page_is_accessible_fits_and_speaks_both_languages(page: Page, seeded: Seeded) -> None:
+def test_every_page_is_accessible_fits_and_is_translated(page: Page, seeded: Seeded) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))  # those to elsewhere fail when the page closes
     load_axe(page)

@@ -134,7 +134,7 @@ def test_the_keys_are_listed_and_single_ones_can_be_switched_off(studio: Open, s
         expect(page.get_by_role("combobox")).to_be_focused()
 
 
-def test_quick_keys_are_off_while_somebody_types(studio: Open, seeded: Seeded) -> None:
+def test_quick_keys_are_off_while_typing(studio: Open, seeded: Seeded) -> None:
     with studio(seeded.pages["run-failed"]) as page:
         settle(page)
         search = page.get_by_role("searchbox")

@@ -163,7 +163,7 @@ def decision_after(page: Page, place: Seeded, command: str, *steps: Step) -> dic
     return decision_in(events_of(place.service, run_id))
 
 
-def test_a_run_is_told_something_and_then_cancelled(page: Page, place: Seeded) -> None:
+def test_a_run_gets_a_message_and_is_then_cancelled(page: Page, place: Seeded) -> None:
     run_id = start_calls(place.service, ("shell_command", {"command": "sleep 50"}))
     go(page, f"/studio/runs/{run_id}")
     do(page, To("textbox", "Tell the run something"), Type("Hurry up."), "Enter")

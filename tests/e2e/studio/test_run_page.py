@@ -172,7 +172,7 @@ def test_a_killed_server_loses_and_doubles_nothing(built: None, browser: Browser
         assert shown == log_of(second, run_id)
 
 
-def test_the_end_stays_in_sight_until_somebody_scrolls_up(studio: Open, home: Path) -> None:
+def test_the_end_stays_in_view_until_the_user_scrolls_up(studio: Open, home: Path) -> None:
     run = open_run(home, "run_tail")
     add_turns(run, 0, 30)
     with studio("/studio/runs/run_tail") as page:

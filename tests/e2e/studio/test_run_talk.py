@@ -187,7 +187,7 @@ def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, place:
     assert seqs == list(range(len(seqs)))
 
 
-def test_a_run_that_works_is_not_said_to_stand_still(studio: Open, place: Place) -> None:
+def test_a_working_run_is_not_shown_as_stalled(studio: Open, place: Place) -> None:
     place.script.go.clear()
     run_id = start_run(place.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
@@ -250,7 +250,7 @@ def test_a_result_that_is_sent_back_goes_on_with_the_note(studio: Open, service:
     assert _reviews(service, run_id) == ["review_required", "revision_required", "review_required"]
 
 
-def test_a_review_that_somebody_else_made_is_told(studio: Open, service: Service) -> None:
+def test_a_review_by_another_user_is_shown(studio: Open, service: Service) -> None:
     run_id = start_run(service, "Write it", review=True)
     with studio(f"/studio/runs/{run_id}") as first, studio(f"/studio/runs/{run_id}") as second:
         for page in (first, second):

@@ -303,7 +303,7 @@ def test_a_session_is_opened_used_and_deleted(studio: Open, service: Service) ->
         expect(page.get_by_role("link", name="Gardening <b>now</b>")).to_have_count(0)
 
 
-def test_the_next_run_knows_what_was_said_and_its_request_is_decided_in_the_thread(
+def test_the_next_run_knows_the_conversation_and_its_request_is_decided_in_the_thread(
     studio: Open, service: Service
 ) -> None:
     first = start_calls(service, task="Remember the word heliotrope.")

@@ -141,7 +141,7 @@ def test_a_skill_is_created_edited_and_checked_while_typing(studio: Open, servic
     assert "**thank**" in (service.skills / "weekly-report" / "SKILL.md").read_text()
 
 
-def test_what_somebody_else_changed_is_not_replaced_unseen(studio: Open, service: Service) -> None:
+def test_concurrent_edits_are_not_overwritten_unseen(studio: Open, service: Service) -> None:
     file = service.skills / "release-notes" / "SKILL.md"
     with studio("/studio/skills/release-notes/edit") as page:
         text = page.get_by_role("textbox", name="SKILL.md")

@@ -185,7 +185,7 @@ def test_no_file_outside_the_run_directory_is_touched_by_an_isolated_run(tmp_pat
     ]  # fmt: skip
 
 
-def test_a_run_goes_on_where_it_was_told_to_work_whatever_the_settings_say_now(tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_its_workspace_whatever_the_settings_say_now(tmp_path: Path) -> None:
     settings = {"sandbox": {"workspace": "isolated"}}
     script = [calls(writes("workspace/a.txt", "x")), says("done")]
     agent_in(tmp_path, script, settings=settings).create(RunRequest(prompt="Go.", run_id="run_1")).close()

@@ -190,7 +190,7 @@ def test_a_caller_s_own_wish_to_stop_ends_the_run_as_cancelled(tmp_path: Path) -
     assert read_record(runs_root(tmp_path) / RUN_ID / "run.json").status == "cancelled"
 
 
-async def test_whoever_leaves_the_stream_early_has_cancelled_the_run(tmp_path: Path) -> None:
+async def test_closing_the_stream_early_cancels_the_run(tmp_path: Path) -> None:
     gone = False
 
     async def hang(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:

@@ -64,7 +64,7 @@ def test_a_fork_does_not_repeat_turns_or_steps_of_its_parent(agent: Agent) -> No
     assert not before & after
 
 
-def test_another_prompt_follows_what_was_said(agent: Agent) -> None:
+def test_another_prompt_follows_the_conversation(agent: Agent) -> None:
     root = parent_of(agent)
     last = max(event.seq for event in read_events(RunPaths(root)))
     fork = agent.fork(root, last, prompt="And now?")

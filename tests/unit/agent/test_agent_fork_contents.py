@@ -9,7 +9,7 @@ from tests.support.agents import Doing, Person, SmallWindow, agent_in, calls, ev
 FIVE_CALLS = [*(calls(("look", {"n": n}), ids=[f"call_{n}"]) for n in range(5)), says("done")]
 
 
-def test_another_task_before_the_first_answer_keeps_what_people_said_since(tmp_path: Path) -> None:
+def test_another_task_before_the_first_answer_keeps_later_messages(tmp_path: Path) -> None:
     inbox = InMemoryInbox()
     inbox.send("parent", "steer", {"text": "Be brief."})
     parent = agent_in(tmp_path, [says("done")], inbox=inbox).run("Go.", run_id="parent")

@@ -92,7 +92,7 @@ def test_a_context_is_filled_in_and_not_told_to_the_model(tmp_path: Path) -> Non
     assert results_of(agent)["c0"]["stdout"] == "c0"
 
 
-def test_arguments_that_do_not_fit_are_told_to_the_model(tmp_path: Path) -> None:
+def test_arguments_that_do_not_fit_are_reported_to_the_model(tmp_path: Path) -> None:
     agent = agent_for(tmp_path, ("length", '{"points": [{"x": "three"}], "extra": 1}'))
 
     @agent.tool

@@ -63,7 +63,7 @@ def test_calls_that_run_side_by_side_are_assessed_once_each(tmp_path: Path) -> N
     assert sorted(tool.described) == [0, 1, 2, 3, 4]
 
 
-def test_calls_that_run_one_after_the_other_are_assessed_once_where_somebody_can_be_asked(tmp_path: Path) -> None:
+def test_sequential_calls_are_assessed_once_with_an_approver(tmp_path: Path) -> None:
     tool = Described()
     answers = [calls(*(("work", {"n": n}) for n in range(3))), says("done")]
     agent = agent_in(tmp_path, answers, approver=Answering())
@@ -129,7 +129,7 @@ async def test_skills_are_not_searched_again_when_a_created_run_is_worked_on(tmp
     assert _OPENED[SKILL] - before == 1
 
 
-def test_what_the_user_should_know_of_rules_is_told_without_reading_them_again(tmp_path: Path) -> None:
+def test_what_the_user_should_know_of_rules_is_reported_without_reading_them_again(tmp_path: Path) -> None:
     rules = tmp_path / "config" / "rules.yaml"
     rules.parent.mkdir()
     rules.write_text("rules:\n- {effect: allow, name: mine, tool: [work]}\n")

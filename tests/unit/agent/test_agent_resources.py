@@ -67,7 +67,7 @@ def test_a_cancelled_stream_ends_while_the_thread_still_runs(tmp_path: Path, stu
     assert not stuck.ended.is_set()
 
 
-def test_who_leaves_a_stream_is_not_held_up_by_the_thread(tmp_path: Path, stuck: Stuck) -> None:
+def test_leaving_a_stream_does_not_wait_for_the_thread(tmp_path: Path, stuck: Stuck) -> None:
     events = cast("Generator[Event]", agent_for(tmp_path, stuck, timeout_sec=BOUND).run_stream("Go."))
     assert "tool_call_started" in (event.type for event in events)
     events.close()

@@ -123,7 +123,7 @@ def test_a_revision_without_a_note_is_refused(reviewed: Reviewed, note: str) -> 
     assert read_record(reviewed.paths.run_json).status == "review_required"
 
 
-def test_a_revision_said_again_after_a_crash_is_one_message(reviewed: Reviewed) -> None:
+def test_a_revision_sent_again_after_a_crash_is_one_message(reviewed: Reviewed) -> None:
     class Dying(InMemoryInbox):
         """Stores the message and takes the process with it."""
 

@@ -38,7 +38,7 @@ async def test_inside_a_running_event_loop_an_error_reaches_the_caller(tmp_path:
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_who_leaves_it_at_any_event_has_cancelled_the_run(tmp_path: Path, *, inside: bool) -> None:
+def test_closing_the_stream_at_any_event_cancels_the_run(tmp_path: Path, *, inside: bool) -> None:
     async def leave(number: int) -> bool:
         return _left_after(number, agent_at(tmp_path))
 

@@ -77,7 +77,7 @@ def test_arguments_that_are_none_are_sent_back_as_something_that_is(tmp_path: Pa
     check_request(watched.requests[-1])
 
 
-def test_the_model_is_shown_the_arguments_nobody_could_read(tmp_path: Path) -> None:
+def test_the_model_is_shown_its_unreadable_arguments(tmp_path: Path) -> None:
     watched = FakeModel([calls(("file_write", RAW["not JSON"])), says("I see.")])
     agent_in(tmp_path, watched).run("Go.")
     assert "geheim" in json.dumps(watched.requests[-1].messages)

@@ -148,7 +148,7 @@ def test_a_template_is_chosen_by_name(directory: Path, prompt: dict[str, str], e
     assert archived == system_texts(model)[0]
 
 
-def test_a_template_that_nobody_has_given_is_refused(directory: Path) -> None:
+def test_an_unknown_template_is_refused(directory: Path) -> None:
     agent = built(directory, FakeModel([]), prompt={"template": "fancy"}).prompt_templates(TEMPLATES).build()
     with pytest.raises(ConfigError, match="fancy"):
         agent.run("Go.")
@@ -183,7 +183,7 @@ class Elsewhere:
         return ChildStatus(id=child_id, status="cancelled")
 
 
-def test_sub_agents_are_begun_by_who_was_given(directory: Path) -> None:
+def test_sub_agents_are_started_by_the_given_starter(directory: Path) -> None:
     model = FakeModel([calls(("spawn_agent", {"message": "Look."})), calls(("wait", {"ids": ["far-1"]})), says("done")])
     far = Elsewhere()
     result = built(directory, model).collab_manager(far).build().run("Go.")

@@ -79,7 +79,7 @@ def test_the_summary_names_the_key_and_never_holds_it(tmp_path: Path, monkeypatc
     assert "OPENAI_API_KEY" in str(summary)
 
 
-def test_the_summary_says_how_the_run_is_fenced_and_who_decides(tmp_path: Path) -> None:
+def test_the_summary_names_sandbox_and_approver(tmp_path: Path) -> None:
     settings = {"sandbox": {"profile": "prod"}, "safety": {"mode": "ask"}}
     summary = config_summary(resolve(tmp_path, session_settings=settings))
     assert summary["sandbox"] == {"profile": "prod", "policy_mode": "ask"}

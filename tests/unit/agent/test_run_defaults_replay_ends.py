@@ -96,7 +96,7 @@ async def test_a_tool_that_was_not_there_is_not_there_in_the_replay(tmp_path: Pa
     assert await replay(Path(result.wal_locator).parent, agent.resolved) is None
 
 
-async def test_a_replay_leaves_nothing_in_the_workspace_and_a_run_of_any_name_is_in_nobody_s_way(
+async def test_a_replay_leaves_nothing_in_the_workspace_and_conflicts_with_no_run(
     tmp_path: Path,
 ) -> None:
     agent = agent_in(tmp_path, [says("done")])
@@ -128,9 +128,7 @@ QUESTION = ("ask_human", {"question": "Which?"})
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_results_that_came_before_an_answer_somebody_was_waited_for_are_no_difference(
-    tmp_path: Path, *, answered: bool
-) -> None:
+async def test_results_before_a_pending_answer_are_no_difference(tmp_path: Path, *, answered: bool) -> None:
     (tmp_path / "a").write_text("b")
     inbox = InMemoryInbox()
     agent = agent_in(tmp_path, [calls(QUESTION, ("file_read", {"path": "a"})), says("done")], inbox=inbox)

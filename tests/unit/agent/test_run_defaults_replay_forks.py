@@ -52,7 +52,7 @@ def test_a_limit_that_a_run_never_came_to_is_still_a_difference(tmp_path: Path) 
     assert divergence.replayed == "end    failed budget_exceeded"
 
 
-def test_a_run_that_somebody_gave_more_steps_on_the_way_is_replayed_with_them(tmp_path: Path) -> None:
+def test_steps_added_during_a_run_are_replayed(tmp_path: Path) -> None:
     recovery = {"mode": "ask_first", "increase_budget_extra_steps": 10}
     settings = {"run": {"max_steps": 2, "context_recovery": recovery}}
     person = Person("increase_budget_continue")
@@ -81,7 +81,7 @@ def test_a_fork_after_an_answer_was_rejected_is_replayed_in_the_order_of_things(
     assert replayed(fork, agent) is None
 
 
-def test_what_was_said_after_an_answer_was_rejected_is_said_after_that_again(tmp_path: Path) -> None:
+def test_a_message_after_a_rejected_answer_is_replayed_after_it(tmp_path: Path) -> None:
     inbox = InMemoryInbox()
 
     def speak(event: Any) -> None:
@@ -119,7 +119,7 @@ def test_a_fork_of_a_run_that_asked_what_to_do_is_replayed_with_the_answer(tmp_p
 
 
 @pytest.mark.parametrize("prompt", [None, "And now?"])
-async def test_a_fork_that_was_cancelled_before_anybody_worked_on_it_has_nothing_to_repeat(
+async def test_a_fork_cancelled_before_its_first_segment_has_nothing_to_replay(
     tmp_path: Path, prompt: str | None
 ) -> None:
     agent, inbox = agent_in(tmp_path, [says("done"), says("more")]), InMemoryInbox()

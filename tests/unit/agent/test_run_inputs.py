@@ -83,7 +83,7 @@ def test_a_picture_that_is_none_is_refused_and_leaves_no_run(tmp_path: Path, dat
     assert not runs_root(tmp_path).exists()
 
 
-def test_what_was_said_before_comes_before_the_task(tmp_path: Path) -> None:
+def test_the_history_comes_before_the_task(tmp_path: Path) -> None:
     watched = FakeModel([says("done")])
     result = agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY)
     assert list(watched.requests[0].messages[1:]) == [*HISTORY, {"role": "user", "content": "Go."}]
@@ -112,7 +112,7 @@ def test_a_history_that_begins_with_an_answer_is_one_providers_take(tmp_path: Pa
     check_request(watched.requests[0])
 
 
-def test_no_history_may_be_said_as_none(tmp_path: Path) -> None:
+def test_no_history_may_be_given_as_none(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, [says("done")])
     assert agent.run("Go.", initial_history=None).status == "completed"
 

@@ -33,7 +33,7 @@ def test_a_run_that_is_worked_on_at_once_is_never_seen_pending(tmp_path: Path) -
     assert set(statuses) == {"running"}
 
 
-def test_a_run_that_is_made_for_later_is_pending_until_somebody_works_on_it(tmp_path: Path) -> None:
+def test_a_created_run_is_pending_until_it_is_started(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, answers())
     run = agent.create(RunRequest(prompt="Go.", run_id="run_1"))
     assert read_record(run.paths.run_json).status == "pending"

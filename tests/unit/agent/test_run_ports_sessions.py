@@ -85,7 +85,7 @@ async def test_those_that_were_never_used_are_closed_at_once() -> None:
     await asyncio.wait_for(ExecSessions().aclose(), BOUND)
 
 
-async def test_a_session_whose_number_nobody_was_told_is_ended(tmp_path: Path) -> None:
+async def test_a_session_whose_number_was_never_reported_is_ended(tmp_path: Path) -> None:
     tag = uuid.uuid4().hex
     async with ExecSessions() as sessions:
         starts = [asyncio.create_task(sessions.start(plan(tmp_path, tag, "/bin/sleep", "1000"))) for _ in range(3)]

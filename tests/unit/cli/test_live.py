@@ -64,7 +64,7 @@ def test_steps_are_numbered_and_say_what_they_are_about() -> None:
     assert [(step.number, step.subject) for step in steps.all] == [(1, "x.md"), (2, "git log"), (3, "")]
 
 
-def test_a_step_waits_while_somebody_must_decide() -> None:
+def test_a_step_waits_while_a_decision_is_pending() -> None:
     waiting = events(asked(), ApprovalRequested(approval_key="k", tool="shell", call_id="c"))
     assert fold(waiting, Steps()).all[0].progress == "waiting"
     decided = events(asked(), ApprovalDecided(approval_key="k", decision="approved", call_id="c"))
@@ -85,7 +85,7 @@ def test_a_step_says_how_it_failed(result: dict[str, Any], outcome: str, reason:
     assert (step.outcome, step.reason) == (outcome, reason)
 
 
-def test_a_result_of_a_call_nobody_asked_for_is_ignored() -> None:
+def test_a_result_without_a_call_is_ignored() -> None:
     assert fold(events(finished("other", ok=True)), Steps()).all == []
 
 

@@ -153,25 +153,25 @@ APPROVAL = ApprovalRequested(
 )
 
 
-def test_a_run_that_nobody_here_approves_says_what_it_asks_and_how_to_decide() -> None:
+def test_a_waiting_run_shows_the_request_and_the_command_to_decide() -> None:
     lines = lines_of(shown(asked(command="x"), APPROVAL, end=waiting("human_required", "waits", APPROVAL)))
     assert "asks shell x" in lines
     assert any(line.startswith("asks you an approval of shell x") for line in lines)
     assert "approve kgent approvals approve 0123abcd" in lines
 
 
-def test_who_decided_what_is_told_as_it_happens() -> None:
+def test_decisions_are_shown_as_they_happen() -> None:
     decided = ApprovalDecided(approval_key="k", decision="denied", reason="inbox", decided_by="ada", note="not now")
     assert "     decided  denied by ada: not now\n" in shown(APPROVAL, decided, end=ending(RunStatus.COMPLETED))
 
 
-def test_a_decision_that_no_longer_counts_is_told_in_one_line_that_fits() -> None:
+def test_a_decision_that_no_longer_counts_is_reported_in_one_line_that_fits() -> None:
     refused = ApprovalRefused(reason="changed", approval_id="approval_0123abcd4567", call_id="c")
     text = shown(APPROVAL, refused, end=ending(RunStatus.COMPLETED), width=80)
     assert "     void  what was asked about has changed, so it is asked about again\n" in text
 
 
-def test_a_step_waits_for_somebody_until_its_approval_is_decided_or_void() -> None:
+def test_a_step_waits_until_its_approval_is_decided_or_void() -> None:
     for end in (
         ApprovalDecided(approval_key="k", decision="approved", call_id="c"),
         ApprovalRefused(reason="changed", call_id="c"),

@@ -52,5 +52,5 @@ def test_a_span_of_time_fits_a_table(seconds: int, text: str) -> None:
     assert age(seconds * 1000) == text
 
 
-def test_a_span_nobody_knows_is_a_dash_and_one_in_the_past_is_none() -> None:
+def test_an_unknown_span_is_a_dash_and_a_past_one_is_zero() -> None:
     assert (age(None), age(-5)) == ("-", "0 s")

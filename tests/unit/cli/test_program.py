@@ -40,7 +40,7 @@ def test_an_unknown_error_is_one_sentence_and_exit_code_23(capsys: pytest.Captur
     assert "Traceback" not in told
 
 
-def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(ZeroDivisionError("division by zero"), debug=True) == 23
     assert "Traceback (most recent call last):\n" in capsys.readouterr().err
 
@@ -49,14 +49,14 @@ def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str
     ("number", "code"),
     [(errno.EACCES, 21), (errno.EROFS, 21), (errno.ENOENT, 22), (errno.ENOSPC, 23), (errno.ENAMETOOLONG, 20)],
 )
-def test_an_error_of_the_operating_system_is_told_in_our_words(
+def test_an_error_of_the_operating_system_is_reported_in_our_words(
     number: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert code_of(OSError(number, os.strerror(number), "here")) == code
     assert f"error: the operating system refused: `here`: {os.strerror(number)}\n" in capsys.readouterr().err
 
 
-def test_a_closed_pipe_is_nobodys_business(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_pipe_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(PipeClosed()) == 141
     assert capsys.readouterr() == ("", "")
 

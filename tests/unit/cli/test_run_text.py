@@ -100,18 +100,18 @@ WORDS: list[tuple[Payload, str]] = [
 
 
 @pytest.mark.parametrize(("payload", "words"), WORDS, ids=[f"{one.event_type}-{words}" for one, words in WORDS])
-def test_an_event_is_told_by_what_is_worth_knowing(payload: Payload, words: str) -> None:
+def test_an_event_is_reported_by_what_is_worth_knowing(payload: Payload, words: str) -> None:
     assert told(event(payload)) == words
 
 
 @given(events())
-def test_every_event_is_told_on_one_line(one: Event) -> None:
+def test_every_event_is_reported_on_one_line(one: Event) -> None:
     assert len(told(one).splitlines()) <= 1
     assert len((note_of(one) or "").splitlines()) <= 1
 
 
 @pytest.mark.parametrize("name", sorted(PAYLOAD_TYPES))
-def test_a_shape_of_another_version_is_told_too(name: str) -> None:
+def test_a_shape_of_another_version_is_reported_too(name: str) -> None:
     odd = Event(0, name, "2026-01-01T00:00:00Z", "r", Unknown(data={"message": "m", "arguments": [], "result": 1}))
     assert told(odd) == "m"
 

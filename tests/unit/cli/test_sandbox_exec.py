@@ -57,7 +57,7 @@ def test_a_second_name_of_another_file_is_replaced_and_not_written(tmp_path: Pat
     assert (tmp_path / "outside").read_text() == "as it was"
 
 
-def test_a_directory_that_was_put_elsewhere_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_was_put_elsewhere_is_reported(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "outside").mkdir()
     with evidence_file(str(tmp_path / "d/e")) as file:

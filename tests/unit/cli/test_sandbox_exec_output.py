@@ -44,7 +44,7 @@ async def test_no_more_is_written_than_is_allowed(pipe: tuple[int, int]) -> None
     assert os.read(pipe[0], 100) == b"abcde"
 
 
-async def test_while_nobody_reads_there_is_no_room_and_then_there_is(pipe: tuple[int, int]) -> None:
+async def test_while_nothing_reads_there_is_no_room_and_then_there_is(pipe: tuple[int, int]) -> None:
     stop = asyncio.Event()
     out = outlet(pipe[1], stop)
     written = 0
@@ -68,7 +68,7 @@ async def test_a_descriptor_that_never_blocks_gets_everything(pipe: tuple[int, i
     out.check()
 
 
-async def test_a_reader_that_is_gone_stops_the_command_and_is_told(pipe: tuple[int, int]) -> None:
+async def test_a_reader_that_is_gone_stops_the_command_and_is_reported(pipe: tuple[int, int]) -> None:
     os.close(pipe[0])
     stop = asyncio.Event()
     out = outlet(pipe[1], stop)
@@ -80,7 +80,7 @@ async def test_a_reader_that_is_gone_stops_the_command_and_is_told(pipe: tuple[i
         out.write("stdout", b"y")
 
 
-async def test_who_is_told_to_stop_waits_for_no_reader(pipe: tuple[int, int]) -> None:
+async def test_a_stopped_command_waits_for_no_reader(pipe: tuple[int, int]) -> None:
     stop = asyncio.Event()
     out = outlet(pipe[1], stop)
     for _ in range(4):

@@ -56,7 +56,7 @@ async def kind(tty: Tty, asked: ApprovalRequest, *lines: str) -> DecisionKind:
         ("q\n", "abort"),
     ],
 )
-async def test_a_decision_is_one_letter_and_names_who_made_it(tty: Tty, typed: str, decision: DecisionKind) -> None:
+async def test_a_decision_is_one_letter_and_names_the_user(tty: Tty, typed: str, decision: DecisionKind) -> None:
     made, _ = await decided(tty, request(), typed)
     assert (made.decision, made.decided_by) == (decision, "ada")
 
@@ -81,7 +81,7 @@ async def test_a_no_needs_no_reason(tty: Tty, nothing: str) -> None:
     assert (made.decision, made.note) == ("denied", "")
 
 
-async def test_who_ends_the_input_leaves_the_request_for_later(tty: Tty) -> None:
+async def test_end_of_input_leaves_the_request_for_later(tty: Tty) -> None:
     with pytest.raises(Parked):
         await decided(tty, request(), END)
 
@@ -232,7 +232,7 @@ async def test_a_command_that_is_longer_than_the_screen_is_shown_page_by_page(tt
     assert shown.index("> echo 20\n") < shown.index("more lines; enter shows them") < shown.index("> echo 59")
 
 
-async def test_who_does_not_look_at_all_pages_cannot_say_yes_yet(tty: Tty) -> None:
+async def test_approval_needs_all_pages_to_be_seen(tty: Tty) -> None:
     long = Intent(line="\n".join(f"echo {number}" for number in range(60)))
     terminal, screen = seated(tty, "q\n", "y\n", "q\n", "n no\n", height=24)
     made = await TerminalApprover(terminal).request_approval(request=request({}, long))

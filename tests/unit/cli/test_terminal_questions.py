@@ -43,12 +43,12 @@ async def test_an_empty_line_is_no_answer(tty: Tty) -> None:
     assert shown.count("type an answer") == 2
 
 
-async def test_who_ends_the_input_leaves_the_question_for_later(tty: Tty) -> None:
+async def test_end_of_input_leaves_the_question_for_later(tty: Tty) -> None:
     with pytest.raises(Parked):
         await answered(tty, COLOUR, END)
 
 
-async def test_a_question_nobody_answers_in_time_waits(tty: Tty) -> None:
+async def test_a_question_without_an_answer_in_time_waits(tty: Tty) -> None:
     terminal, screen = seated(tty)
     with pytest.raises(Parked):
         await TerminalHuman(terminal).ask(COLOUR, call_id="c", timeout_ms=1)
@@ -65,19 +65,19 @@ async def test_questions_are_asked_one_after_the_other(tty: Tty) -> None:
     assert order == sorted(order)
 
 
-def test_nobody_answers_for_a_run_without_a_terminal() -> None:
+def test_a_run_without_a_terminal_gets_no_answer() -> None:
     interaction = NOBODY.interaction(silence, print)
     assert (interaction.human, interaction.approver) == (None, None)
 
 
-def test_approvals_may_be_left_for_later_where_nobody_is_there() -> None:
+def test_approvals_may_be_left_for_later_without_a_terminal() -> None:
     interaction = People(approvals="inbox").interaction(silence, print)
     assert interaction.human is None
     assert isinstance(interaction.approver, InboxApprovals)
 
 
 @pytest.mark.parametrize("options", [ViewOptions(), ViewOptions(json=True), ViewOptions(quiet=True)])
-def test_without_a_terminal_nobody_approves_unless_somebody_says_so(options: ViewOptions) -> None:
+def test_without_a_terminal_approvals_need_an_explicit_option(options: ViewOptions) -> None:
     assert people_here(options).approvals == "none"
     assert people_here(options, "inbox").approvals == "inbox"
     assert people_here(options, otherwise="inbox").approvals == "inbox"

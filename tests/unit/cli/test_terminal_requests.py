@@ -103,11 +103,11 @@ FILES = {
 }
 
 
-def test_the_path_of_the_workspace_is_told_of_every_call() -> None:
+def test_the_path_of_the_workspace_is_shown_for_every_call() -> None:
     assert "       workspace  /home/me/project" in shown(workspace="/home/me/project").splitlines()
 
 
-def test_what_can_be_written_read_and_reached_is_told_in_short() -> None:
+def test_what_can_be_written_read_and_reached_is_reported_in_short() -> None:
     egress = {"allow": ["a.example"], "allow_private": [], "deny": ["evil.example"]}
     text = shown(Intent(line="make", fence={**FENCE, "network": "allow-list", "egress": egress, "file_access": FILES}))
     for line in (
@@ -120,7 +120,7 @@ def test_what_can_be_written_read_and_reached_is_told_in_short() -> None:
         assert f"       {line}" in text.splitlines()
 
 
-def test_all_places_and_hosts_are_told_on_request() -> None:
+def test_all_places_and_hosts_are_reported_on_request() -> None:
     egress = {"allow": ["example.com:443"], "deny": ["evil.example"]}
     text = shown(Intent(line="make", fence={**FENCE, "egress": egress, "file_access": FILES}), whole=True)
     assert "protected  ./a, ./b, ./c, ./d, ./e and 7 more" in text

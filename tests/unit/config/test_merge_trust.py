@@ -85,7 +85,7 @@ def test_a_project_gets_the_stricter_of_both(place: "Place", key: str, user: Any
     assert get_value(place.resolve().settings.model_dump(), key) == result
 
 
-def test_what_was_ignored_is_told_and_stands_beside_the_field(place: "Place") -> None:
+def test_what_was_ignored_is_reported_and_stands_beside_the_field(place: "Place") -> None:
     path = place.write("config/runtime.yaml", "safety: {mode: allow}")
     resolved = place.resolve()
     notice = (
@@ -105,7 +105,7 @@ def test_what_only_the_user_may_set_is_told_so(place: "Place") -> None:
     )
 
 
-def test_tightening_is_not_told(place: "Place") -> None:
+def test_tightening_is_not_reported(place: "Place") -> None:
     place.write_user_file("safety: {denylist: [rm]}")
     place.write("kgent.yaml", "safety: {mode: deny, denylist: [dd]}\nsandbox: {delete: disabled}")
     assert place.resolve().notices == ()
@@ -207,7 +207,7 @@ def test_the_default_profile_leaves_the_defaults_alone(place: "Place") -> None:
 
 
 @pytest.mark.parametrize("profile", ["balanced", "prod"])
-def test_a_profile_fills_what_nobody_set(place: "Place", profile: str) -> None:
+def test_a_profile_fills_unset_values(place: "Place", profile: str) -> None:
     place.write_user_file("sandbox: {os: {mode: bubblewrap}}")
     resolved = place.resolve(session={"sandbox": {"profile": profile}})
     assert resolved.sources["sandbox.default_policy"] == f"profile:{profile}#sandbox.default_policy"

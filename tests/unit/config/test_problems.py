@@ -128,7 +128,7 @@ def test_a_version_that_is_no_version_is_refused(place: "Place", version: str) -
     assert place.problems()[0].startswith("`config_version` in ")
 
 
-def test_the_problems_of_all_layers_are_told_at_once(place: "Place") -> None:
+def test_the_problems_of_all_layers_are_reported_at_once(place: "Place") -> None:
     user = place.write_user_file("run: [")
     runtime = place.write("config/runtime.yaml", "safety: {mod: ask}\nrun: {max_steps: 0}")
     place.variables["SKILLS_RUNTIME_SDK_LLM_BACKEND"] = "magic"

@@ -137,7 +137,7 @@ def test_the_details_of_a_refusal_hold_no_secret_either(place: "Place") -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_what_the_model_refuses_is_told_without_the_key_in_it(key: str) -> None:
+def test_what_the_model_refuses_is_reported_without_the_key_in_it(key: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"run": {"max_steps": key}})
     [problem] = describe_invalid_fields(caught.value, "here")

@@ -222,7 +222,7 @@ async def test_a_cancelled_run_that_waits_for_its_turn_is_cancelled_by_a_message
     await host.drain()
 
 
-async def test_what_was_said_to_a_run_that_was_cancelled_while_it_waited_for_its_turn_is_in_its_log(
+async def test_a_message_to_a_run_that_was_cancelled_while_it_waited_for_its_turn_is_in_its_log(
     tmp_path: Path, ledger: Ledger
 ) -> None:
     agent, _ = _waiting_agent(workspace_in(tmp_path), ledger)

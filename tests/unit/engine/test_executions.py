@@ -43,7 +43,7 @@ def test_only_directories_of_the_directory_are_skills(tmp_path: Path) -> None:
     assert names(tmp_path) == ["own"]
 
 
-def test_a_directory_that_nobody_meant_to_be_executed_is_no_error(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_executable_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "prose").mkdir()
     (tmp_path / "prose" / "SKILL.md").write_text("no front matter")
     (tmp_path / "empty").mkdir()
@@ -70,7 +70,7 @@ def test_a_broken_definition_is_an_error_with_the_name_of_its_directory(tmp_path
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "a/../../b", "../escaped.txt"])
-def test_a_skill_that_declares_an_artifact_elsewhere_is_told_of_and_can_run_without_it(
+def test_a_skill_that_declares_an_artifact_elsewhere_is_reported_and_can_run_without_it(
     tmp_path: Path, path: str
 ) -> None:
     skill(tmp_path, "reaches-out", artifacts=["own.txt", path])

@@ -33,7 +33,7 @@ def test_a_note_is_added_once(tmp_path: Path) -> None:
     assert list((tmp_path / "notes").iterdir()) == []
 
 
-def test_a_damaged_note_is_told_and_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_a_damaged_note_is_reported_and_does_not_hide_the_others(tmp_path: Path) -> None:
     notes = JsonStore(tmp_path, Remark)
     notes.add("good", Remark("x"))
     (tmp_path / "bad.json").write_text("{")

@@ -82,9 +82,7 @@ def test_a_log_that_became_shorter_is_not_followed(tmp_path: Path) -> None:
     run.close()
 
 
-async def test_who_falls_behind_reads_the_file_and_misses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_reader_reads_the_file_and_misses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "RecentFrames", partial(RecentFrames, limit=1))
     run, streams, payload = new_run(tmp_path), Streams(), sample_events()[0]
     quick, slow = streams.listen(run.paths), streams.listen(run.paths)
@@ -108,7 +106,7 @@ async def test_who_falls_behind_reads_the_file_and_misses_nothing(
     run.close()
 
 
-async def test_a_number_that_is_not_there_yet_is_refused_and_nobody_is_counted(tmp_path: Path) -> None:
+async def test_a_future_sequence_number_is_refused_and_no_reader_is_counted(tmp_path: Path) -> None:
     run, streams = new_run(tmp_path), Streams()
     with pytest.raises(RequestConflict):
         streams.listen(run.paths, from_seq=100)

@@ -62,7 +62,7 @@ async def finished(runs: RunService, request: RunRequest) -> str:
     return created.run_id
 
 
-async def test_a_run_is_worked_on_and_its_listener_told_everything(tmp_path: Path) -> None:
+async def test_a_started_run_sends_every_event_to_its_listener(tmp_path: Path) -> None:
     heard: list[Event] = []
     with service(tmp_path, [says("done")], interaction=Interaction(hooks=(heard.append,))) as runs:
         async with runs.working():
@@ -154,7 +154,7 @@ async def test_what_is_under_way_is_stopped_at_the_end_and_can_be_resumed(tmp_pa
             await runs.create(RunRequest(prompt="Go."))
 
 
-async def test_cancel_ends_a_run_that_nobody_works_on_at_once(tmp_path: Path) -> None:
+async def test_cancel_ends_a_run_without_a_process_at_once(tmp_path: Path) -> None:
     with service(tmp_path, [ASK]) as runs:
         async with runs.working():
             run_id = await finished(runs, RunRequest(prompt="Go."))
@@ -164,7 +164,7 @@ async def test_cancel_ends_a_run_that_nobody_works_on_at_once(tmp_path: Path) ->
                 await runs.cancel(run_id)
 
 
-async def test_cancel_waits_for_another_process_as_long_as_it_is_told(tmp_path: Path) -> None:
+async def test_cancel_waits_for_another_process_for_the_given_time(tmp_path: Path) -> None:
     blocked = calls(("shell_command", {"command": "sleep 60"}))
     with service(tmp_path, [ASK]) as runs, service(tmp_path, [blocked]) as other:
         async with other.working():

@@ -39,7 +39,7 @@ async def test_a_run_is_not_called_what_a_path_is_called(tmp_path: Path, run_id:
         assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
 
 
-async def test_of_many_who_decide_at_once_one_wins_and_the_others_are_told(tmp_path: Path) -> None:
+async def test_one_of_many_concurrent_decisions_wins_and_the_others_are_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, COMMAND, safety={"mode": "ask"}) as service:
         await service.until(await service.begin(), "waiting_for_user")
         (card,) = (await service.get("/approvals")).json()["approvals"]
@@ -53,9 +53,7 @@ async def test_of_many_who_decide_at_once_one_wins_and_the_others_are_told(tmp_p
         assert sorted(answer.status_code for answer in answers) == [202] + [409] * 11
 
 
-async def test_who_listens_is_sent_away_when_nobody_looks_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_listeners_are_closed_when_the_watcher_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_work: object) -> dict[str, Any]:
         raise RuntimeError("unforeseen")
 

@@ -33,7 +33,7 @@ def found(skills: SkillOperations) -> Skill:
     return skills.find("notes")[1]
 
 
-async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> None:
+async def test_one_of_many_concurrent_changes_to_a_skill_wins(tmp_path: Path) -> None:
     written(tmp_path)
     skills = operations(tmp_path)
     skill = found(skills)
@@ -49,7 +49,7 @@ async def test_of_many_who_change_a_skill_at_once_one_does(tmp_path: Path) -> No
     assert sum(done) == 1
 
 
-def test_a_pipe_in_the_place_of_a_skill_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pipe_in_the_place_of_a_skill_blocks_no_other(tmp_path: Path) -> None:
     path, skills = written(tmp_path), operations(tmp_path)
     skill = found(skills)
     path.unlink()

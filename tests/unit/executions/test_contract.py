@@ -85,7 +85,7 @@ def test_a_time_that_makes_no_sense_is_refused(asked: int) -> None:
 @pytest.mark.parametrize(
     ("asked", "declared", "allowed"), [(5, 7, 5), (None, 7, 7), (None, None, 10), (None, 5000, 1000)]
 )
-def test_the_caller_is_heard_before_the_skill(asked: int | None, declared: int | None, allowed: int) -> None:
+def test_caller_input_overrides_the_skill(asked: int | None, declared: int | None, allowed: int) -> None:
     assert resolve_timeout(asked, declared, default=10, longest=1000) == allowed
 
 

@@ -73,7 +73,7 @@ async def test_an_execution_can_be_read_again(executor: Executor, skill: MakeSki
         ("print(\n", "Skill exited with code 1"),
     ],
 )  # fmt: skip
-async def test_what_went_wrong_is_said_in_words_that_clients_know(
+async def test_errors_use_the_kinds_that_clients_know(
     executor: Executor, skill: MakeSkill, code: str, message: str
 ) -> None:
     assert failed(await executor.execute(skill(code), {})) == ("failed", message)
@@ -85,7 +85,7 @@ async def test_a_signal_is_a_negative_code(executor: Executor, skill: MakeSkill,
     assert execution.exit_code == (-9 if manner == "warm" else 137)
 
 
-async def test_an_error_is_told_as_python_tells_it(executor: Executor, skill: MakeSkill) -> None:
+async def test_an_error_is_reported_as_python_tells_it(executor: Executor, skill: MakeSkill) -> None:
     execution = await executor.execute(skill("def broken():\n    raise ValueError('why')\n\nbroken()\n"), {})
     assert execution.stderr.startswith("Traceback (most recent call last):\n  File ")
     assert execution.stderr.count("\n  File ") == 2

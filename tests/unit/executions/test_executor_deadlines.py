@@ -80,7 +80,7 @@ async def test_a_cancelled_execution_is_settled(executor: Executor, skill: MakeS
     assert (await executor.cancel(execution_id)).status == "cancelled"
 
 
-async def test_a_caller_who_gives_up_ends_the_execution(executor: Executor, skill: MakeSkill) -> None:
+async def test_a_disconnecting_caller_ends_the_execution(executor: Executor, skill: MakeSkill) -> None:
     code = "echo '[1]'; sleep 4713.5"
     waiting = asyncio.create_task(executor.execute(skill(code, runtime="shell"), {}, timeout_ms=60_000))
     execution_id = await running(executor)

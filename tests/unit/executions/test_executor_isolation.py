@@ -124,9 +124,7 @@ async def test_a_skill_that_ends_everything_around_it_ends_only_itself(executor:
     assert (await executor.execute(other, {})).output == [2]
 
 
-async def test_what_an_execution_does_to_the_process_it_came_from_reaches_nobody_else(
-    executor: Executor, skill: MakeSkill
-) -> None:
+async def test_what_an_execution_does_to_its_process_reaches_no_other(executor: Executor, skill: MakeSkill) -> None:
     code = (
         "import os, resource\nfound = resource.getrlimit(resource.RLIMIT_NOFILE)[0]\nparent = os.getppid()\n"
         "limit = lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE, (9, 9))\n"

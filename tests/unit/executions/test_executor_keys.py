@@ -31,7 +31,7 @@ async def test_at_the_same_time_one_runs_and_the_others_wait(executor: Executor,
     assert len(await executor.list()) == 1
 
 
-async def test_one_of_those_who_wait_may_give_up(executor: Executor, tmp_path: Path) -> None:
+async def test_one_of_several_waiters_may_give_up(executor: Executor, tmp_path: Path) -> None:
     gate = "import os, sys, time\nprint('[1]', flush=True)\ntime.sleep(0.3)\n"
     made = make_skill(tmp_path, gate)
     first = asyncio.create_task(executor.execute(made, {}, key="k"))
@@ -51,7 +51,7 @@ async def test_another_request_under_a_key_is_a_conflict(executor: Executor, ran
         await executor.execute(random_skill, {"other": 1}, key="k")
 
 
-async def test_a_key_holds_for_whoever_comes_later(tmp_path: Path, random_skill: Skill) -> None:
+async def test_a_key_holds_for_later_requests(tmp_path: Path, random_skill: Skill) -> None:
     async with an_executor(tmp_path) as executor:
         first = await executor.execute(random_skill, {}, key="k")
     async with an_executor(tmp_path) as another:

@@ -90,7 +90,7 @@ def test_as_much_goes_as_has_to_and_no_more(found: list[EndedExecution], keep: R
 
 @quick
 @given(lefts)
-def test_everything_stays_where_nobody_says_otherwise(found: list[EndedExecution]) -> None:
+def test_everything_stays_by_default(found: list[EndedExecution]) -> None:
     assert Retention().is_off
     assert not select_expired(found, Retention(), now=NOW)
 
@@ -194,7 +194,7 @@ async def test_a_file_that_is_being_sent_is_sent_to_its_end(executor: Executor, 
         assert sent.read() == '{"got": {}}\n'
 
 
-async def test_two_who_remove_the_same_get_along(executor: Executor, echo: Skill) -> None:
+async def test_two_concurrent_removals_succeed(executor: Executor, echo: Skill) -> None:
     made = [await executor.execute(echo, {}) for _ in range(3)]
     keep = Retention(days=1)
     done = await asyncio.gather(*(executor.tidy(keep, LONG_AFTER) for _ in range(3)))

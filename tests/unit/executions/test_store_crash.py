@@ -48,7 +48,7 @@ async def test_an_execution_whose_runner_was_killed_is_settled_and_not_repeated(
         assert len(list((tmp_path / "executions" / ".runtime" / "stages").iterdir())) == 1
 
 
-async def test_somebody_who_comes_settles_nothing_of_those_who_are_there(tmp_path: Path) -> None:
+async def test_a_new_process_settles_no_execution_of_a_living_one(tmp_path: Path) -> None:
     made = make_skill(tmp_path, "import time\ntime.sleep(0.5)\nprint('[1]')\n")
     async with an_executor(tmp_path) as one:
         under_way = asyncio.create_task(one.execute(made, {}, timeout_ms=60_000))

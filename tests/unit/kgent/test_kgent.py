@@ -122,7 +122,7 @@ def test_the_snapshot_does_not_follow_the_file(here: Path) -> None:
     assert verify_run(context.root, log_ports().keys).ok
 
 
-def test_anybody_can_compute_the_fingerprint(context: RunContext) -> None:
+def test_the_fingerprint_can_be_computed_independently(context: RunContext) -> None:
     data = yaml.safe_load((context.root / "config.yaml").read_text())
     assert context.config_fingerprint == "sha256:" + hashlib.sha256(rfc8785.dumps(data)).hexdigest()
 
@@ -180,7 +180,7 @@ def test_nothing_follows_the_end(context: RunContext, here: Path, status: RunSta
     assert tree(here) == before
 
 
-def test_a_state_nobody_knows_is_refused(context: RunContext) -> None:
+def test_a_state_that_is_unknown_is_refused(context: RunContext) -> None:
     with pytest.raises(ValidationFailed):
         update_run_state(context, "done")
 

@@ -99,7 +99,7 @@ def test_messages_and_receipts_are_there_after_reopening(state_home: Path) -> No
             ledger.inbox.acknowledge(first.id, event_seq=6)
 
 
-def test_a_message_is_seen_by_whoever_has_the_ledger_open(state_home: Path) -> None:
+def test_a_message_is_visible_in_every_open_ledger(state_home: Path) -> None:
     with open_at(state_home) as ledger, open_at(state_home) as other:
         message = ledger.inbox.send(RUN, "cancel", {})
         assert other.inbox.pending(RUN) == (message,)
@@ -115,7 +115,7 @@ def test_an_event_number_without_measure_is_refused(state_home: Path) -> None:
         assert ledger.inbox.pending(RUN) == (message,)
 
 
-def test_a_full_disk_is_told_and_what_was_sent_before_stays(unprivileged: Unprivileged) -> None:
+def test_a_full_disk_is_reported_and_what_was_sent_before_stays(unprivileged: Unprivileged) -> None:
     def work() -> tuple[int, int, int]:
         home = unprivileged.path / "state"
         with open_at(home) as ledger:

@@ -32,7 +32,7 @@ with open_ledger(Path(sys.argv[1]), clock=SystemClock(), ids=RandomIds()) as led
 
 
 @pytest.mark.slow
-def test_processes_that_send_while_a_run_ends_are_all_heard_and_then_refused(state_home: Path) -> None:
+def test_messages_from_processes_during_the_end_are_received_and_then_refused(state_home: Path) -> None:
     open_at(state_home).close()
     command = [sys.executable, "-c", SENDER, str(state_home)]
     senders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
@@ -53,7 +53,7 @@ def _first_line(sender: subprocess.Popen[str]) -> str:
     return sender.stdout.readline().strip()
 
 
-def test_whoever_has_the_ledger_open_is_refused(state_home: Path) -> None:
+def test_another_open_ledger_is_refused(state_home: Path) -> None:
     with open_at(state_home) as ledger, open_at(state_home) as other:
         ledger.inbox.close_for(RUN, unless_behind=0)
         with pytest.raises(InboxClosed):

@@ -190,7 +190,7 @@ def test_pages_hold_every_run_once_though_runs_share_a_moment_and_new_ones_arriv
     assert seen == [f"r{number:02}" for number in reversed(range(20))]
 
 
-def test_a_cursor_nobody_gave_is_refused(index: RunIndex) -> None:
+def test_an_unknown_cursor_is_refused(index: RunIndex) -> None:
     with pytest.raises(ValidationFailed, match="not a cursor"):
         index.list(before="run_1")
 

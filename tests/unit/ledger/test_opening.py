@@ -159,7 +159,7 @@ def test_a_state_directory_without_a_possible_name_is_refused(tmp_path: Path) ->
     assert isinstance(_refusal(tmp_path / "a\x00b"), ValidationFailed)
 
 
-def test_a_damaged_ledger_is_told_with_the_way_out(state_home: Path) -> None:
+def test_a_damaged_ledger_is_reported_with_the_way_out(state_home: Path) -> None:
     with open_at(state_home) as ledger:
         ledger.index.record(sample())
     file = state_home / "ledger.db"
@@ -225,7 +225,7 @@ def test_another_writer_is_waited_for_and_then_told(state_home: Path, monkeypatc
         assert ledger.inbox.send("run_1", "steer", {}).position == 1
 
 
-def test_closing_twice_is_harmless_and_using_it_afterwards_is_told(ledger: Ledger) -> None:
+def test_closing_twice_is_harmless_and_using_it_afterwards_is_reported(ledger: Ledger) -> None:
     ledger.close()
     ledger.close()
     with pytest.raises(StorageFailed, match="closed"):

@@ -72,7 +72,9 @@ def test_rows_of_other_roots_are_left_alone(index: RunIndex, workspace: Path) ->
     assert "elsewhere" in _ids(index)
 
 
-def test_runs_of_a_deleted_workspace_are_dropped_and_the_missing_root_is_told(index: RunIndex, workspace: Path) -> None:
+def test_runs_of_a_deleted_workspace_are_dropped_and_the_missing_root_is_reported(
+    index: RunIndex, workspace: Path
+) -> None:
     rebuild(index, [runs_root(workspace)], read_run)
     shutil.rmtree(workspace)
     report = rebuild(index, index.roots(), read_run)
@@ -80,13 +82,13 @@ def test_runs_of_a_deleted_workspace_are_dropped_and_the_missing_root_is_told(in
     assert [(problem.path, problem.kind) for problem in report.problems] == [(runs_root(workspace), "not_found")]
 
 
-def test_a_missing_root_is_told_but_not_remembered(index: RunIndex, tmp_path: Path) -> None:
+def test_a_missing_root_is_reported_but_not_remembered(index: RunIndex, tmp_path: Path) -> None:
     report = rebuild(index, [tmp_path / "typo"], read_run)
     assert [problem.kind for problem in report.problems] == ["not_found"]
     assert index.roots() == ()
 
 
-def test_broken_directories_are_told_and_do_not_stop_the_others(index: RunIndex, workspace: Path) -> None:
+def test_broken_directories_are_reported_and_do_not_stop_the_others(index: RunIndex, workspace: Path) -> None:
     root = runs_root(workspace)
     (root / "empty").mkdir()
     make_run(workspace, "damaged").joinpath("row.json").write_bytes(b"damaged")
@@ -106,7 +108,7 @@ def test_broken_directories_are_told_and_do_not_stop_the_others(index: RunIndex,
     assert all(problem.message for problem in report.problems)
 
 
-def test_an_error_of_ours_is_told_with_its_kind_and_its_message(index: RunIndex, workspace: Path) -> None:
+def test_an_error_of_ours_is_reported_with_its_kind_and_its_message(index: RunIndex, workspace: Path) -> None:
     def read(directory: Path) -> tuple[RunRow, str]:
         raise KeyMissing(f"the key of `{directory.name}` is elsewhere")
 
@@ -115,14 +117,14 @@ def test_an_error_of_ours_is_told_with_its_kind_and_its_message(index: RunIndex,
     assert (report.indexed, report.problems[0]) == (0, first)
 
 
-def test_a_directory_that_holds_another_run_is_told(index: RunIndex, workspace: Path) -> None:
+def test_a_directory_that_holds_another_run_is_reported(index: RunIndex, workspace: Path) -> None:
     shutil.copytree(runs_root(workspace) / "run_1", runs_root(workspace) / "a_copy")
     report = rebuild(index, [runs_root(workspace)], read_run)
     assert [(problem.path.name, problem.kind) for problem in report.problems] == [("a_copy", "validation")]
     assert index.get("run_1").path.endswith("/run_1")
 
 
-def test_a_copy_in_another_workspace_is_told_and_the_known_one_stays(
+def test_a_copy_in_another_workspace_is_reported_and_the_known_one_stays(
     index: RunIndex, workspace: Path, tmp_path: Path
 ) -> None:
     rebuild(index, [runs_root(workspace)], read_run)
@@ -171,7 +173,7 @@ def test_a_link_to_a_link_is_not_followed(index: RunIndex, workspace: Path, tmp_
     ]
 
 
-def test_a_log_that_was_cut_is_told_and_the_known_head_stays(index: RunIndex, workspace: Path) -> None:
+def test_a_log_that_was_cut_is_reported_and_the_known_head_stays(index: RunIndex, workspace: Path) -> None:
     rebuild(index, [runs_root(workspace)], read_run)
     make_run(workspace, "run_2", last_seq=1)
     report = rebuild(index, [runs_root(workspace)], read_run)

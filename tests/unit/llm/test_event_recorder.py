@@ -129,7 +129,7 @@ def test_text_before_calls_is_recorded_before_them() -> None:
     assert [kind for kind, _ in desk.deltas] == ["text", "tool_calls"]
 
 
-def test_a_long_argument_is_told_of_every_4_kib() -> None:
+def test_a_long_argument_is_reported_every_4_kib() -> None:
     desk = Desk().take(*[_piece(0, "x" * 1024, id="a") for _ in range(8)])
     assert desk.progress == [[("a", 4096)], [("a", 8192)]]
 
@@ -147,7 +147,7 @@ def test_half_a_character_waits_for_its_other_half() -> None:
     assert desk.deltas == [("text", "a🎉b")]
 
 
-def test_half_a_character_waits_while_something_else_is_said() -> None:
+def test_half_a_character_waits_across_other_deltas() -> None:
     desk = Desk().take(*_text("\ud83c"), *_reasoning("hm"), *_text("\udf89"), END)
     assert desk.finish().text_chars == 1
     assert desk.deltas == [("reasoning", "hm"), ("text", "🎉")]

@@ -145,7 +145,7 @@ def test_an_empty_account_is_not_asked_again() -> None:
     assert "billing" in error.hint
 
 
-def test_a_redirect_is_told_with_what_to_do() -> None:
+def test_a_redirect_is_reported_with_what_to_do() -> None:
     error = model_error(parse_refusal(None, status=308))
     assert error.kind == "http_error"
     assert "llm.base_url" in error.hint

@@ -60,7 +60,7 @@ async def test_a_fake_model_answers_a_compaction_like_any_request() -> None:
     assert await _compact(FakeChatBackend([_said("one")])) == "one"
 
 
-async def test_a_fake_model_that_has_said_everything_tells_how_many_answers_it_had() -> None:
+async def test_an_exhausted_fake_model_names_its_number_of_answers() -> None:
     backend = FakeChatBackend([_said("x")])
     await _ask(backend)
     with pytest.raises(ModelError, match="has 1 answers"):

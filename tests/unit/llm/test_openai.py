@@ -103,7 +103,7 @@ async def test_a_service_that_is_not_there_is_an_error_that_may_be_tried_again()
     assert caught.value.retryable
 
 
-async def test_usage_is_told_in_our_words() -> None:
+async def test_usage_is_reported_in_our_words() -> None:
     (end,) = [event for event in await _answer(says("x", usage=(12, 3))) if event.type == "completed"]
     assert end.usage == {
         "input_tokens": 12,
@@ -163,7 +163,7 @@ async def test_the_shape_of_the_answer_reaches_the_service() -> None:
     assert (await _sent(response_format=shape))["response_format"] == shape
 
 
-async def test_what_nobody_chose_is_left_to_the_service() -> None:
+async def test_unset_parameters_are_left_to_the_service() -> None:
     assert (await _sent()).keys() == {"model", "messages", "stream", "stream_options"}
 
 
@@ -186,7 +186,7 @@ async def test_pieces_without_an_index_belong_to_the_call_whose_id_they_carry() 
     assert (second.id, second.name, second.arguments) == ("b", "two", "{}")
 
 
-async def test_a_finish_reason_said_twice_does_not_repeat_the_calls() -> None:
+async def test_a_repeated_finish_reason_does_not_repeat_the_calls() -> None:
     answer = calls(("t", {"x": 1}))
     twice = Answer((*answer.chunks, chunk({}, finish_reason="tool_calls")))
     ((call,),) = _batches(await _answer(twice))
@@ -271,7 +271,7 @@ async def test_another_service_is_not_told_of_the_user_s_organization(monkeypatc
         ("SSL_CERT_FILE", "/nowhere", "[Errno 2] No such file or directory"),
     ],
 )
-async def test_an_environment_that_allows_no_connection_is_told_and_not_tried_again(
+async def test_an_environment_that_allows_no_connection_is_reported_and_not_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variable: str, value: str, reason: str
 ) -> None:
     monkeypatch.setenv(variable, value)

@@ -53,7 +53,7 @@ def test_content_in_blocks_is_text_and_reasoning() -> None:
     assert _said({"content": blocks}) == [("reasoning_delta", "hm"), ("text_delta", "Hello")]
 
 
-def test_a_call_is_told_while_it_is_written() -> None:
+def test_a_call_is_reported_while_it_is_written() -> None:
     events = _events(
         _piece(index=0, id="a", function={"name": "t", "arguments": '{"x"'}),
         _piece(index=0, function={"arguments": ":1}"}),
@@ -76,12 +76,12 @@ def test_pieces_of_several_calls_may_come_in_any_order() -> None:
     assert (first.id, first.arguments, second.id, second.arguments) == ("a", "[]", "b", "{}")
 
 
-def test_calls_that_all_claim_the_first_place_are_told_apart_by_id_and_name() -> None:
+def test_calls_that_all_claim_the_first_place_are_distinguished_by_id_and_name() -> None:
     found = _calls(*(_piece(index=0, id=name, function={"name": name, "arguments": "{}"}) for name in ("a", "b")))
     assert [(call.id, call.name, call.arguments) for call in found] == [("a", "a", "{}"), ("b", "b", "{}")]
 
 
-def test_calls_without_index_and_id_are_told_apart_by_their_names() -> None:
+def test_calls_without_index_and_id_are_distinguished_by_their_names() -> None:
     found = _calls(*(_piece(function={"name": "look", "arguments": {"at": at}}) for at in (1, 2)))
     assert [json.loads(call.arguments) for call in found] == [{"at": 1}, {"at": 2}]
     assert [call.id for call in found] == ["call_1", "call_2"]

@@ -196,7 +196,7 @@ async def test_a_key_that_the_service_repeats_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_nobody_else_gets_the_key_or_the_conversation(status: int) -> None:
+async def test_no_other_host_gets_the_key_or_the_conversation(status: int) -> None:
     with model_server.start([says("stolen")] * 2) as elsewhere:
         error = await _error(redirects(status, f"{elsewhere.base_url}/chat/completions"))
         assert (elsewhere.requests, elsewhere.connections) == ([], 0)

@@ -131,6 +131,6 @@ def test_a_directory_is_not_a_program(tmp_path: Path) -> None:
         find_program(Command((str(tmp_path),), tmp_path, PATH))
 
 
-def test_a_missing_working_directory_is_told_first(tmp_path: Path) -> None:
+def test_a_missing_working_directory_is_reported_first(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"working directory `.*gone` does not exist"):
         find_program(Command(("./tool",), tmp_path / "gone", PATH))

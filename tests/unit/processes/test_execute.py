@@ -36,7 +36,7 @@ async def test_the_exit_code_is_exact(command: Tagged, code: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
-async def test_a_signal_is_told_as_a_signal(command: Tagged, number: signal.Signals) -> None:
+async def test_a_signal_is_reported_as_a_signal(command: Tagged, number: signal.Signals) -> None:
     finished = await execute(command.shell(f"kill -{int(number)} $$"), SOON)
     assert (finished.exit_code, finished.signal, finished.ended_by) == (None, number, "exit")
 
@@ -57,7 +57,7 @@ async def test_without_input_there_is_nothing_to_read(command: Tagged) -> None:
     assert await output(command("cat")) == b""
 
 
-async def test_input_that_nobody_reads_is_no_error(command: Tagged) -> None:
+async def test_input_without_a_reader_is_no_error(command: Tagged) -> None:
     finished = await execute(command("true", stdin=bytes(1_000_000)), SOON)
     assert (finished.exit_code, finished.ended_by) == (0, "exit")
 

@@ -51,7 +51,7 @@ async def test_no_byte_is_lost_over_terminals(command: Tagged) -> None:
     assert set(await times(TIMES, count)) == {(0, ON_A_TERMINAL)}
 
 
-async def test_thirty_ends_on_terminals_are_told_as_they_were(command: Tagged) -> None:
+async def test_thirty_ends_on_terminals_are_reported_as_they_were(command: Tagged) -> None:
     async def leave(turn: int) -> int | None:
         session = await PtySession.start(command.shell(f"exit {turn}"))
         try:

@@ -136,6 +136,6 @@ async def test_commands_do_not_end_each_other_s_processes(command: Tagged) -> No
     assert [process_tree.find_process(pid) for pid in daemons] == [None, None]
 
 
-async def test_nobody_is_reported_to_survive(command: Tagged) -> None:
+async def test_no_process_is_reported_to_survive(command: Tagged) -> None:
     finished = await execute(command.shell("trap '' TERM; setsid -f sleep 1000"), QUICK)
     assert (finished.exit_code, finished.survivors) == (0, ())

@@ -87,7 +87,7 @@ async def test_a_launcher_that_was_let_go_lets_its_commands_finish(command: Tagg
     assert (await task).exit_code == 5
 
 
-async def test_a_command_that_kills_its_supervisor_is_told_of_and_leaves_nothing(command: Tagged) -> None:
+async def test_a_command_that_kills_its_supervisor_is_reported_and_leaves_nothing(command: Tagged) -> None:
     script = "(trap '' TERM; sleep 1000) & setsid -f sleep 1000; kill -9 $PPID; sleep 1000"
     with pytest.raises(ToolError, match="what became of `/bin/bash` is unknown") as lost:
         await execute(command.shell(script), SOON)
@@ -161,7 +161,7 @@ async def test_no_room_for_another_descriptor_is_an_error_of_ours(command: Tagge
     assert Path("/proc/self/fd").exists()
 
 
-async def test_code_that_cannot_be_read_is_said_in_one_sentence(
+async def test_code_that_cannot_be_read_gets_one_sentence(
     command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dismiss()

@@ -22,6 +22,6 @@ def _told_with(kind: int, most: int) -> str:
     return done.stdout.text()
 
 
-def test_where_no_process_can_be_started_nobody_waits(unprivileged: Unprivileged) -> None:
+def test_without_room_for_a_process_nothing_waits(unprivileged: Unprivileged) -> None:
     said = unprivileged(lambda: _told_with(resource.RLIMIT_NPROC, 0))
     assert said.startswith("no command can be started now: ")

@@ -114,7 +114,7 @@ async def test_a_lock_that_the_skill_brings_along_says_the_versions(
     assert not environments.is_ready(needed())
 
 
-async def test_two_who_need_the_same_at_once_make_one(environments: ScriptEnvironments, tmp_path: Path) -> None:
+async def test_two_concurrent_requests_build_one_environment(environments: ScriptEnvironments, tmp_path: Path) -> None:
     await asyncio.gather(*(environments.provide(needed()) for _ in range(3)))
 
     key = needed().key
@@ -188,7 +188,7 @@ def test_a_python_that_does_not_fit_is_refused() -> None:
         needed(SCRIPT.replace(">=3.11", ">=9"))
 
 
-def test_a_missing_uv_is_said_before_anything_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_uv_is_reported_before_anything_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from skills_runtime.processes.script_environments import find_uv
 
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))

@@ -130,7 +130,7 @@ async def test_the_kernel_counts_for_a_control_group(command: Tagged) -> None:
 
 
 @needs_groups
-async def test_a_command_without_control_groups_takes_nobody_out_of_them(command: Tagged) -> None:
+async def test_a_command_without_control_groups_moves_no_process_out_of_them(command: Tagged) -> None:
     asked = command.shell("echo $PPID")
     grouped = msgspec.structs.replace(asked, setup=SandboxSetup(control_groups=_groups(50)))
     supervisors = [(await execute(one, LIMITS)).stdout.text() for one in (grouped, asked, grouped, asked)]

@@ -22,7 +22,7 @@ def fence(code: str, **values: int) -> Command:
     return Command(("/usr/bin/python3", "-I", "-c", code), Path("/"), {}, setup=setup)
 
 
-async def test_limits_are_set_when_the_fence_is_told_to_begin() -> None:
+async def test_limits_are_set_before_the_sandbox_starts() -> None:
     done = await execute(fence(TELL + SHOW, nofile=99, fsize=1 << 20, core=0), LIMITS)
     assert done.stdout.head == b"(99, 99) (1048576, 1048576) (0, 0)\n", done.stderr.text()
 
@@ -37,7 +37,7 @@ def test_an_ordinary_user_sets_them_as_well(unprivileged: Unprivileged) -> None:
     assert unprivileged(work) == "(99, 99) (1048576, 1048576) (0, 0)\n"
 
 
-async def test_a_fence_that_ends_before_it_tells_is_heard_out() -> None:
+async def test_output_of_a_sandbox_that_ends_before_reporting_is_read() -> None:
     done = await execute(fence("import sys; sys.exit('no room')", nofile=99), LIMITS)
     assert (done.exit_code, done.stderr.head) == (1, b"no room\n")
 

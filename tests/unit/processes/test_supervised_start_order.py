@@ -31,7 +31,7 @@ async def test_what_was_withheld_is_given_when_everything_is_in_its_place() -> N
     assert done.stdout.text() == "the filter b''\n", done.stderr.text()
 
 
-async def test_a_fence_that_ends_while_it_is_put_up_is_heard_out() -> None:
+async def test_output_of_a_sandbox_that_fails_while_starting_is_read() -> None:
     done = await execute(fence(TELL + WAIT + "import sys; sys.exit('no room')"), LIMITS)
     assert (done.exit_code, done.stderr.text()) == (1, "no room\n")
 

@@ -156,7 +156,7 @@ async def test_the_exit_code_is_exact(command: Tagged, start: Start, code: int) 
     assert (reading.status.exit_code, reading.status.signal) == (code, None)
 
 
-async def test_a_signal_that_ended_the_program_is_told(command: Tagged, start: Start) -> None:
+async def test_a_signal_that_ended_the_program_is_reported(command: Tagged, start: Start) -> None:
     session = await start(command("sleep", "1000"))
     session.signal(signal.SIGKILL)
     status = (await rest(session)).status
@@ -194,7 +194,7 @@ async def test_output_that_was_not_read_in_time_can_be_read_later(command: Tagge
     assert (await session.read(timeout_ms=0)).output.total == 0
 
 
-async def test_output_of_a_session_that_nobody_reads_is_bounded(command: Tagged, start: Start) -> None:
+async def test_output_of_a_session_without_a_reader_is_bounded(command: Tagged, start: Start) -> None:
     session = await start(command("seq", "1", "200000"), output_bytes=1_000)
     output = (await rest(session)).output
     assert output.head.startswith(b"1\r\n2\r\n")
@@ -226,7 +226,7 @@ async def test_a_program_can_come_back_to_its_terminal(command: Tagged, start: S
     assert (await rest(session)).output.text() == "again\r\n"
 
 
-async def test_a_terminal_that_takes_no_more_blocks_nobody_else(command: Tagged, start: Start) -> None:
+async def test_a_terminal_that_takes_no_more_blocks_no_other(command: Tagged, start: Start) -> None:
     blocked = await start(command.shell("stty raw -echo; echo ready; sleep 1000"))
     await until(blocked, "ready")
     writing = asyncio.create_task(blocked.write(bytes(1_000_000)))

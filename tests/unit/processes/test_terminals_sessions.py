@@ -66,7 +66,7 @@ async def test_a_session_that_has_ended_and_was_read_makes_room(command: Tagged,
         assert not (await sessions.get(expected).read(timeout_ms=10_000)).status.running
 
 
-async def test_a_session_with_output_that_nobody_has_read_is_kept(command: Tagged, sessions: Sessions) -> None:
+async def test_a_session_with_unread_output_is_kept(command: Tagged, sessions: Sessions) -> None:
     numbers = [await sessions.start(command("echo", "done")) for _ in range(3)]
     with pytest.raises(ValidationFailed, match="3 sessions already"):
         await sessions.start(command("cat"))

@@ -59,7 +59,7 @@ def test_a_half_answer_is_forgotten_when_the_model_is_asked_again() -> None:
     assert not again.open_calls
 
 
-def test_the_task_is_said_once_however_often_the_run_went_on() -> None:
+def test_the_task_appears_once_however_often_the_run_was_resumed() -> None:
     assert [message.role for message in _conversation(STARTED, STARTED, STARTED).messages] == ["user"]
 
 
@@ -76,7 +76,7 @@ def test_a_call_settled_twice_is_answered_once() -> None:
     assert not order_problem(_messages(settled))
 
 
-def test_a_result_nobody_asked_for_is_not_a_message() -> None:
+def test_an_unrequested_result_is_not_a_message() -> None:
     assert len(_conversation(STARTED, _settles("ghost")).messages) == 1
 
 

@@ -85,7 +85,7 @@ def test_usage_is_counted_for_each_model() -> None:
     assert (totals["b"].requests, totals["b"].output_tokens) == (0, 2)
 
 
-def test_what_nobody_answered_yet_is_pending() -> None:
+def test_unanswered_requests_are_pending() -> None:
     asked = [ApprovalRequested(approval_key="k", tool="t", call_id="c", summary="s"), HumanRequest(call_id="q")]
     pending = fold(numbered(asked), Pending())
     assert (pending.approvals.open["k"].call_id, pending.approvals.open["k"].seq) == ("c", 0)

@@ -45,7 +45,7 @@ def _state(*payloads: Payload) -> RunState:
     return fold(numbered(payloads), RunState())
 
 
-def test_a_new_run_is_pending_and_knows_who_it_is() -> None:
+def test_a_new_run_is_pending_and_has_its_identity() -> None:
     state = _state(BORN, FENCED)
     assert (state.run_id, state.session_id, state.task_id, state.profile_id) == ("run_test", "s", "t", "p")
     assert (state.status, state.started_at, state.completed_at) == (RunStatus.PENDING, None, None)

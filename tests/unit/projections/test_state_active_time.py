@@ -59,7 +59,7 @@ def test_questions_one_after_another_are_each_no_work() -> None:
     assert worked((0, STARTED), *story, (230, PARKED)) == 30
 
 
-def test_a_question_that_nobody_answered_is_waited_for_until_its_call_has_ended() -> None:
+def test_an_unanswered_question_counts_as_waiting_until_its_call_ends() -> None:
     finished = ToolCallFinished(call_id="a", tool="ask_human", result={"ok": False})
     assert worked((0, STARTED), (10, asks("a#2")), (110, finished), (130, PARKED)) == 30
 
@@ -69,11 +69,11 @@ def test_a_question_about_the_context_is_waited_for_until_it_is_decided() -> Non
     assert worked((0, STARTED), (10, asks("context-recovery#1")), (110, decided), (130, PARKED)) == 30
 
 
-def test_a_run_that_is_stopped_while_somebody_thinks_has_not_worked_meanwhile() -> None:
+def test_a_run_that_is_stopped_while_an_answer_is_pending_has_not_worked_meanwhile() -> None:
     assert worked((0, STARTED), (10, asks()), (610, PARKED)) == 10
 
 
-def test_a_process_that_dies_while_somebody_thinks_has_not_worked_meanwhile() -> None:
+def test_a_process_that_dies_while_an_answer_is_pending_has_not_worked_meanwhile() -> None:
     assert worked((0, STARTED), (10, asks()), (3000, STARTED, 2), (3005, PARKED, 2)) == 15
 
 

@@ -76,7 +76,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_whatever_a_run_said_stays_text(language: str) -> None:
+def test_output_of_a_run_stays_text(language: str) -> None:
     tags = Tags()
     tags.feed(page(language))
     assert {tag for tag, _ in tags.found}.isdisjoint({"script", "img", "iframe", "link", "object", "a", "form"})
@@ -87,7 +87,7 @@ def test_whatever_a_run_said_stays_text(language: str) -> None:
     assert "\x1b" not in page(language)
 
 
-def test_the_page_brings_its_own_policy_and_asks_nobody() -> None:
+def test_the_page_has_its_own_content_policy_and_makes_no_requests() -> None:
     text = page(events=log(created(), RunStarted(task="hello")))
     assert POLICY in text
     assert "unsafe-inline" not in text
@@ -100,7 +100,7 @@ def test_headings_come_in_both_languages() -> None:
     assert 'lang="zh-CN"' in page("zh")
 
 
-def test_the_task_is_told_when_work_begins_and_not_when_it_goes_on() -> None:
+def test_the_task_is_reported_when_work_begins_and_not_when_it_goes_on() -> None:
     began = RunStarted(task="hello", resume={"enabled": False})
     again = RunStarted(task="hello", resume={"enabled": True})
     assert page(events=log(created(), began)) == page(events=log(created(), began, again))
@@ -109,7 +109,7 @@ def test_the_task_is_told_when_work_begins_and_not_when_it_goes_on() -> None:
     )
 
 
-def test_corrections_summaries_and_runs_of_their_own_are_told() -> None:
+def test_corrections_summaries_and_runs_of_their_own_are_reported() -> None:
     events = log(
         created(),
         OutputRejected(message="not JSON"),
@@ -134,5 +134,5 @@ def test_an_answer_is_one_entry_however_it_came() -> None:
     assert "one answer" in page(events=events)
 
 
-def test_characters_that_nobody_sees_are_written_out() -> None:
+def test_invisible_characters_are_escaped() -> None:
     assert escape_html("a\u202eb\x00\n<") == "a\\u202eb\\x00\n&lt;"

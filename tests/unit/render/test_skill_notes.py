@@ -59,7 +59,7 @@ NOTES: list[tuple[Payload, str]] = [
 
 
 @pytest.mark.parametrize(("payload", "note"), NOTES, ids=[f"{one.event_type}-{note[:30]}" for one, note in NOTES])
-def test_an_event_about_skills_is_told_in_a_sentence_or_not_at_all(payload: Payload, note: str) -> None:
+def test_an_event_about_skills_is_reported_in_a_sentence_or_not_at_all(payload: Payload, note: str) -> None:
     assert skill_note(payload) == note
 
 

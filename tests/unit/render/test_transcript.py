@@ -96,7 +96,7 @@ def test_a_request_tells_what_asked_and_how_bad_it_could_be() -> None:
     assert "\nt rm\nasked by: mode\nrisk: high: deletes a whole tree: rm -rf .\nid: a1\n" in text
 
 
-def test_a_decision_tells_who_and_what_they_added() -> None:
+def test_a_decision_shows_who_made_it_and_the_added_rule() -> None:
     rule = {"scope": "run", "text": "rules:\n- name: x\n"}
     decided = ApprovalDecided(
         approval_key="k",

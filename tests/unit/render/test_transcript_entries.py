@@ -129,7 +129,7 @@ def test_the_transcript_tells_of_it(payload: Payload, heading: str, text: str) -
     assert _text(payload) == f"\n<!-- event:0 -->\n## {heading}\n\n```text\n{text}\n```\n"
 
 
-def test_what_was_said_before_the_run_is_told_message_by_message() -> None:
+def test_the_history_is_rendered_message_by_message() -> None:
     said = [{"role": "user", "content": "Do you know the sea?"}, {"role": "assistant", "content": "I have read of it."}]
     text = _text(HistoryLoaded(messages=said))
     assert re.findall(r"## (.*)\n\n```text\n(.*)\n", text) == [
@@ -139,7 +139,7 @@ def test_what_was_said_before_the_run_is_told_message_by_message() -> None:
 
 
 @pytest.mark.parametrize("kind", ["answer", "approve", "cancel", "a kind of tomorrow"])
-def test_of_other_messages_only_the_outcome_is_told(kind: str) -> None:
+def test_of_other_messages_only_the_outcome_is_reported(kind: str) -> None:
     assert _text(InboxReceived(message_id="m", position=1, kind=kind, body={"text": "x"})) == ""
 
 
@@ -152,7 +152,7 @@ def test_a_run_that_goes_on_with_its_task_says_so_and_does_not_repeat_it() -> No
     ]
 
 
-def test_the_first_task_is_told_even_if_it_is_empty() -> None:
+def test_the_first_task_is_reported_even_if_it_is_empty() -> None:
     assert "## user\n" in _text(RunStarted(task=""))
 
 
@@ -167,7 +167,7 @@ def test_the_ids_name_the_run_above_and_the_one_it_was_forked_from() -> None:
     assert [at for at, line in enumerate(lines) if line == "---"] == [0, len(lines) - 1]
 
 
-def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:
+def test_every_kind_of_event_is_reported_or_left_out_on_purpose() -> None:
     told = {*TELLERS, *ANSWER, RunStarted}
     assert told.isdisjoint(QUIET)
     assert told | QUIET == set(PAYLOAD_TYPES.values())
@@ -178,7 +178,7 @@ HOSTILE = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(said=HOSTILE)
-def test_nothing_that_was_said_breaks_out_of_its_fence(said: str) -> None:
+def test_no_message_breaks_out_of_its_code_fence(said: str) -> None:
     payloads = [
         InboxReceived(message_id="m", position=1, kind="steer", body={"text": said}),
         OutputRejected(message="x" + said),
@@ -199,6 +199,6 @@ def test_nothing_that_was_said_breaks_out_of_its_fence(said: str) -> None:
 
 
 @pytest.mark.parametrize("choices", [None, 1, "ab", {"a": 1}, [None, 1, {"no": "label"}]])
-def test_a_question_of_an_odd_shape_is_told_all_the_same(choices: object) -> None:
+def test_a_question_of_an_odd_shape_is_reported_all_the_same(choices: object) -> None:
     text = _text(HumanRequest(call_id="c", questions=[{"question": ["odd"], "choices": choices, "context": 1}]))
     assert "['odd']\ncontext: 1" in text

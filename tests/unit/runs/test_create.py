@@ -193,7 +193,7 @@ def test_an_unwritable_parent_is_refused_and_stays_empty(unprivileged: Unprivile
     assert unprivileged(create) == ["locked"]
 
 
-def test_a_parent_nobody_may_look_into_is_refused(unprivileged: Unprivileged) -> None:
+def test_an_unreadable_parent_is_refused(unprivileged: Unprivileged) -> None:
     path = unprivileged.path
 
     def create() -> None:

@@ -192,7 +192,7 @@ def test_a_run_that_lacks_a_file_is_not_handed_on(paths: RunPaths, name: str) ->
         export_run(paths.root)
 
 
-def test_a_run_with_a_manifest_nobody_can_read_is_not_handed_on(paths: RunPaths) -> None:
+def test_a_run_with_an_unreadable_manifest_is_not_exported(paths: RunPaths) -> None:
     paths.artifact_manifest.write_bytes(b"{")
     with pytest.raises(LogCorrupt):
         export_run(paths.root)

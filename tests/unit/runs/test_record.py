@@ -66,7 +66,7 @@ def test_a_record_is_rewritten_without_making_or_removing_a_file(tmp_path: Path)
     assert _inodes(tmp_path) == before
 
 
-def test_a_record_that_somebody_still_reads_does_not_change_under_them(tmp_path: Path) -> None:
+def test_a_record_does_not_change_under_its_readers(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     write_record(tmp_path, record(1))
     with (tmp_path / "run.json").open("rb") as slow:
@@ -103,7 +103,7 @@ def test_a_directory_without_a_record_is_no_run(tmp_path: Path) -> None:
         read_record(tmp_path / "run.json")
 
 
-def test_a_record_of_somebody_else_is_refused_in_words(unprivileged: Unprivileged) -> None:
+def test_a_record_of_another_user_is_refused_in_words(unprivileged: Unprivileged) -> None:
     path = unprivileged.path / "run.json"
     write_record(unprivileged.path, record(1))
     path.chmod(0o000)

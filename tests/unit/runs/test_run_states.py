@@ -48,7 +48,7 @@ def test_an_end_is_not_a_mere_move(tmp_path: Path, status: RunStatus) -> None:
     run.close()
 
 
-def test_a_move_that_is_not_durable_is_not_told(tmp_path: Path) -> None:
+def test_a_move_that_is_not_durable_is_not_reported(tmp_path: Path) -> None:
     disk, statuses = FaultyDisk(), list[RunStatus]()
     run = new_run(tmp_path, disk=disk)
     run.watch(lambda state: statuses.append(state.status))

@@ -52,9 +52,7 @@ def test_a_line_behind_the_end_is_reported(paths: RunPaths, keys: KeyRing) -> No
 
 
 @pytest.mark.parametrize("cut", [1, 2, 5])
-def test_lines_missing_at_the_end_are_found_by_who_knows_how_far_the_log_was(
-    tmp_path: Path, keys: KeyRing, cut: int
-) -> None:
+def test_lines_missing_at_the_end_are_detected_by_the_known_head(tmp_path: Path, keys: KeyRing, cut: int) -> None:
     run = working_run(tmp_path)
     run.close()
     head = Head(run.state.last_seq, run.state.last_mac)

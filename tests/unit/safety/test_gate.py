@@ -57,7 +57,7 @@ def test_an_argument_the_tool_does_not_know_is_hidden_too() -> None:
     assert sanitize(SPEC, {"contents": "secret"})["contents"].keys() == {"bytes", "sha256"}
 
 
-def test_of_a_tool_nobody_knows_everything_is_hidden() -> None:
+def test_everything_of_an_unknown_tool_is_hidden() -> None:
     assert sanitize(None, {"a": "secret"})["a"].keys() == {"bytes", "sha256"}
 
 

@@ -74,13 +74,13 @@ def test_long_lists_are_cut_and_say_by_how_much(workspace: Path) -> None:
     assert files["left_out"] == {"hidden": 2}
 
 
-def test_it_is_told_the_same_each_time_and_as_plain_data(workspace: Path) -> None:
+def test_it_is_reported_the_same_each_time_and_as_plain_data(workspace: Path) -> None:
     files = told(workspace)
     assert files == told(workspace)
     assert msgspec.json.decode(msgspec.json.encode(files)) == files
 
 
-def test_a_name_that_is_no_text_can_be_told() -> None:
+def test_a_name_that_is_no_text_can_be_reported() -> None:
     files = FileAccess(workspace=Path("/w"), hidden=(Path("/w/\udcff"),)).to_dict()
     assert msgspec.json.decode(msgspec.json.encode(files))["hidden"] == ["/w/\\udcff"]
 

@@ -179,7 +179,7 @@ def test_what_holds_secrets_outside_is_not_even_confirmed_to_be_there(outside: P
     assert judged(f"cat: {outside}/.ssh/id_rsa: No such file or directory") == ()
 
 
-def test_many_complaints_are_told_as_a_few() -> None:
+def test_many_complaints_are_reported_as_a_few() -> None:
     text = "\n".join(f"touch: cannot touch '/usr/{number}': Read-only file system" for number in range(1000))
     assert len(judged(text)) == 8
 

@@ -66,7 +66,7 @@ def test_more_rights_are_not_given_here(tmp_path: Path) -> None:
         fence(tmp_path).plan(request(tmp_path, permissions="require_escalated"))
 
 
-def test_more_rights_are_given_where_somebody_is_asked_before(tmp_path: Path) -> None:
+def test_more_rights_are_given_where_approval_is_asked_first(tmp_path: Path) -> None:
     chosen = build_sandbox(SandboxSettings(), workspace=tmp_path, variables={}, may_leave=True)
     evidence = chosen.plan(request(tmp_path, permissions="require_escalated")).evidence
     assert (evidence["requested"], evidence["effective"], evidence["active"]) == ("require_escalated", "none", False)
@@ -119,7 +119,7 @@ def test_where_there_is_no_adapter_nothing_starts(tmp_path: Path) -> None:
         OsSandbox(build_policy("workspace-write", tmp_path), (), {}).plan(request(tmp_path))
 
 
-def test_a_link_at_a_protected_name_is_told_of_unless_nothing_can_be_written(tmp_path: Path) -> None:
+def test_a_link_at_a_protected_name_is_reported_unless_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".vscode").symlink_to("/etc")
     told = f"protected_paths: `{tmp_path}/.vscode` is a link"
     assert any(gap.startswith(told) for gap in fence(tmp_path).plan(request(tmp_path)).evidence["gaps"])
@@ -162,7 +162,7 @@ class TestHomes:
     def test_a_home_that_means_nothing_forbids_nothing(self, home: str, tmp_path: Path) -> None:
         check_workspace(tmp_path, {"HOME": home})
 
-    def test_the_home_of_somebody_else_is_none(self) -> None:
+    def test_the_home_of_another_user_is_none(self) -> None:
         home = planner.HOMES[0] / "somebody"
         assert home_within(home, {}) == home
         assert home_within(home / "project", {}) is None
@@ -226,7 +226,7 @@ def test_the_runtime_s_own_keys_are_hidden_in_a_home(tmp_path: Path) -> None:
     assert covered & {keys, *keys.parents}
 
 
-def test_a_network_must_be_the_user_s_wish_and_is_told(tmp_path: Path) -> None:
+def test_a_network_must_be_the_user_s_wish_and_is_reported(tmp_path: Path) -> None:
     settings = SandboxSettings.model_validate({"os": {"bubblewrap": {"unshare_net": False}}})
     evidence = build_sandbox(settings, workspace=tmp_path, variables={}).plan(request(tmp_path)).evidence
     assert evidence["network"] == "host"

@@ -83,7 +83,7 @@ def test_a_fence_without_networks_of_its_own_cannot_keep_an_allow_list(adapter: 
     assert "network" not in {gap.promise for gap in adapter.gaps(closed, MACHINE, Findings())}
 
 
-def test_whoever_does_without_the_promise_has_no_network_at_all() -> None:
+def test_without_the_guarantee_there_is_no_network_at_all() -> None:
     policy = msgspec.structs.replace(build_policy("workspace-net", Path("/project")), egress=EGRESS)
     assert find_egress(policy) == EGRESS
     assert find_egress(policy, (Gap(promise="network", text="no"),)) is None

@@ -228,7 +228,7 @@ def test_secrets_are_hidden_wherever_they_are(tmp_path: Path) -> None:
     assert found(tmp_path, findings.hidden_directories) == {".ssh"}
 
 
-def test_a_directory_with_the_name_of_a_secret_is_somebody_s_python(tmp_path: Path) -> None:
+def test_a_directory_with_the_name_of_a_secret_is_a_python_package(tmp_path: Path) -> None:
     make(tmp_path, ".env/bin/python")
     assert scan(tmp_path).hidden_files == ()
 
@@ -339,7 +339,7 @@ def _below(path: Path) -> list[Path]:
     return [path / "f", path / "e/f"]
 
 
-def test_a_tree_too_wide_at_the_top_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_too_wide_at_the_top_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, *(f"d{number}/" for number in range(60)))
     monkeypatch.setattr(module, "MAX_DIRECTORIES", 5)
     assert not scan(tmp_path).complete

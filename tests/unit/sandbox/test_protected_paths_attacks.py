@@ -31,7 +31,7 @@ def test_a_directory_that_its_owner_has_closed_is_covered(mode: int, unprivilege
     assert found(unprivileged.path, opened.hidden_files) == {"a/closed/.env"}
 
 
-def test_a_workspace_that_cannot_be_looked_into_is_not_said_to_be_seen(unprivileged: Unprivileged) -> None:
+def test_an_unreadable_workspace_is_not_reported_as_scanned(unprivileged: Unprivileged) -> None:
     def run() -> Findings:
         (unprivileged.path / "closed").mkdir(mode=0)
         return scan(unprivileged.path / "closed")
@@ -82,7 +82,7 @@ def test_a_survey_takes_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not scan(tmp_path).complete
 
 
-def test_what_was_not_seen_is_a_gap_that_nobody_has_accepted() -> None:
+def test_what_was_not_scanned_is_an_unaccepted_gap() -> None:
     policy = build_policy("workspace-write", Path("/project"))
     gaps = scan_gaps(policy, Findings(complete=False))
     assert [gap.promise for gap in unmet(policy.required, frozenset(), gaps)] == ["protected_paths", "secrets"]
@@ -107,7 +107,7 @@ def test_what_was_skipped_is_named_and_refuses_nothing(findings: Findings, promi
     assert list(unmet(policy.required, frozenset(), gaps)) == []
 
 
-def test_a_time_that_was_set_back_deceives_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_was_set_back_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "UNSETTLED_NS", -1_000_000_000)  # as if it had been so for long
     make(tmp_path, "library/")
     seen = (tmp_path / "library").stat()

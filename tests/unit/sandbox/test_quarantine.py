@@ -226,7 +226,7 @@ def test_rights_that_were_taken_away_are_in_no_ones_way(unprivileged: Unprivileg
     assert stat.S_IMODE((workspace / "private").stat().st_mode) == 0o700
 
 
-def test_what_could_not_be_scanned_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_scanned_is_reported(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(workspace, "src/")
     known = before(workspace)
     make(workspace, *(f"heap/{number}/deep/" for number in range(20)), "heap/7/deep/.git/")
@@ -234,7 +234,7 @@ def test_what_could_not_be_scanned_is_told(workspace: Path, monkeypatch: pytest.
     assert {one.problem for one in quarantine_new_files(known)} == {"it holds too much to check"}
 
 
-def test_what_could_not_be_scanned_before_either_is_not_told_again(
+def test_what_could_not_be_scanned_before_either_is_not_reported_again(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(workspace, *(f"heap/{number}/deep/" for number in range(20)))
@@ -283,7 +283,7 @@ class TestCommandsAtOnce:
         assert quarantine_new_files(second) == ()
         release_lock(recorded.lock)
 
-    def test_what_another_has_moved_is_not_told_twice(self, workspace: Path) -> None:
+    def test_what_another_has_moved_is_not_reported_twice(self, workspace: Path) -> None:
         first, second = before(workspace), before(workspace)
         make(workspace, ".vscode/")
         assert names(workspace, quarantine_new_files(first)) == {".vscode"}

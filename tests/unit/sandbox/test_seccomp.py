@@ -41,7 +41,7 @@ def test_the_program_is_the_one_that_was_reviewed(architecture: Architecture) ->
 
 
 @both
-def test_calls_nobody_needs_are_refused(architecture: Architecture) -> None:
+def test_unneeded_system_calls_are_refused(architecture: Architecture) -> None:
     _, numbers = ARCHITECTURES[architecture]
     assert {ask(architecture, name) for name in DENIED if name in numbers} == {EPERM}
 

@@ -189,7 +189,7 @@ def test_an_environment_that_came_with_a_copy_of_the_checkout_is_replaced(checko
     assert "replacing .venv" in checkout.setup("core").stdout
 
 
-def test_what_pip_said_is_shown_when_it_fails_and_the_next_run_tries_again(checkout: Checkout) -> None:
+def test_the_output_of_a_failed_pip_is_shown_and_the_next_run_tries_again(checkout: Checkout) -> None:
     checkout.add_python(pip="echo no such version; exit 1")
     result = checkout.setup("core")
     assert result.returncode == 1

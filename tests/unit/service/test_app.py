@@ -66,11 +66,11 @@ def test_the_studio_keeps_its_shape() -> None:
     assert response.body == b'{"detail": {"kind": "not_found", "message": "no such session", "details": {}}}'
 
 
-def test_text_that_is_no_unicode_can_be_told() -> None:
+def test_text_that_is_no_unicode_can_be_reported() -> None:
     assert b"\\ud800" in problem_response("/api/x", Problem(status=400, kind="validation", message="\ud800")).body
 
 
-async def test_an_error_nobody_foresaw_is_json_and_tells_nothing(parts: ServiceState) -> None:
+async def test_an_unexpected_error_is_json_without_details(parts: ServiceState) -> None:
     app = create_app(parts)
 
     async def fail() -> None:

@@ -78,7 +78,7 @@ async def test_without_a_setting_everything_is_kept(tmp_path: Path) -> None:
     assert old.exists()
 
 
-async def test_it_is_done_again_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_is_done_again_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOG)
     metrics, turns, place = Metrics(), Turns(), tmp_path / "executions"
     _kept(place, "first", OLD)
@@ -96,7 +96,7 @@ async def test_it_is_done_again_and_told(tmp_path: Path, caplog: pytest.LogCaptu
     ]
 
 
-async def test_a_pass_that_removes_nothing_is_not_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_pass_that_removes_nothing_is_not_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOG)
     turns = Turns()
     async with an_executor(tmp_path) as executor, keep_retention(executor, Retention(days=1), Metrics(), pause=turns):

@@ -13,7 +13,7 @@ from tests.support import ROOT
 DEPLOY = ROOT / "deploy"
 
 
-def test_the_image_runs_as_nobody_special_and_keeps_its_data_on_volumes() -> None:
+def test_the_image_runs_unprivileged_and_keeps_its_data_on_volumes() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     assert re.search(r"^USER skills$", text, re.MULTILINE)
     assert 'VOLUME ["/artifacts", "/data"]' in text

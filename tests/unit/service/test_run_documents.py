@@ -49,11 +49,11 @@ def test_a_run_that_waits_or_has_ended_needs_no_process(tmp_path: Path, gone: st
 
 
 @pytest.mark.parametrize("holder", ["", "no number", "0", "-1"])
-def test_a_lock_that_names_nobody_says_nothing(tmp_path: Path, holder: str) -> None:
+def test_a_lock_without_a_process_id_says_nothing(tmp_path: Path, holder: str) -> None:
     assert explain_orphaned(_paths(tmp_path, holder), RUNNING) is None
 
 
-def test_a_number_that_no_process_can_have_is_nobody(tmp_path: Path) -> None:
+def test_an_impossible_process_id_is_no_process(tmp_path: Path) -> None:
     assert explain_orphaned(_paths(tmp_path, "9" * 19), RUNNING) == PROCESS_GONE
 
 

@@ -25,7 +25,7 @@ def test_the_skills_of_the_workspace_come_before_the_bundled_ones(tmp_path: Path
     assert settings_from(tmp_path, tmp_path, {}).skills_dir == tmp_path / "skills"
 
 
-def test_the_variables_of_the_skill_service_are_heard(tmp_path: Path) -> None:
+def test_the_variables_of_the_skill_service_are_used(tmp_path: Path) -> None:
     environ = {
         "SKILLS_DIR": str(tmp_path / "a"),
         "ARTIFACTS_DIR": str(tmp_path / "b"),
@@ -109,7 +109,7 @@ CONFIGURED = ServiceSection(
 )
 
 
-def test_what_is_configured_holds_where_nobody_says_otherwise(tmp_path: Path) -> None:
+def test_what_is_configured_holds_by_default(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, tmp_path, {}, configured=CONFIGURED)
     assert settings.listen == (Listener("::1", 9000),)
     assert (settings.allowed_hosts, settings.skill_service) == (("configured.example",), "closed")

@@ -53,7 +53,7 @@ def test_actions_may_stand_under_metadata_as_the_standard_wants_it() -> None:
 
 
 @pytest.mark.parametrize("actions", [{}, [], "", {"other": {"kind": "shell", "argv": ["true"]}}])
-def test_an_action_nobody_defined_is_not_found(actions: Any) -> None:
+def test_an_undefined_action_is_not_found(actions: Any) -> None:
     with pytest.raises(SkillError) as caught:
         find_action(skill_with(actions), "go")
     assert (caught.value.code, caught.value.kind) == ("SKILL_ACTION_NOT_FOUND", "not_found")

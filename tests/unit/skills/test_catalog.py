@@ -116,7 +116,7 @@ def test_its_own_short_form_is_used_where_the_whole_does_not_fit() -> None:
     assert LONG in listed([skill])
 
 
-def test_one_very_long_description_is_cut_and_that_is_said() -> None:
+def test_one_very_long_description_is_cut_with_a_note() -> None:
     catalog = build_catalog([a_skill(description="word " * 12_000)])
     assert catalog.report.level == "shortened"
     assert len(catalog.text) < 2000
@@ -182,7 +182,7 @@ def delta(before: Catalog, after: Catalog) -> CatalogDelta:
     return compute_delta({entry.mention: compute_mark(entry) for entry in before.entries}, after.entries)
 
 
-def test_what_came_changed_and_went_is_told_without_the_rest() -> None:
+def test_what_came_changed_and_went_is_reported_without_the_rest() -> None:
     before = build_catalog([a_skill("a1"), a_skill("b1"), a_skill("c1")])
     after = build_catalog([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
     assert delta(before, after).text().splitlines()[1:] == [

@@ -25,7 +25,7 @@ skills:
 """
 
 
-def test_a_wrong_name_of_a_variable_is_told_beside_everything_else(workspace: Path, home: Path) -> None:
+def test_a_wrong_name_of_a_variable_is_reported_beside_everything_else(workspace: Path, home: Path) -> None:
     (workspace / "r.yaml").write_text(SETTINGS % "1X")
     answer = json.loads(invoke("skills", "preflight", "--config", "r.yaml").out)
     assert [one["code"].removeprefix("SKILL_CONFIG_") for one in answer["issues"]] == [
@@ -40,7 +40,7 @@ def test_an_address_in_place_of_a_variable_is_never_repeated(workspace: Path, ho
     assert "hunter2" not in answer.out + answer.err
 
 
-def test_the_workspace_is_told_whole_when_settings_cannot_be_read(workspace: Path, home: Path) -> None:
+def test_the_workspace_is_reported_whole_when_settings_cannot_be_read(workspace: Path, home: Path) -> None:
     answer = json.loads(invoke("skills", "preflight", "--config", "nosuch.yaml").out)
     assert answer["stats"]["workspace_root"] == str(workspace)
 
@@ -84,13 +84,13 @@ def runs(place: Path, code: str, **fields: object) -> None:
     make_skill(place, "worker", files={"skill.yaml": json.dumps(definition), "run.py": code})
 
 
-def test_a_skill_that_takes_too_long_is_told_with_the_field_to_change(workspace: Path, home: Path) -> None:
+def test_a_skill_that_takes_too_long_is_reported_with_the_field_to_change(workspace: Path, home: Path) -> None:
     runs(workspace / "skills", "import time; time.sleep(1000)\n", timeout=500)
     answer = invoke("skills", "exec", "worker", "--from", "skills", "--input", "{}")
     assert "`timeout` in the `skill.yaml` of `worker`" in answer.err
 
 
-def test_an_artifact_that_is_missing_or_a_link_is_told(workspace: Path, home: Path) -> None:
+def test_an_artifact_that_is_missing_or_a_link_is_reported(workspace: Path, home: Path) -> None:
     code = "import os; os.symlink('/etc/hostname', 'link.txt'); print('{}')\n"
     runs(workspace / "skills", code, artifacts=["link.txt", "missing.txt"])
     answer = invoke("skills", "exec", "worker", "--from", "skills", "--input", "{}")

@@ -51,11 +51,11 @@ def test_settings_that_can_work_have_no_problems() -> None:
         (with_option(ROWS, namespace=1), ["INVALID_OPTION"]),
     ],
 )
-def test_what_is_wrong_with_a_source_is_told(source: dict[str, Any], code: list[str]) -> None:
+def test_what_is_wrong_with_a_source_is_reported(source: dict[str, Any], code: list[str]) -> None:
     assert codes(sources=[source]) == code
 
 
-def test_every_problem_is_told_and_not_only_the_first() -> None:
+def test_every_problem_is_reported_and_not_only_the_first() -> None:
     spaces = [{**SPACE, "namespace": "Web", "sources": ["gone", "r"]}, SPACE]
     assert codes(spaces=spaces, sources=[REDIS, REDIS]) == [
         "DUPLICATE_SPACE_ID", "DUPLICATE_SOURCE_ID", "INVALID_SPACE_NAMESPACE", "SPACE_SOURCE_NOT_FOUND",

@@ -42,7 +42,7 @@ def test_leaving_one_of_two_out_makes_their_name_mean_one_skill(root: Path) -> N
     assert skill.path == root.resolve() / "near" / "writer" / "SKILL.md"
 
 
-def test_what_is_wrong_with_a_skill_that_is_left_out_is_not_told(root: Path) -> None:
+def test_what_is_wrong_with_a_skill_that_is_left_out_is_not_reported(root: Path) -> None:
     assert [one.name for one in whole(root).problems() if one.name == "broken"] == ["broken"]
     less = whole(root).without([root / "near" / "broken"])
     assert [one.name for one in less.problems() if one.name == "broken"] == []

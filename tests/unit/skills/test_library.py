@@ -114,7 +114,7 @@ def test_a_skill_of_another_library_has_no_body_here() -> None:
         Library().body(a_skill())
 
 
-def test_variables_are_those_a_skill_declares_and_somebody_set() -> None:
+def test_variables_are_those_a_skill_declares_and_the_user_set() -> None:
     library = library_of(row(required_env_vars=("KEY", "EMPTY", "NONE")), KEY="k", EMPTY="", OTHER="o")
     (skill,) = library.list()
     assert library.variables(skill) == {"KEY": "k"}

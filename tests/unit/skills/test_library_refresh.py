@@ -104,7 +104,7 @@ def test_a_narrowed_library_stays_narrow(tmp_path: Path) -> None:
     assert names_of(library) == ["editor", "writer"]
 
 
-def test_what_somebody_told_a_library_is_kept(tmp_path: Path) -> None:
+def test_explicit_settings_of_a_library_survive_a_refresh(tmp_path: Path) -> None:
     source = MemorySource(ORIGIN, [row("writer", required_env_vars=("KEY",))])
     library = Library([source])
     library.set_variable("KEY", "1")
@@ -128,7 +128,7 @@ def test_kept_searches_are_good_for_as_long_as_their_policy_says(policy: Policy,
     assert names_of(library) == (["editor"] if found else ["writer"])
 
 
-def test_a_refresh_that_somebody_asks_for_is_noticed() -> None:
+def test_a_requested_refresh_is_noticed() -> None:
     source, scans = MemorySource(ORIGIN, [row("writer")]), Scans()
     first, second = (Library([apply_refresh_policy(source, "key", "manual", 300, scans)]) for _ in range(2))
     assert names_of(first) == names_of(second) == ["writer"]

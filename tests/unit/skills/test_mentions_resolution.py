@@ -49,7 +49,7 @@ def test_text_without_mentions_asks_for_nothing() -> None:
         ("[$releasenotes](x)", "release-notes"),
     ],
 )
-def test_a_typo_is_told_with_what_was_meant(text: str, suggestion: str) -> None:
+def test_a_typo_is_reported_with_a_suggestion(text: str, suggestion: str) -> None:
     found = resolve_mentions(text, library_of(row("writer"), row("release-notes")))
     assert found.skills == ()
     (notice,) = found.notices
@@ -65,7 +65,7 @@ def test_a_mention_that_names_nothing_is_never_dropped_in_silence(text: str) -> 
 
 
 @pytest.mark.parametrize("text", ["/tmp is full", "/etc", "set $path and $i", "$foo is a variable", "$20k", "$3d-x"])
-def test_what_is_hardly_a_mention_is_not_told_of(text: str) -> None:
+def test_text_that_is_hardly_a_mention_is_not_reported(text: str) -> None:
     assert resolve_mentions(text, library_of(row("writer"))) == ResolvedMentions()
 
 
@@ -85,7 +85,7 @@ def test_a_qualified_name_says_which() -> None:
     assert [skill.namespace for skill in found.skills] == ["shop"]
 
 
-def test_a_broken_skill_is_told_of_by_name(tmp_path: Path) -> None:
+def test_a_broken_skill_is_reported_by_name(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer", text="---\nname: writer\n---\n")
     make_skill(tmp_path, "editor")
     found = resolve_mentions("use $writer and $editor", library_at(tmp_path))

@@ -56,7 +56,7 @@ def test_what_is_a_variable_a_path_or_another_word_is_text(text: str, library: L
     assert found(text, library) == []
 
 
-def test_a_slip_behind_a_slash_is_told(library: Library) -> None:
+def test_a_slip_behind_a_slash_is_reported(library: Library) -> None:
     (notice,) = resolve_mentions("/мой-навик now", library).notices
     assert "мой-навик" in notice.message
 

@@ -198,7 +198,7 @@ def test_a_variable_is_asked_for_when_a_model_activates_a_skill_and_never_writte
 
 
 @pytest.mark.parametrize("policy", ["ask_human", "skip_skill", "fail_fast"])
-def test_a_skill_without_its_variable_is_told_and_left_out(tmp_path: Path, policy: str) -> None:
+def test_a_skill_without_its_variable_is_reported_and_left_out(tmp_path: Path, policy: str) -> None:
     needy(tmp_path)
     model = FakeModel([calls(("activate_skill", {"name": "needy"})), says("x")])
     result = sdk(tmp_path, model, skills={"env_var_missing_policy": policy})
@@ -240,6 +240,6 @@ def test_a_skill_that_is_too_large_does_not_push_out_a_small_one() -> None:
     assert talk.find_skills_over_limit(500) == ["large"]
 
 
-def test_arguments_that_nobody_gave_are_empty_and_prices_stay() -> None:
+def test_missing_arguments_are_empty_and_prices_stay() -> None:
     assert fill_arguments("About $ARGUMENTS for $5.", "") == "About  for $5."
     assert fill_arguments("awk '{print $3}' costs $5, $1", "one") == "awk '{print $3}' costs $5, one"

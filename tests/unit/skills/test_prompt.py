@@ -161,7 +161,7 @@ def test_a_skill_with_a_missing_variable_is_skipped_if_that_is_the_policy() -> N
     )
 
 
-def test_missing_variables_are_named_for_whoever_asks_and_the_answer_completes_the_prompt() -> None:
+def test_missing_variables_are_named_and_the_answer_completes_the_prompt() -> None:
     library = needing("ask_human", TOKEN="t")
     parts = assembled(library=library)
     assert parts.injected == ()

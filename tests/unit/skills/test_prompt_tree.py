@@ -28,7 +28,7 @@ def test_an_empty_directory_has_nothing_to_show(tmp_path: Path) -> None:
     assert render_tree(tmp_path) == ""
 
 
-def test_a_directory_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     assert render_tree(tmp_path / "nowhere") == "(it cannot be read)"
 
 

@@ -66,7 +66,7 @@ def garbled(root: Path) -> None:
     ("meddle", "why"),
     [(renamed, "no such file or directory"), (broken, "its front matter is broken now"), (garbled, "UTF-8")],
 )
-def test_a_skill_that_cannot_be_read_any_more_is_told_by_name(
+def test_a_skill_that_cannot_be_read_any_more_is_reported_by_name(
     place: Path, meddle: Callable[[Path], object], why: str
 ) -> None:
     model = Meddled(lambda: meddle(place / "skills"), activate("writer"), activate("editor"), says("done"))

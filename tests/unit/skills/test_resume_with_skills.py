@@ -62,7 +62,7 @@ def test_the_log_has_as_many_lines_as_are_cut_below(whole: tuple[Path, Path]) ->
 
 
 @pytest.mark.parametrize("kept", range(BORN, LINES))
-def test_skills_are_told_once_and_permit_the_same_wherever_a_run_was_killed(
+def test_skills_are_reported_once_and_permit_the_same_wherever_a_run_was_killed(
     whole: tuple[Path, Path], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "place"

@@ -48,13 +48,13 @@ def names(changes: Changes) -> tuple[list[str], ...]:
     return tuple([one.name for one in each] for each in told)
 
 
-async def test_a_new_skill_is_told(watch: Watch) -> None:
+async def test_a_new_skill_is_reported(watch: Watch) -> None:
     changes = await watch.after(lambda: make_skill(watch.skills, "group/editor"))
     assert names(changes) == (["editor"], [], [], [])
     assert len(changes.library.list()) == 3
 
 
-async def test_one_changed_skill_is_told_and_the_others_are_not(watch: Watch) -> None:
+async def test_one_changed_skill_is_reported_and_the_others_are_not(watch: Watch) -> None:
     text = skill_text(description="Writes thongs.")
     changes = await watch.after(lambda: (watch.skills / "writer/SKILL.md").write_text(text))
     assert names(changes) == ([], ["writer"], [], [])
@@ -68,7 +68,7 @@ async def test_a_body_that_changed_is_a_skill_that_changed(watch: Watch) -> None
     assert names(changes) == ([], ["writer"], [], [])
 
 
-async def test_a_skill_that_breaks_is_told_by_its_name_and_hides_no_other(watch: Watch) -> None:
+async def test_a_skill_that_breaks_is_reported_by_its_name_and_hides_no_other(watch: Watch) -> None:
     changes = await watch.after(lambda: (watch.skills / "writer/SKILL.md").write_text("broken"))
     assert names(changes) == ([], [], ["writer"], ["writer"])
     assert [skill.name for skill in changes.library.list()] == ["reader"]
@@ -111,7 +111,7 @@ async def test_a_root_that_is_not_there_yet_is_watched_for(tmp_path: Path) -> No
         assert names(await watch.after(lambda: make_skill(tmp_path / "skills", "writer")))[0] == ["writer"]
 
 
-async def test_whoever_is_cancelled_leaves_no_watch_behind(tmp_path: Path) -> None:
+async def test_cancellation_leaves_no_watch_behind(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "writer")
     task = asyncio.ensure_future(_all(watch_skills(lambda: library_of(tmp_path))))
     await asyncio.sleep(0)

@@ -159,7 +159,7 @@ def test_a_file_is_created_only_once_with_exclusive_flags(opener: Opener, root: 
 
 
 @pytest.mark.parametrize(("path", "code"), [("missing", errno.ENOENT), ("top/x", errno.ENOTDIR), ("m/x", errno.ENOENT)])
-def test_what_is_not_there_is_said_plainly(opener: Opener, root: Path, path: str, code: int) -> None:
+def test_a_missing_path_is_reported_plainly(opener: Opener, root: Path, path: str, code: int) -> None:
     assert refusal(opener, root, path) == code
 
 

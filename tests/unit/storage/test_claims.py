@@ -72,7 +72,7 @@ def test_a_workspace_beside_another_is_free(held: ExitStack, workspace: Path) ->
     assert isinstance(claim(held, beside, "outside"), Claim)
 
 
-def test_a_command_that_writes_nowhere_is_in_nobody_s_way(held: ExitStack, workspace: Path) -> None:
+def test_a_command_that_writes_nowhere_blocks_nothing(held: ExitStack, workspace: Path) -> None:
     reading = try_claim("sandboxed", "reading", workspace=workspace)
     assert isinstance(reading, Claim)
     held.callback(reading.release)

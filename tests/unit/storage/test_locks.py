@@ -51,7 +51,7 @@ def test_one_holds_the_lock_at_a_time(tmp_path: Path) -> None:
     assert most == 1
 
 
-def test_who_waits_too_long_is_told_for_what(tmp_path: Path) -> None:
+def test_a_lock_timeout_names_the_lock(tmp_path: Path) -> None:
     with (
         lock_file(tmp_path / "lock"),
         pytest.raises(StorageFailed, match=r"another process has held .*lock` for 0 seconds"),

@@ -97,7 +97,7 @@ def test_what_is_no_file_below_is_not_read(top: Path, path: str, number: int, de
         assert descriptors() == before
 
 
-def test_the_kind_of_a_name_is_told_and_a_link_refused(top: Path) -> None:
+def test_the_kind_of_a_name_is_reported_and_a_link_refused(top: Path) -> None:
     with open_directory(top) as fd:
         assert stat_mode_below(fd, ("a", "b", "x")) == (top / "a" / "b" / "x").stat().st_mode
         with pytest.raises(OSError, match="symbolic links") as refused:
@@ -164,7 +164,7 @@ def test_a_walk_ends_at_its_limit_and_enters_what_it_may(top: Path, descriptors:
         assert descriptors() == before
 
 
-def test_a_closed_directory_is_told_of_or_raised(unprivileged: Unprivileged) -> None:
+def test_a_closed_directory_is_reported_or_raised(unprivileged: Unprivileged) -> None:
     def child() -> tuple[list[str], list[tuple[Parts, int | None]]]:
         (unprivileged.path / "closed").mkdir(mode=0o000)
         (unprivileged.path / "open").touch()
@@ -178,7 +178,7 @@ def test_a_closed_directory_is_told_of_or_raised(unprivileged: Unprivileged) -> 
     assert unprivileged(child) == (["closed", "open"], [(("closed",), errno.EACCES)])
 
 
-def test_what_is_removed_during_a_walk_is_told_of(tmp_path: Path) -> None:
+def test_what_is_removed_during_a_walk_is_reported(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).touch()
     gone: list[Parts] = []

@@ -89,7 +89,7 @@ def test_an_error_of_the_child_is_raised_with_its_fields(unprivileged: Unprivile
     assert raised.value.hint == "make one"
 
 
-def test_an_error_that_cannot_travel_is_told_in_words(unprivileged: Unprivileged) -> None:
+def test_an_error_that_cannot_travel_is_reported_in_words(unprivileged: Unprivileged) -> None:
     def fail() -> None:
         raise ToolError("timeout", "too slow")
 

@@ -81,7 +81,7 @@ def test_whatever_can_be_called_can_be_a_tool(
     assert called(tmp_path, function, {"name": "Ann"}).stdout == said
 
 
-def test_what_a_partial_has_given_is_neither_told_to_the_model_nor_changed_by_it(tmp_path: Path) -> None:
+def test_what_a_partial_has_given_is_neither_reported_to_the_model_nor_changed_by_it(tmp_path: Path) -> None:
     given = functools.partial(greet, mark="?")
     assert tool_from(given).spec.parameters["properties"].keys() == {"word", "name"}
     with pytest.raises(ToolError, match="mark: Extra inputs"):

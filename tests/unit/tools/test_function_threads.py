@@ -29,7 +29,7 @@ async def test_what_the_function_returns_comes_back() -> None:
     assert await in_thread(_double, number=3) == 6
 
 
-async def test_the_function_runs_in_another_thread_that_holds_nobody_up() -> None:
+async def test_the_function_runs_in_another_thread_that_blocks_no_other() -> None:
     thread = await in_thread(threading.current_thread)
     assert thread is not threading.current_thread()
     assert thread.daemon

@@ -50,7 +50,7 @@ async def test_a_command_that_makes_nothing_of_the_kind_is_told_nothing(workshop
     assert result.stderr == ""
 
 
-def test_what_an_earlier_command_left_is_told_first() -> None:
+def test_what_an_earlier_command_left_is_reported_first() -> None:
     result = ToolResult(ok=True, data={"sandbox": {"active": True, "quarantined": [{"path": "/w/.git"}]}})
     told = data_of(note_quarantined(result, [Quarantined(path="/w/.vscode", moved_to="/q/1")], "run_1"))["sandbox"]
     assert told["active"] is True

@@ -101,7 +101,7 @@ async def test_what_was_written_can_be_read(context: Workshop) -> None:
     ]
 
 
-async def test_a_long_file_is_cut_and_that_is_said(context: Workshop) -> None:
+async def test_a_long_file_is_cut_with_a_note(context: Workshop) -> None:
     await FileWrite().invoke({"path": "workspace/a", "content": "x" * 20}, context)
     read = await FileRead().invoke({"path": "workspace/a", "max_bytes": 10}, context)
     assert (read.stdout, read.truncated) == ("x" * 10, True)

@@ -177,7 +177,7 @@ def test_a_family_that_waits_for_more_budget_gets_that_and_no_more(tmp_path: Pat
     assert 600 <= _tokens(views) <= 600 + len(views) * ANSWER
 
 
-def test_what_children_used_counts_although_the_process_died_before_the_log_told(tmp_path: Path) -> None:
+def test_usage_of_children_counts_although_the_process_died_before_recording_it(tmp_path: Path) -> None:
     tasks = _children(2)
     result = _agent(tmp_path, Brood(tasks, last=9), {"max_tokens": 300}).run(PARENT, run_id=PARENT)
     assert {view.state.status.value for task, view in _views(tmp_path).items() if task != PARENT} == {"completed"}
@@ -191,7 +191,7 @@ def test_what_children_used_counts_although_the_process_died_before_the_log_told
     assert 300 <= _tokens(views) <= 300 + ANSWER
 
 
-def test_what_children_used_is_told_after_a_death_although_nothing_limits_it(tmp_path: Path) -> None:
+def test_what_children_used_is_reported_after_a_death_although_nothing_limits_it(tmp_path: Path) -> None:
     tasks, limits = _children(2), {"max_steps": 12}
     log = Path(_agent(tmp_path, Brood(tasks, last=9), limits).run(PARENT, run_id=PARENT).wal_locator)
     lines = log.read_bytes().splitlines(keepends=True)

@@ -60,7 +60,7 @@ def test_a_tool_on_the_allowlist_is_not_asked_about(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == SECRET
 
 
-def test_without_anybody_to_ask_the_run_fails_before_anything_ran(tmp_path: Path) -> None:
+def test_without_an_approver_the_run_fails_before_anything_ran(tmp_path: Path) -> None:
     tool = Doing(succeed)
     reading = Doing(succeed, name="look", effect="read")
     agent = agent_in(tmp_path, [calls(("look", {}), ("do", {}), writes("a.txt", "x")), says("I see.")], mode="ask")
@@ -102,20 +102,20 @@ def test_only_a_clear_yes_is_a_yes(tmp_path: Path, answer: Any) -> None:
     assert (decided.decision, decided.reason) == ("denied", "invalid_decision")
 
 
-def test_an_approver_who_stops_the_run_cancels_it(tmp_path: Path) -> None:
+def test_an_approver_can_cancel_the_run(tmp_path: Path) -> None:
     result = agent_in(tmp_path, SCRIPT, mode="ask", approver=Answering("abort")).run("Go.")
     assert result.status == "cancelled"
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_an_approver_who_breaks_fails_the_run_and_nothing_runs(tmp_path: Path) -> None:
+def test_a_failing_approver_fails_the_run_and_nothing_runs(tmp_path: Path) -> None:
     result = agent_in(tmp_path, SCRIPT, mode="ask", approver=Answering()).run("Go.")
     assert (result.status, result.error_kind) == ("failed", "unknown")
     assert "IndexError" in result.final_output
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_an_approver_who_does_not_answer_in_time_has_denied(tmp_path: Path) -> None:
+def test_an_approval_timeout_denies(tmp_path: Path) -> None:
     class Silent:
         async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
             await asyncio.Event().wait()
@@ -128,7 +128,7 @@ def test_an_approver_who_does_not_answer_in_time_has_denied(tmp_path: Path) -> N
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_the_request_is_durable_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_the_request_is_durable_before_asking(tmp_path: Path) -> None:
     seen: list[str] = []
 
     class Looking(Answering):
@@ -169,7 +169,7 @@ def test_writing_over_another_content_is_another_request(tmp_path: Path) -> None
     assert len({request.approval_key for request in approver.asked}) == 3
 
 
-def test_a_request_with_numbers_too_large_for_anybody_can_be_asked_about(tmp_path: Path) -> None:
+def test_a_request_with_huge_numbers_can_be_approved(tmp_path: Path) -> None:
     tool, approver = Doing(succeed), Answering("approved")
     agent = agent_in(tmp_path, [calls(("do", '{"n":12345678901234567890}')), says("ok")], mode="ask", approver=approver)
     agent.register_tool(tool)

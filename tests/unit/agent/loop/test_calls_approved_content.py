@@ -80,7 +80,7 @@ def test_an_ordinary_user_runs_no_other_content_either(unprivileged: Unprivilege
     assert unprivileged(lambda: swap_while_approving(unprivileged.path)) == []
 
 
-def test_a_call_outside_is_refused_before_anybody_is_asked_while_a_sandboxed_session_is_alive(tmp_path: Path) -> None:
+def test_a_call_outside_is_refused_before_asking_while_a_sandboxed_session_is_alive(tmp_path: Path) -> None:
     prepare(tmp_path)
     session = ("exec_command", {"cmd": "sleep 600", "yield_time_ms": 0})
     approver = Approving()

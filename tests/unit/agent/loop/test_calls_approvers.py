@@ -119,7 +119,7 @@ class Hanging:
         return "approved"
 
 
-def test_a_run_that_is_cancelled_while_somebody_thinks_ends_and_runs_nothing(tmp_path: Path) -> None:
+def test_a_run_that_is_cancelled_while_an_answer_is_pending_ends_and_runs_nothing(tmp_path: Path) -> None:
     stage = one_write(tmp_path)
     stage.inbox.send(RUN, "steer", {"text": "hello"})
 
@@ -153,7 +153,7 @@ def moved(agent: Agent, clock: Clock) -> Agent:
     return agent
 
 
-def test_an_approver_who_thinks_until_the_request_has_expired_is_too_late(tmp_path: Path) -> None:
+def test_a_decision_after_the_request_expired_is_too_late(tmp_path: Path) -> None:
     clock = Clock()
 
     class Slow:

@@ -81,7 +81,7 @@ def test_an_action_whose_variable_changed_is_asked_about_again(tmp_path: Path) -
     assert created_files(tmp_path) == []
 
 
-def test_a_patch_that_somebody_changed_on_the_disk_is_not_applied(tmp_path: Path) -> None:
+def test_a_patch_changed_on_disk_is_not_applied(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(("apply_patch", {"input": PATCH})), says("done")])
     stage.work()
     stage.decide()

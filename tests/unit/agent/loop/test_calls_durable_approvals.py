@@ -80,7 +80,7 @@ def directory(tmp_path: Path) -> Place:
     return Place(tmp_path, [calls(writes("a.txt", "one")), says("done")])
 
 
-def test_a_run_that_nobody_watches_waits_for_its_approval(directory: Place) -> None:
+def test_an_unattended_run_waits_for_its_approval(directory: Place) -> None:
     assert directory.work().status == "waiting_human"
     assert directory.pending().tool == "file_write"
     assert not (directory.root / "a.txt").exists()
@@ -158,7 +158,7 @@ def test_a_file_that_changed_before_the_decision_is_asked_about_again(directory:
     assert (directory.root / "a.txt").read_text() == "somebody else's"
 
 
-def test_a_script_that_changes_while_somebody_thinks_is_asked_about_again(tmp_path: Path) -> None:
+def test_a_script_that_changes_while_an_answer_is_pending_is_asked_about_again(tmp_path: Path) -> None:
     path = tmp_path / "script.sh"
     path.write_text("echo one")
     tool = Script(path)
@@ -348,7 +348,7 @@ def test_a_decision_forged_into_the_middle_stops_everything(directory: Place) ->
     assert not (directory.root / "a.txt").exists()
 
 
-def test_of_two_who_decide_at_the_same_moment_the_second_is_refused(directory: Place) -> None:
+def test_the_second_of_two_concurrent_decisions_is_refused(directory: Place) -> None:
     class Unseen(InMemoryInbox):
         """Messages that the other has not seen yet."""
 

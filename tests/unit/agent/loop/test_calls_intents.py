@@ -123,7 +123,7 @@ def test_no_argument_ends_a_run_before_it_is_asked_about(tmp_path: Path, what: s
     assert len(stage.all("tool_call_finished")) == len(NASTY)
 
 
-def test_a_file_that_may_not_be_read_is_no_surprise_to_whoever_is_asked(
+def test_an_unreadable_file_is_named_in_the_approval_request(
     unprivileged: Unprivileged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = unprivileged.path / "closed"

@@ -164,7 +164,7 @@ def test_what_cannot_be_offered_is_refused_in_a_sentence(function: Callable[...,
     assert "\n" not in caught.value.message
 
 
-def test_a_type_that_cannot_be_found_is_told_from_one_that_json_cannot_hold() -> None:
+def test_an_unknown_type_and_one_json_cannot_hold_are_distinguished() -> None:
     with pytest.raises(ValidationFailed, match="'Missing' is not defined") as caught:
         tool_from(of_a_type_that_is_missing)
     assert "top of its module" in caught.value.hint
@@ -177,7 +177,7 @@ def test_a_context_may_be_left_open(tmp_path: Path) -> None:
     assert told_by(tmp_path, odd)["stdout"].startswith("run_")
 
 
-def test_who_finds_out_what_came_of_a_call_may_ask_by_its_key(tmp_path: Path) -> None:
+def test_an_outcome_can_be_looked_up_by_the_key_of_its_call(tmp_path: Path) -> None:
     keys: list[str] = []
 
     def agent(*, dies: bool) -> Agent:

@@ -44,7 +44,7 @@ def test_a_call_that_had_started_and_is_denied_by_now_is_not_made_again(tmp_path
     assert stage.files() == []
 
 
-def test_a_call_that_had_started_does_not_replace_what_nobody_approved_to_replace(tmp_path: Path) -> None:
+def test_a_restarted_call_does_not_replace_an_unapproved_file(tmp_path: Path) -> None:
     stage = approved(tmp_path)
     (tmp_path / "a.txt").write_text("somebody's own, written since")
     stage.work()

@@ -64,7 +64,7 @@ def test_a_no_leaves_everything_as_it_is(tmp_path: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("grant", [{"writable": ["/etc"]}, {"writable": ["/"]}, {"readable": ["/proc"]}])
-def test_what_nobody_can_grant_is_refused_before_anybody_is_asked(tmp_path: Path, grant: dict[str, Any]) -> None:
+def test_what_cannot_be_granted_is_refused_before_asking(tmp_path: Path, grant: dict[str, Any]) -> None:
     model = FakeModel([calls(("shell_command", {"command": "true", "grant": grant})), says("done")])
     result = agent_in(tmp_path, model, approver=Answering("approved")).run("Go.")
     assert payloads_of(result.wal_locator, "approval_requested") == []

@@ -25,7 +25,7 @@ def test_a_call_that_may_not_leave_does_not_run(tmp_path: Path) -> None:
     assert not payloads_of(result.wal_locator, "tool_call_started")
 
 
-def test_without_anybody_to_ask_nothing_leaves(tmp_path: Path) -> None:
+def test_without_an_approver_nothing_leaves(tmp_path: Path) -> None:
     result = agent_in(tmp_path, [calls(CALL), says("done")], mode="allow").run("Go.")
     assert (result.status, result.error_kind) == ("failed", "config_error")
 

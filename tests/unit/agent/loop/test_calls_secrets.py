@@ -55,14 +55,14 @@ def told_with(directory: Path, settings: dict[str, Any], task: str = "Go.") -> t
     return model, public_files(Path(result.wal_locator).parent)
 
 
-def test_a_secret_in_the_system_text_is_neither_told_nor_written(tmp_path: Path) -> None:
+def test_a_secret_in_the_system_text_is_neither_reported_nor_written(tmp_path: Path) -> None:
     model, files = told_with(tmp_path, {"prompt": {"system_text": f"The key is {SECRET}."}})
     assert SECRET not in str(model.requests[0].messages)
     assert [name for name, data in files.items() if SECRET.encode() in data] == []
 
 
 @pytest.mark.parametrize("where", ["description", "body"])
-def test_a_secret_in_a_skill_is_neither_told_nor_written(tmp_path: Path, where: str) -> None:
+def test_a_secret_in_a_skill_is_neither_reported_nor_written(tmp_path: Path, where: str) -> None:
     skill = tmp_path / "skills" / "writer"
     skill.mkdir(parents=True)
     description, body = (f"Uses {SECRET}.", "Briefly.") if where == "description" else ("Writes.", SECRET)
@@ -72,7 +72,7 @@ def test_a_secret_in_a_skill_is_neither_told_nor_written(tmp_path: Path, where: 
     assert [name for name, data in files.items() if SECRET.encode() in data] == []
 
 
-def test_a_secret_in_a_denial_is_not_told_to_the_model(tmp_path: Path) -> None:
+def test_a_secret_in_a_denial_is_not_reported_to_the_model(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [], variables={"MY_API_TOKEN": SECRET})
     model = FakeModel([calls(("file_read", {"path": f"../{SECRET}"})), says("done")])
     stage.agent(Answering(), backend=model).run("Go.")

@@ -62,7 +62,7 @@ class Full:
         return list(read_view(self.paths, log_ports()).pending.questions)
 
 
-def test_a_run_waits_for_whoever_decides(tmp_path: Path) -> None:
+def test_a_run_waits_for_the_decision(tmp_path: Path) -> None:
     full = Full(tmp_path)
     parked = full.work()
     assert (parked.status, parked.error_kind) == ("waiting_human", "human_required")
@@ -83,7 +83,7 @@ def test_a_run_waits_for_whoever_decides(tmp_path: Path) -> None:
         ("whatever", "failed", "the conversation is too long for the model"),
     ],
 )
-def test_the_run_goes_on_as_somebody_decided_later(tmp_path: Path, answer: str, status: str, output: str) -> None:
+def test_a_later_decision_continues_the_run(tmp_path: Path, answer: str, status: str, output: str) -> None:
     full = Full(tmp_path)
     full.work()
     full.answer(answer)
@@ -95,7 +95,7 @@ def test_the_run_goes_on_as_somebody_decided_later(tmp_path: Path, answer: str, 
     assert len(full.recorded("context_length_exceeded")) == 1
 
 
-def test_the_model_is_not_asked_again_before_somebody_has_decided(tmp_path: Path) -> None:
+def test_the_model_is_not_asked_again_before_a_decision(tmp_path: Path) -> None:
     full = Full(tmp_path)
     for _ in range(3):
         assert full.work().status == "waiting_human"
@@ -103,7 +103,7 @@ def test_the_model_is_not_asked_again_before_somebody_has_decided(tmp_path: Path
     assert len(full.recorded("human_request")) == 1
 
 
-def test_who_is_there_when_the_run_goes_on_can_decide(tmp_path: Path) -> None:
+def test_the_decision_can_be_made_when_the_run_is_resumed(tmp_path: Path) -> None:
     full, person = Full(tmp_path), Person("compact_continue")
     full.work()
     assert full.work(person).status == "completed"
@@ -151,7 +151,7 @@ def _die_after(full: Full, directory: Path, event_type: str) -> None:
 
 
 @pytest.mark.parametrize(("fallback", "status"), [("compact_first", "completed"), ("fail_fast", "failed")])
-def test_who_does_not_answer_in_time_leaves_it_to_the_settings(tmp_path: Path, fallback: str, status: str) -> None:
+def test_without_an_answer_in_time_the_settings_decide(tmp_path: Path, fallback: str, status: str) -> None:
     full = Full(tmp_path, ask_first_fallback_mode=fallback)
     assert full.work(Nobody()).status == status
     (decided,) = full.recorded("context_recovery_decided")

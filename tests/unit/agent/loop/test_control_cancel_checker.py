@@ -61,7 +61,7 @@ async def test_a_checker_that_raises_ends_the_run_at_once_as_failed(tmp_path: Pa
     assert verify_run(RunPaths(Path(result.wal_locator).parent).root, log_ports().keys).findings == []
 
 
-async def test_who_waits_for_a_run_whose_checker_failed_is_not_cancelled(tmp_path: Path) -> None:
+async def test_waiting_for_a_run_whose_checker_failed_is_not_cancelled(tmp_path: Path) -> None:
     silent = Silent()
     agent = _agent(tmp_path, Streaming(silent.stream), _raising(ValueError("x"), silent.asked.is_set))
     await asyncio.wait_for(agent.run_async("Go."), BOUND)
@@ -82,7 +82,7 @@ async def test_a_cancellation_beside_a_checker_that_fails_is_not_taken_back(tmp_
     assert events_of(str(run.paths.events))[-1].type in ("run_cancelled", "run_failed")
 
 
-async def test_a_checker_that_fails_after_the_block_is_done_harms_nobody() -> None:
+async def test_a_checker_that_fails_after_the_block_is_harmless() -> None:
     control, task = Control(), asyncio.current_task()
     async with poll_cancel_checker(_raising(ValueError("x"), lambda: True), control):
         pass

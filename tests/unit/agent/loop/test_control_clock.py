@@ -81,14 +81,14 @@ class Segments:
 ASKING = calls(("ask_human", {"question": "Go on?"}))
 
 
-def test_the_clock_of_a_segment_stands_still_while_somebody_thinks(tmp_path: Path) -> None:
+def test_the_clock_of_a_segment_stands_still_while_an_answer_is_pending(tmp_path: Path) -> None:
     segments = Segments(tmp_path, ASKING, says("done"))
     person = Thinking(segments.clock, segments.control)
     assert segments.work(person).status == "completed"
     assert person.seen == [None], "nothing can expire"
 
 
-def test_what_somebody_thought_in_one_segment_is_not_counted_in_the_next(tmp_path: Path) -> None:
+def test_waiting_time_of_one_segment_is_not_counted_in_the_next(tmp_path: Path) -> None:
     two = calls(("ask_human", {"question": "Go on?"}), ids=["first"])
     segments = Segments(tmp_path, two, ASKING, says("done"))
 

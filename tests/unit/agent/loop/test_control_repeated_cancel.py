@@ -67,7 +67,7 @@ async def _hurry(place: Place, work: asyncio.Task[Any]) -> None:
     assert place.closed == 2
 
 
-async def test_a_run_that_is_hurried_lets_go_of_its_sub_agents_and_of_what_its_tools_hold(tmp_path: Path) -> None:
+async def test_a_run_cancelled_twice_releases_its_sub_agents_and_tools(tmp_path: Path) -> None:
     place = Place(tmp_path)
     work = asyncio.create_task(place.agent.run_async("parent"))
     await asyncio.wait_for(place.busy.wait(), BOUND)

@@ -50,7 +50,7 @@ def told_to(watched: FakeModel) -> list[dict[str, Any]]:
     return [json.loads(message["content"]) for message in watched.requests[-1].messages if message["role"] == "tool"]
 
 
-def test_somebody_who_is_there_answers_at_once(tmp_path: Path) -> None:
+def test_an_attending_user_answers_at_once(tmp_path: Path) -> None:
     person, watched = (
         Person("blue"),
         FakeModel([calls(("ask_human", {"question": "Which?", "choices": ["blue"]})), says("x")]),
@@ -63,7 +63,7 @@ def test_somebody_who_is_there_answers_at_once(tmp_path: Path) -> None:
     assert (payloads.question, payloads.choices, answered.answer) == ("Which?", ["blue"], "blue")
 
 
-def test_the_question_is_durable_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_the_question_is_durable_before_asking(tmp_path: Path) -> None:
     seen: list[str] = []
 
     class Looking(Person):
@@ -160,7 +160,7 @@ def killed_in(directory: Path, effect: Effect, human: HumanIO | None = None) -> 
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_an_effect_that_may_have_happened_is_unknown_when_nobody_can_be_asked(tmp_path: Path, before: bool) -> None:
+def test_a_possible_effect_is_unknown_without_a_user_to_ask(tmp_path: Path, before: bool) -> None:
     effect = Effect(None, before=before)
     result, watched = killed_in(tmp_path, effect)
     assert (result.status, effect.happened) == ("completed", 0 if before else 1)
@@ -173,7 +173,7 @@ def test_an_effect_that_may_have_happened_is_unknown_when_nobody_can_be_asked(tm
     ("answer", "before", "happened", "text"),
     [(HAPPENED, False, 1, "it happened"), (AGAIN, True, 1, "done"), ("nobody knows", False, 1, "outcome unknown")],
 )
-def test_somebody_who_knows_is_asked_whether_an_effect_happened(
+def test_the_user_is_asked_whether_an_effect_happened(
     tmp_path: Path, answer: str, before: bool, happened: int, text: str
 ) -> None:
     person, effect = Person(answer), Effect(None, before=before)

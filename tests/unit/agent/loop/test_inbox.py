@@ -68,7 +68,7 @@ def test_messages_are_taken_in_at_the_next_turn_in_their_order(tmp_path: Path, i
     assert inbox.unacknowledged_count(RUN_ID) == 0
 
 
-def test_what_is_said_while_the_model_gives_its_last_answer_is_heard(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_a_message_sent_while_the_model_gives_its_last_answer_is_received(tmp_path: Path, inbox: InMemoryInbox) -> None:
     requests: list[ChatRequest] = []
 
     async def answer(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
@@ -83,7 +83,7 @@ def test_what_is_said_while_the_model_gives_its_last_answer_is_heard(tmp_path: P
     assert result.final_output == "answer 1"
 
 
-def test_what_was_said_before_the_run_began_is_heard_first(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_a_message_sent_before_the_run_began_is_received_first(tmp_path: Path, inbox: InMemoryInbox) -> None:
     watched = FakeModel([says("done")])
     agent = steered(tmp_path, watched, inbox)
     agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)).close()
@@ -93,7 +93,7 @@ def test_what_was_said_before_the_run_began_is_heard_first(tmp_path: Path, inbox
     assert said_in(watched.requests[0]) == ["Go.", "hurry"]
 
 
-def test_a_message_said_twice_with_one_key_is_one_message(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_a_message_sent_twice_with_one_key_is_one_message(tmp_path: Path, inbox: InMemoryInbox) -> None:
     watched = FakeModel([says("done")])
     agent = steered(tmp_path, watched, inbox)
     agent.create(RunRequest(prompt="Go.", run_id=RUN_ID)).close()
@@ -159,7 +159,7 @@ def test_a_run_that_asks_parks_and_goes_on_with_the_answer(tmp_path: Path, inbox
     assert '"stdout":"blue"' in watched.requests[-1].messages[-3]["content"]
 
 
-def test_a_run_that_nobody_answered_parks_again_and_asks_no_second_time(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_an_unanswered_run_parks_again_without_asking_twice(tmp_path: Path, inbox: InMemoryInbox) -> None:
     for _ in range(3):
         parked = steered(tmp_path, FakeModel(ASKING), inbox, Doing(succeed)).run("Go.", run_id=RUN_ID)
         assert parked.status == "waiting_human"
@@ -188,7 +188,7 @@ def test_several_questions_are_answered_each_by_its_id(tmp_path: Path, inbox: In
     assert "small" in result
 
 
-def test_two_questions_of_one_answer_are_told_apart_by_their_calls(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_two_questions_of_one_answer_are_distinguished_by_their_calls(tmp_path: Path, inbox: InMemoryInbox) -> None:
     questions = [("ask_human", {"question": "One?"}), ("ask_human", {"question": "Two?"})]
     watched = FakeModel([calls(*questions, ids=["a", "b"]), says("done")])
     agent = steered(tmp_path, watched, inbox)
@@ -244,9 +244,7 @@ async def test_a_run_that_is_worked_on_is_cancelled_by_a_message_at_its_next_tur
     assert inbox.unacknowledged_count(RUN_ID) == 0
 
 
-async def test_a_run_that_waits_for_somebody_s_answer_is_cancelled_by_a_message(
-    tmp_path: Path, inbox: InMemoryInbox
-) -> None:
+async def test_a_run_waiting_for_an_answer_is_cancelled_by_a_message(tmp_path: Path, inbox: InMemoryInbox) -> None:
     class Thinking:
         """A person who does not get round to answering."""
 

@@ -81,7 +81,7 @@ class Talker(threading.Thread):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_of_many_who_speak_at_once_each_is_heard_once_or_refused(tmp_path: Path, seed: int) -> None:
+def test_each_of_many_concurrent_messages_is_received_once_or_refused(tmp_path: Path, seed: int) -> None:
     (tmp_path / "workspace").mkdir()
     begin, chance = threading.Event(), random.Random(seed)
     talkers = [Talker(tmp_path, f"talker {n}", begin, random.Random(chance.random())) for n in range(SENDERS)]
@@ -108,7 +108,7 @@ def test_of_many_who_speak_at_once_each_is_heard_once_or_refused(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_who_speaks_to_a_run_whose_process_was_killed_right_before_its_end_is_heard(
+def test_a_message_to_a_run_killed_right_before_its_end_is_received(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "workspace").mkdir()
@@ -132,7 +132,7 @@ def test_who_speaks_to_a_run_whose_process_was_killed_right_before_its_end_is_he
     assert (result.status, result.final_output) == ("completed", "short")
 
 
-def test_a_run_to_whom_nobody_speaks_asks_its_inbox_once_more_and_writes_once(
+def test_a_run_without_messages_reads_its_inbox_once_more_and_writes_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[str] = []

@@ -48,9 +48,7 @@ def _dies_at_the_end(directory: Path, moment: str) -> tuple[FakeModel, InMemoryI
 
 
 @pytest.mark.parametrize("moment", ["closed", "manifest"])
-def test_who_speaks_to_a_run_that_died_right_before_its_end_is_heard_when_it_goes_on(
-    tmp_path: Path, moment: str
-) -> None:
+def test_a_message_to_a_run_that_died_right_before_its_end_is_received_on_resume(tmp_path: Path, moment: str) -> None:
     watched, inbox = _dies_at_the_end(tmp_path, moment)
     message = RunControl(inbox, log_ports()).send(_paths(tmp_path), "shorter please")
     result = agent_in(tmp_path, watched, inbox=inbox).run("", run_id=RUN_ID)
@@ -61,7 +59,7 @@ def test_who_speaks_to_a_run_that_died_right_before_its_end_is_heard_when_it_goe
     assert verify_run(_paths(tmp_path).root, log_ports().keys).findings == []
 
 
-def test_a_run_that_died_right_before_its_end_is_heard_again_by_who_goes_on_with_it(tmp_path: Path) -> None:
+def test_resuming_a_run_that_died_right_before_its_end_reads_its_inbox_again(tmp_path: Path) -> None:
     _, inbox = _dies_at_the_end(tmp_path, "closed")
     desk, paths = RunControl(inbox, log_ports()), _paths(tmp_path)
 
@@ -108,9 +106,7 @@ def test_an_end_that_the_disk_refused_can_be_talked_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("say", ["send", "cancel"])
-def test_who_comes_after_the_last_look_is_told_what_one_is_told_who_comes_after_the_end(
-    tmp_path: Path, say: str
-) -> None:
+def test_a_message_after_the_last_inbox_read_is_refused_like_one_after_the_end(tmp_path: Path, say: str) -> None:
     def speak() -> InboxMessage:
         desk, paths = RunControl(inbox, log_ports()), _paths(tmp_path)
         message = desk.send(paths, "x") if say == "send" else desk.cancel(paths)
@@ -127,7 +123,7 @@ def test_who_comes_after_the_last_look_is_told_what_one_is_told_who_comes_after_
     assert during.refusal.message == "the run `run_1` has ended and takes no more messages"
 
 
-def test_a_message_said_again_after_the_last_look_is_the_one_that_was_heard(tmp_path: Path) -> None:
+def test_a_message_repeated_after_the_last_inbox_read_is_the_received_one(tmp_path: Path) -> None:
     def speak() -> InboxMessage:
         return RunControl(inbox, log_ports()).send(_paths(tmp_path), "hurry", key="k")
 
@@ -168,7 +164,7 @@ def test_an_inbox_that_cannot_be_closed_does_not_keep_a_run_from_its_end(tmp_pat
         RunControl(inbox, log_ports()).send(_paths(tmp_path), "x")
 
 
-async def test_a_run_that_speaks_to_a_sub_agent_which_has_ended_is_told_so_and_goes_on(tmp_path: Path) -> None:
+async def test_a_message_to_an_ended_sub_agent_is_refused_and_the_run_goes_on(tmp_path: Path) -> None:
     def child() -> str:
         (begun,) = payloads_of(str(_paths(tmp_path).events), "child_run_started")
         return begun.child_run_id

@@ -16,9 +16,7 @@ RUN_ID = "run_1"
 
 
 @pytest.mark.parametrize(("decision", "end"), [("approve", "run_completed"), ("cancel", "run_cancelled")])
-async def test_a_message_that_nobody_will_read_any_more_is_in_the_log_of_the_run(
-    tmp_path: Path, decision: str, end: str
-) -> None:
+async def test_a_message_that_came_too_late_is_recorded_in_the_log(tmp_path: Path, decision: str, end: str) -> None:
     inbox = InMemoryInbox()
     desk = RunControl(inbox, log_ports())
     agent = agent_in(tmp_path, [says("a draft")], settings={"run": {"review": "required"}}, inbox=inbox)

@@ -113,7 +113,7 @@ class Trial:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
-def test_who_speaks_at_any_moment_of_an_end_is_heard_or_refused(
+def test_a_message_at_any_moment_of_the_end_is_received_or_refused(
     tmp_path: Path, end: str, doors: tuple[SqliteInbox, SqliteInbox]
 ) -> None:
     tried: dict[int, bool] = {}

@@ -52,7 +52,7 @@ def _user_texts(watched: FakeModel) -> list[list[str]]:
     ]
 
 
-async def test_a_run_goes_on_with_what_is_said_while_it_completes(tmp_path: Path) -> None:
+async def test_a_message_sent_while_a_run_completes_continues_it(tmp_path: Path) -> None:
     inbox, watched = Late({LAST_TURN: SHORTER}), FakeModel([says("a long draft"), says("short")])
     agent = agent_in(tmp_path, watched, inbox=inbox)
     result = await agent.run_async("Go.", run_id=RUN_ID)
@@ -80,7 +80,7 @@ async def test_a_run_that_goes_on_has_no_more_time_than_it_had(tmp_path: Path) -
     assert ends[0] == ends[1]
 
 
-async def test_what_is_said_each_time_a_run_completes_is_heard_each_time(tmp_path: Path) -> None:
+async def test_every_message_sent_while_a_run_completes_is_received(tmp_path: Path) -> None:
     outcome: dict[int, Said] = {2: ("steer", {"text": "one"}), 5: ("steer", {"text": "two"})}
     inbox, watched = Late(outcome), FakeModel([says("1"), says("2"), says("3"), says("4")])
     result = await agent_in(tmp_path, watched, inbox=inbox).run_async("Go.", run_id=RUN_ID)
@@ -114,7 +114,7 @@ async def test_a_run_ends_although_its_inbox_never_takes_a_receipt(tmp_path: Pat
     assert [payload.position for payload in payloads_of(result.wal_locator, "inbox_received")] == [1, 2]
 
 
-async def test_a_run_that_fails_tells_of_what_was_said_while_it_did(tmp_path: Path) -> None:
+async def test_messages_sent_while_a_run_fails_are_recorded(tmp_path: Path) -> None:
     inbox = Late({LAST_TURN + 1: SHORTER})
     model = [calls(("list_dir", {"dir_path": "."}), ("list_dir", {"dir_path": "."}))]
     agent = agent_in(tmp_path, model, settings={"run": {"max_steps": 1}}, inbox=inbox)
@@ -127,7 +127,7 @@ async def test_a_run_that_fails_tells_of_what_was_said_while_it_did(tmp_path: Pa
     assert verify_run(Path(result.wal_locator).parent, log_ports().keys).findings == []
 
 
-async def test_a_promise_that_was_not_kept_can_still_be_kept_by_who_is_told_so(tmp_path: Path) -> None:
+async def test_a_missing_deliverable_can_still_be_written_after_the_reminder(tmp_path: Path) -> None:
     write = ("file_write", {"path": "deliverables/report.md", "content": "hello", "create_dirs": True})
     inbox = Late({LAST_TURN: ("steer", {"text": "you forgot the report"})})
     settings = {"deliverables": {"required": [{"path": "report.md"}]}, "sandbox": {"workspace": "isolated"}}

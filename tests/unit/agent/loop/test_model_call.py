@@ -27,7 +27,7 @@ def test_the_planner_answers_first_and_the_executor_the_rest(tmp_path: Path) -> 
     assert [payload.model for payload in payloads if isinstance(payload, LlmRequestStarted)] == ["thinker", "doer"]
 
 
-def test_a_retry_is_told_by_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_is_reported_by_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODEL_KEY", "k")
     with model_server.start([refuses(500), says("Hello")]) as server:
         llm = {"base_url": server.base_url, "api_key_env": "MODEL_KEY", "retry": {"base_delay_sec": 0}}

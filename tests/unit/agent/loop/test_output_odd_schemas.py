@@ -91,7 +91,7 @@ def test_an_answer_that_is_no_text_is_made_text(tmp_path: Path) -> None:
     assert (result.status, response.answer) == ("completed", "5")
 
 
-def test_who_does_not_say_in_time_whether_an_effect_happened_leaves_it_unknown(tmp_path: Path) -> None:
+def test_an_effect_stays_unknown_without_an_answer_in_time(tmp_path: Path) -> None:
     def agent(*, dies: bool) -> Agent:
         def die(event: Event) -> None:
             if dies and event.type == "tool_call_started":

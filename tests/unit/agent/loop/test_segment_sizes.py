@@ -48,7 +48,7 @@ def test_a_thousand_tools_are_offered(nursery: Zygote, tmp_path: Path) -> None:
     assert measurement.memory < 60 * MEGABYTE
 
 
-def test_a_task_of_a_megabyte_is_told_whole_and_written_once(nursery: Zygote, tmp_path: Path) -> None:
+def test_a_task_of_a_megabyte_is_reported_whole_and_written_once(nursery: Zygote, tmp_path: Path) -> None:
     measurement = measured(nursery, tmp_path, "task")
     assert measurement.status == "completed"
     assert measurement.request > 400_000

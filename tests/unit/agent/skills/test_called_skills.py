@@ -140,7 +140,7 @@ def test_several_are_worked_on_by_a_run_each_and_others_in_the_run_itself(direct
     ]
 
 
-def test_what_the_child_could_not_do_is_told_and_the_run_goes_on(directory: Path) -> None:
+def test_what_the_child_could_not_do_is_reported_and_the_run_goes_on(directory: Path) -> None:
     models = both(calls(("list_dir", {"dir_path": "."})), says("never"))
     result = run(directory, models, "/research x", run={"max_tool_calls": 1})
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
@@ -174,7 +174,7 @@ def test_skills_that_call_each_other_come_to_an_end(directory: Path) -> None:
         ({"prompt": {"profile": "generation_direct"}}, "`activate_skill` is not offered"),
     ],
 )
-def test_where_it_cannot_have_a_run_it_is_worked_on_here_and_that_is_told(
+def test_where_it_cannot_have_a_run_it_is_worked_on_here_and_reported(
     directory: Path, settings: dict[str, Any], reason: str
 ) -> None:
     models = Models(research=[says("done")], person=[])
@@ -238,7 +238,7 @@ def test_an_approval_that_the_child_needs_is_asked_by_the_run(directory: Path) -
     assert (directory / "a.txt").read_text() == "x"
 
 
-async def test_who_cancels_the_run_cancels_the_child(directory: Path) -> None:
+async def test_cancelling_the_run_cancels_the_child(directory: Path) -> None:
     held = asyncio.Event()
 
     class Hanging(Models):

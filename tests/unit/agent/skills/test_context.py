@@ -70,7 +70,7 @@ def test_an_activated_skill_follows_with_its_arguments_files_and_digest(director
     assert event.digest
 
 
-def test_a_skill_that_is_active_is_not_told_twice(directory: Path) -> None:
+def test_a_skill_that_is_active_is_not_reported_twice(directory: Path) -> None:
     again = calls(("activate_skill", {"name": "writer"}))
     model = FakeModel([again, again, says("done")])
     result = run(directory, model)
@@ -87,7 +87,7 @@ def test_other_arguments_are_another_activation(directory: Path) -> None:
     assert [payload.arguments for payload in payloads_of(result.wal_locator, "skill_injected")] == ["sea", "land"]
 
 
-def test_a_changed_skill_is_told_anew(directory: Path) -> None:
+def test_a_changed_skill_is_reported_anew(directory: Path) -> None:
     call = calls(("activate_skill", {"name": "writer"}))
 
     class Changing(FakeModel):
@@ -116,7 +116,7 @@ def test_a_skill_for_people_only_cannot_be_activated_by_a_model(directory: Path)
     assert "no skill `secret`" in str(model.requests[1].messages[-1]["content"])
 
 
-def test_what_somebody_writes_behind_a_slash_are_arguments(directory: Path) -> None:
+def test_text_after_a_slash_command_is_its_arguments(directory: Path) -> None:
     model = FakeModel([says("done")])
     run(directory, model, "/writer the sea")
     assert "Briefly, about the sea." in users(model, 0)[0]
@@ -326,7 +326,7 @@ def test_a_sub_agent_has_no_skills_but_those_of_its_kind(directory: Path) -> Non
     assert tool["parameters"]["properties"]["name"]["enum"] == ["writer"]
 
 
-def test_an_installed_skill_that_was_changed_permits_nothing_until_somebody_agrees_again(tmp_path: Path) -> None:
+def test_a_changed_installed_skill_permits_nothing_until_it_is_approved_again(tmp_path: Path) -> None:
     directory = tmp_path / ".agents" / "skills" / "writer"
     directory.mkdir(parents=True)
     (directory / "SKILL.md").write_text("---\nname: writer\ndescription: Writes.\nallowed-tools: Bash\n---\nx\n")

@@ -89,7 +89,7 @@ def test_what_stands_behind_its_name_is_given_to_it(directory: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("policy", ["fail_fast", "ask_human", "skip_skill"])
-def test_one_that_cannot_be_had_is_told_and_the_run_goes_on(
+def test_one_that_cannot_be_had_is_reported_and_the_run_goes_on(
     directory: Path, message: str, reason: str, policy: str
 ) -> None:
     steered = Steered(directory, message, skills={**SKILLS, "env_var_missing_policy": policy})
@@ -99,7 +99,7 @@ def test_one_that_cannot_be_had_is_told_and_the_run_goes_on(
     assert not steered.events("skill_injected")
 
 
-def test_one_that_is_active_is_not_told_again(directory: Path) -> None:
+def test_one_that_is_active_is_not_reported_again(directory: Path) -> None:
     steered = Steered(directory, "use $writer", "and $writer again", task="Use $writer.")
     assert len(steered.events("skill_injected")) == 1
     assert sum("BRIEFLY" in text for text in steered.texts()) == 1
@@ -117,12 +117,12 @@ def test_where_no_skills_are_injected_a_message_is_only_text(directory: Path) ->
     assert not steered.events("skill_injection_skipped")
 
 
-def test_a_message_of_a_run_without_any_skills_is_told_as_well(tmp_path: Path) -> None:
+def test_a_message_of_a_run_without_any_skills_is_reported_as_well(tmp_path: Path) -> None:
     steered = Steered(tmp_path, "/nosuch x", skills={"discovery": {"enabled": False}})
     assert [event.skill_name for event in steered.events("skill_injection_skipped")] == ["nosuch"]
 
 
-def test_a_process_that_dies_between_a_skill_and_its_message_leaves_each_to_be_told_once(directory: Path) -> None:
+def test_a_process_that_dies_between_a_skill_and_its_message_leaves_each_to_be_reported_once(directory: Path) -> None:
     def die(event: Event) -> None:
         if event.type == "skill_injected":
             raise KeyboardInterrupt

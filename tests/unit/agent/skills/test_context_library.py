@@ -48,7 +48,7 @@ def test_a_mentioned_skill_stands_before_the_task_in_every_request(directory: Pa
     assert (injected.skill_name, injected.mention_text) == ("writer", "$[web:mvp].writer")
 
 
-def test_a_skill_is_told_again_after_a_restart_as_it_was(directory: Path) -> None:
+def test_a_skill_is_reported_again_after_a_restart_as_it_was(directory: Path) -> None:
     first = agent_in(directory, FakeModel([calls(("list_dir", {"dir_path": "."}))]), settings={"skills": SKILLS})
     with pytest.raises(KeyboardInterrupt):
         _interrupted(first)

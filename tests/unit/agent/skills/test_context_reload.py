@@ -82,7 +82,7 @@ def adding(directory: Path, name: str = "editor") -> Callable[[], object]:
     )
 
 
-def test_a_new_skill_is_told_once_at_the_end_and_can_be_activated(directory: Path) -> None:
+def test_a_new_skill_is_reported_once_at_the_end_and_can_be_activated(directory: Path) -> None:
     answers = [LOOK, calls(("activate_skill", {"name": "editor"})), LOOK, says("done")]
     model = Changing(answers, {0: adding(directory)})
     result = run(directory, model)
@@ -102,7 +102,7 @@ def test_the_beginning_of_the_request_and_the_tools_stay_as_they_were(directory:
     assert first.tools == second.tools == third.tools
 
 
-def test_a_skill_renamed_while_running_is_told_by_both_names_and_every_other_works(directory: Path) -> None:
+def test_a_skill_renamed_while_running_is_reported_by_both_names_and_every_other_works(directory: Path) -> None:
     def rename() -> None:
         (directory / "skills" / "writer").rename(directory / "skills" / "author")
         (directory / "skills" / "author" / "SKILL.md").write_text(skill_text("author", body="TEXT OF AUTHOR\n"))
@@ -126,7 +126,7 @@ def test_a_skill_that_breaks_is_gone_by_name_and_every_other_works(directory: Pa
     assert "TEXT OF READER" in last_of(model, 2)
 
 
-def test_a_skill_that_says_something_else_is_told(directory: Path) -> None:
+def test_a_skill_that_says_something_else_is_reported(directory: Path) -> None:
     path = directory / "skills" / "writer" / "SKILL.md"
     model = Changing([LOOK, says("done")], {0: lambda: path.write_text(skill_text("writer", "Writes letters."))})
     run(directory, model)
@@ -139,7 +139,7 @@ def test_a_new_text_alone_is_nothing_that_the_list_would_say(directory: Path) ->
     assert news_in(run(directory, model).wal_locator) == []
 
 
-def test_each_change_is_told_by_itself(directory: Path) -> None:
+def test_each_change_is_reported_by_itself(directory: Path) -> None:
     model = Changing([LOOK, LOOK, LOOK, says("done")], {0: adding(directory, "one"), 1: adding(directory, "two")})
     result = run(directory, model)
     assert [payload.added for payload in news_in(result.wal_locator)] == [["$[web:mvp].one"], ["$[web:mvp].two"]]
@@ -173,7 +173,7 @@ def test_a_resumed_run_is_not_told_again_what_it_knows(directory: Path) -> None:
     assert news_in(run(directory, model).wal_locator) == []
 
 
-def test_what_was_told_before_a_stop_is_not_told_after_it(directory: Path) -> None:
+def test_what_was_reported_before_a_stop_is_not_reported_after_it(directory: Path) -> None:
     model = Changing([LOOK, LOOK, says("done")], {0: adding(directory)})
     agent, control, seen = agent_in(directory, model, settings={"skills": SKILLS}), Control(), list[str]()
     started = agent.create(RunRequest(prompt="Go.", run_id=RUN_ID))
@@ -247,7 +247,7 @@ def test_the_refresh_policy_says_when_directories_are_looked_at(directory: Path,
     assert len(news_in(run(directory, model, skills={**SKILLS, "scan": scan}).wal_locator)) == told
 
 
-def test_skills_that_a_program_registers_anew_are_told(directory: Path) -> None:
+def test_skills_that_a_program_registers_anew_are_reported(directory: Path) -> None:
     source = MemorySource(Origin("space", "web:mvp", "rows"), [row("writer")])
     model = Changing([LOOK, says("done")], {0: lambda: source.replace([row("writer"), row("painter")])})
     agent = Agent(

@@ -74,7 +74,7 @@ async def test_they_end_with_a_run_that_was_resumed_and_did_not_wait_for_them(tm
     assert [verify_run(paths.root, log_ports().keys).findings for paths in family] == [[], [], []]
 
 
-async def test_they_end_with_a_run_that_is_cancelled_while_nobody_works_on_it(tmp_path: Path) -> None:
+async def test_they_end_with_a_run_that_is_cancelled_while_it_has_no_process(tmp_path: Path) -> None:
     family, inbox = await stopped_family(tmp_path), InMemoryInbox()
     desk = RunControl(inbox, log_ports())
     desk.send(family[2], "Hurry.")

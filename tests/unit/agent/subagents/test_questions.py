@@ -65,7 +65,7 @@ def states_in(directory: Path) -> dict[str, RunState]:
     return {(root / "prompt.md").read_text(): read_view(RunPaths(root), log_ports()).state for root in roots}
 
 
-def test_cancelling_a_run_that_nobody_works_on_ends_all_that_stand_below_it(tmp_path: Path) -> None:
+def test_cancelling_a_run_without_a_process_ends_all_that_stand_below_it(tmp_path: Path) -> None:
     inbox = InMemoryInbox()
     scripts = {"top": [spawns("middle"), WAITS], "middle": [spawns("leaf"), WAITS], "leaf": ASKS}
     assert agent_of(tmp_path, Kin(scripts), inbox).run("top", run_id="top").status == "waiting_human"

@@ -82,7 +82,7 @@ def test_a_socket_of_a_dead_server_is_replaced(tmp_path: Path) -> None:
         listener.close()
 
 
-def test_a_socket_at_which_somebody_waits_is_not_given_up(tmp_path: Path) -> None:
+def test_a_socket_with_waiting_clients_is_kept(tmp_path: Path) -> None:
     with RuntimeDirectory.open(tmp_path, create=True) as place:
         listener = Listener(place)
         client = connect(place, None)
@@ -106,7 +106,7 @@ def test_only_one_has_the_lock_and_it_goes_with_the_holder(tmp_path: Path) -> No
         os.close(again)
 
 
-def test_whoever_starts_a_server_does_so_alone(tmp_path: Path) -> None:
+def test_only_one_process_starts_the_server(tmp_path: Path) -> None:
     with RuntimeDirectory.open(tmp_path, create=True) as place, RuntimeDirectory.open(tmp_path, create=True) as other:
         starting = place.lock_starting()
         assert starting is not None

@@ -95,7 +95,7 @@ async def test_a_huge_request_is_told_so(served: Served) -> None:
         )
 
 
-async def test_half_a_request_holds_up_nobody(served: Served) -> None:
+async def test_half_a_request_blocks_no_other(served: Served) -> None:
     halves = [await served.connect() for _ in range(20)]
     for _, writer in halves:
         writer.write(b'{"method": "pi')
@@ -207,7 +207,7 @@ def test_an_ordinary_user_has_a_server_of_their_own(unprivileged: Unprivileged) 
     assert unprivileged(lambda: _own_server(unprivileged.path))[1] == 4
 
 
-async def test_a_client_that_lies_about_a_secret_file_is_found_out(served: Served) -> None:
+async def test_a_client_that_lies_about_a_secret_file_is_detected(served: Served) -> None:
     (served.place.path / "server.json").chmod(0o644)
     with pytest.raises(SkillsRuntimeError, match="not a private file"):
         await asyncio.to_thread(RuntimeClient(served.place.workspace_root, start=False).call, "ping")

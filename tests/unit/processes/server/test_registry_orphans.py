@@ -107,7 +107,7 @@ def test_an_orphan_that_forks_on_and_on_is_ended(started: Started) -> None:
     assert process_tree.find_marked(process_tree.list_processes(), f"{MARKER}=m1".encode()) == []
 
 
-def test_whoever_cleans_up_is_spared_with_those_above_and_its_own() -> None:
+def test_the_cleaning_process_its_parents_and_children_are_spared() -> None:
     processes = [
         process_tree.Process(10, 1, 10, 5),
         process_tree.Process(11, 10, 10, 5),
@@ -126,7 +126,7 @@ def test_part_of_a_marker_is_no_marker(started: Started) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[", b"\xff", b'{"machine": 1}', b"[" * 100_000])
-def test_a_registry_that_makes_no_sense_names_nobody(place: RuntimeDirectory, text: bytes) -> None:
+def test_a_nonsensical_registry_names_no_process(place: RuntimeDirectory, text: bytes) -> None:
     place.write(REGISTRY, text)
     assert load(place).exec_sessions == {}
     place.close()

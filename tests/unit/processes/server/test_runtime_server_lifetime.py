@@ -24,7 +24,7 @@ def names(place: RuntimeDirectory) -> set[str]:
     return {path.name for path in place.path.iterdir()}
 
 
-async def test_a_server_that_nobody_needs_ends(place: RuntimeDirectory, command: Tagged) -> None:
+async def test_a_server_without_clients_ends(place: RuntimeDirectory, command: Tagged) -> None:
     served = await Served(place, unfenced(command), idle_seconds=SOON).up()
     await served.task
     assert names(place) == {"exec_registry.json", "server.lock"}
@@ -53,7 +53,7 @@ async def test_a_server_ends_when_it_is_told_to(served: Served) -> None:
     assert json.loads((served.place.path / REGISTRY).read_text())["exec_sessions"] == {}
 
 
-async def test_who_waits_for_a_session_is_told_its_end_when_the_server_stops(served: Served) -> None:
+async def test_waiting_for_a_session_ends_when_the_server_stops(served: Served) -> None:
     number = await served.spawn("echo ready; sleep 1000")
     await served.until(number, "ready")
     waiting = asyncio.create_task(served.call("exec.read", session_id=number, yield_time_ms=600_000))
@@ -99,7 +99,7 @@ class Broken:
         raise ZeroDivisionError("secret detail")
 
 
-async def test_an_error_of_ours_is_told_as_one_without_details(
+async def test_an_error_of_ours_is_reported_as_one_without_details(
     place: RuntimeDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served = await Served(place, Broken()).up()

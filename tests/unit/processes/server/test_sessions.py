@@ -19,7 +19,7 @@ async def test_the_output_of_a_session_is_exact(served: Served) -> None:
     assert (said["stdout"], said["exit_code"], said["left_out"]) == (LINES, 0, 0)
 
 
-async def test_what_is_more_than_asked_for_is_told_the_next_time(served: Served) -> None:
+async def test_what_is_more_than_asked_for_is_reported_the_next_time(served: Served) -> None:
     number = await served.spawn("printf 0123456789")
     pieces: list[str] = []
     running = True
@@ -47,12 +47,12 @@ async def test_the_exit_code_is_that_of_the_program(served: Served, code: int) -
     assert (await served.rest(await served.spawn(f"exit {code}")))["exit_code"] == code
 
 
-async def test_a_program_that_died_of_a_signal_is_told_as_shells_do(served: Served) -> None:
+async def test_a_program_that_died_of_a_signal_is_reported_as_shells_do(served: Served) -> None:
     said = await served.rest(await served.spawn("kill -KILL $$"))
     assert (said["exit_code"], said["signal"]) == (128 + signal.SIGKILL, signal.SIGKILL)
 
 
-async def test_an_end_can_be_heard_again(served: Served) -> None:
+async def test_an_exit_can_be_read_again(served: Served) -> None:
     number = await served.spawn("echo once; exit 3")
     assert (await served.rest(number))["exit_code"] == 3
     again = await served.call("exec.read", session_id=number)
@@ -102,7 +102,7 @@ async def test_a_session_goes_on_without_its_client(served: Served) -> None:
     assert "got x" in said["stdout"]
 
 
-async def test_a_long_read_holds_up_nobody(served: Served) -> None:
+async def test_a_long_read_blocks_no_other(served: Served) -> None:
     quiet, busy = await served.spawn("read line"), await served.spawn("echo here; read line")
     waiting = asyncio.create_task(served.call("exec.read", session_id=quiet, yield_time_ms=600_000))
     assert "here" in await served.until(busy, "here")

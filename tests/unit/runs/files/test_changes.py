@@ -229,7 +229,7 @@ def test_whatever_call_fails_everything_is_as_it_was(
 
 
 @pytest.mark.parametrize("nth", range(1, 6))
-def test_whoever_is_killed_while_it_writes_leaves_nothing(nth: int, files: RunFiles, workspace: Path) -> None:
+def test_a_process_killed_while_writing_leaves_nothing(nth: int, files: RunFiles, workspace: Path) -> None:
     before = tree(workspace)
     changes = [updated("workspace/a", b"a"), updated("workspace/b", b"b"), added("workspace/new")]
     assert dies_at_sync(nth, lambda: files.apply(changes))

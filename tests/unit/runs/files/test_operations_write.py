@@ -263,7 +263,7 @@ def test_a_limit_of_the_system_on_file_sizes_is_a_storage_error(unprivileged: Un
     assert unprivileged(write) == []
 
 
-def test_whoever_is_killed_while_it_writes_leaves_nothing(files: RunFiles, run_root: Path) -> None:
+def test_a_process_killed_while_writing_leaves_nothing(files: RunFiles, run_root: Path) -> None:
     (run_root / "workspace" / "x").write_bytes(b"old")
     assert dies_at_sync(1, lambda: files.write("workspace/x", b"new", create_dirs=False))
     assert tree(run_root / "workspace") == {"x": b"old"}

@@ -101,7 +101,7 @@ def test_a_root_outside_is_refused(name: str, run_root: Path) -> None:
         scan(run_root, [name])
 
 
-def test_a_missing_run_directory_is_said_plainly(tmp_path: Path) -> None:
+def test_a_missing_run_directory_is_reported_plainly(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         scan(tmp_path / "missing", ROOTS)
 

@@ -135,7 +135,7 @@ def test_without_its_snapshot_a_run_is_the_same(tmp_path: Path) -> None:
     assert read_view(bare, ports_in(tmp_path)) == read_view(paths, ports_in(tmp_path))
 
 
-def test_a_snapshot_holds_exactly_the_events_before_its_place_whoever_appends_meanwhile(
+def test_a_snapshot_holds_exactly_the_events_before_its_offset_despite_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "MIN_SNAPSHOT_INTERVAL_BYTES", 1)

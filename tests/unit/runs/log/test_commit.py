@@ -108,9 +108,7 @@ async def test_a_waiter_that_is_cancelled_does_not_stop_the_committer(tmp_path: 
     run.close()
 
 
-async def test_an_event_loop_is_woken_once_for_all_who_wait_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_event_loop_is_woken_once_for_all_its_waiters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = SlowDisk()
     blocker = new_run(tmp_path, disk=disk, run_id="blocker")
     runs = [new_run(tmp_path, disk=SystemDisk(), run_id=f"run_{number}") for number in range(3 * SYNCFS_MIN_LOGS)]
@@ -148,7 +146,7 @@ def grouped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return groups
 
 
-async def test_those_who_ask_in_one_turn_of_an_event_loop_are_synced_together(
+async def test_commits_in_one_turn_of_an_event_loop_are_synced_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [new_run(tmp_path, run_id=f"run_{number}") for number in range(SYNCFS_MIN_LOGS + 2)]
@@ -173,7 +171,7 @@ async def test_a_crowd_does_not_wait_for_the_end_of_a_long_turn(tmp_path: Path) 
         run.close()
 
 
-async def test_who_holds_up_an_event_loop_until_a_commit_takes_those_along_who_wait_in_it(
+async def test_a_blocking_commit_includes_the_waiters_of_its_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, other = new_run(tmp_path, run_id="one"), new_run(tmp_path, run_id="other")

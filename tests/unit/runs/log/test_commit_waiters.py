@@ -83,7 +83,7 @@ async def test_where_no_thread_can_be_begun_commits_are_made_without(tmp_path: P
     run.close()
 
 
-def test_who_interrupts_a_commit_does_not_hold_up_the_next(
+def test_an_interrupted_commit_does_not_delay_the_next(
     tmp_path: Path, committer: Committer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_Unwilling, "error", KeyboardInterrupt())
@@ -94,7 +94,7 @@ def test_who_interrupts_a_commit_does_not_hold_up_the_next(
     run.close()
 
 
-def test_a_loop_that_ends_before_anybody_comes_holds_up_nobody_else(tmp_path: Path) -> None:
+def test_a_loop_that_ends_before_its_commit_blocks_no_other(tmp_path: Path) -> None:
     left, other = new_run(tmp_path, run_id="left"), new_run(tmp_path, run_id="other")
     loop = asyncio.new_event_loop()
     waiting = loop.create_task(left.commit_async())

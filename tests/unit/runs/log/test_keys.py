@@ -85,7 +85,7 @@ def test_a_directory_is_no_key(tmp_path: Path) -> None:
         KeyRing(tmp_path).current()
 
 
-def test_a_key_of_somebody_else_is_refused_in_words(unprivileged: Unprivileged) -> None:
+def test_a_key_of_another_user_is_refused_in_words(unprivileged: Unprivileged) -> None:
     (unprivileged.path / "log.key").write_bytes(b"k" * 32)
     (unprivileged.path / "log.key").chmod(0o000 if os.geteuid() else 0o600)
     keys = KeyRing(unprivileged.path)
@@ -124,7 +124,7 @@ def test_a_key_that_is_put_in_place_of_the_one_in_use_signs_from_then_on(tmp_pat
     assert keys.current() == KeyRing(tmp_path / "keys").current() != before
 
 
-def test_a_key_that_is_gone_is_made_anew_also_by_who_has_used_it(tmp_path: Path) -> None:
+def test_a_deleted_key_is_created_again_also_by_a_process_that_used_it(tmp_path: Path) -> None:
     keys = KeyRing(tmp_path)
     before = keys.current()
     (tmp_path / "log.key").unlink()

@@ -48,7 +48,7 @@ def test_an_ended_run_is_not_opened(tmp_path: Path) -> None:
         open_run(paths.root, ports_in(tmp_path))
 
 
-def test_an_ended_run_keeps_what_somebody_appended_but_does_not_honour_it(tmp_path: Path) -> None:
+def test_a_finished_run_keeps_appended_bytes_but_ignores_them(tmp_path: Path) -> None:
     paths = filled_run(tmp_path, end=True)
     with paths.events.open("ab") as file:
         file.write(lines_of(paths)[4])
@@ -176,7 +176,7 @@ def test_a_second_writer_is_refused_while_the_first_is_there(tmp_path: Path) -> 
     open_run(run.paths.root, ports_in(tmp_path)).close()
 
 
-def test_somebody_elses_run_is_refused_in_words(unprivileged: Unprivileged, tmp_path: Path) -> None:
+def test_another_users_run_is_refused_in_words(unprivileged: Unprivileged, tmp_path: Path) -> None:
     paths = filled_run(unprivileged.path)
     for path in (unprivileged.path, unprivileged.path / "runs", paths.root):
         path.chmod(0o755)

@@ -185,7 +185,7 @@ def test_a_run_may_be_adopted_there_and_back_again(paths: RunPaths, here: LogPor
         open_run(paths.root, there)
 
 
-def test_damage_among_lines_of_another_key_is_refused_also_by_one_who_adopts(
+def test_damage_among_lines_of_another_key_is_refused_also_when_adopting(
     paths: RunPaths, here: LogPorts, tmp_path: Path
 ) -> None:
     run = open_run(paths.root, here, adopt=True)

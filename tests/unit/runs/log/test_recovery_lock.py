@@ -16,7 +16,7 @@ def descriptor_of(path: Path) -> int:
     return next(int(link.name) for link in Path("/proc/self/fd").iterdir() if os.path.realpath(link) == str(path))
 
 
-def test_a_second_holder_is_refused_and_told_who_holds_what(tmp_path: Path) -> None:
+def test_a_second_holder_is_refused_and_the_first_is_named(tmp_path: Path) -> None:
     lock = RunLock(tmp_path / "run.lock")
     with pytest.raises(LogLocked, match=rf"pid {os.getpid()}\) is writing the run `{tmp_path.name}`"):
         RunLock(tmp_path / "run.lock")

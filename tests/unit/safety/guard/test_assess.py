@@ -147,7 +147,7 @@ def test_many_deletions_at_once_are_high() -> None:
     assert facts(files=many).risk.reason == "deletes many files at once"
 
 
-def test_a_change_that_nobody_would_read_is_high() -> None:
+def test_a_change_too_large_to_review_is_high_risk() -> None:
     assert touching("src/a.py", "change", "x" * 300_000).risk.level == "high"
 
 

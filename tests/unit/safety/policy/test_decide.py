@@ -129,7 +129,7 @@ def test_what_a_line_writes_needs_a_rule_with_a_path() -> None:
     assert kind(line, Rule(name="out", effect="allow", path=("src/**",)), allowlist=("echo",)) == "Ask"
 
 
-def test_a_write_whose_name_nobody_knows_is_never_allowed_by_a_path() -> None:
+def test_a_write_with_an_unknown_name_is_never_allowed_by_a_path() -> None:
     out = Rule(name="out", effect="allow", path=("**",))
     assert kind(shell("echo hi", writes=(None,)), out, allowlist=("echo",)) == "Ask"
 

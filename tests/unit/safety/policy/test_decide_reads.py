@@ -45,7 +45,7 @@ def test_a_shell_still_runs_what_it_is_fed() -> None:
 
 
 @pytest.mark.parametrize("effect", ["deny", "ask"])
-def test_a_rule_about_a_path_stops_who_reads_it(effect: str) -> None:
+def test_a_rule_about_a_path_stops_reading_it(effect: str) -> None:
     rule = Rule(effect=effect, name="private", path=("secrets/**",))  # pyright: ignore[reportArgumentType]
     assert kind("cat < secrets/a", rule, mode="allow").lower() == effect
     assert kind("cat < other/a", rule, mode="allow") == "Allow"

@@ -102,7 +102,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_its_line_and_a_hint(name: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line_and_a_hint(name: str) -> None:
     text, line, words = WRONG[name]
     with pytest.raises(ConfigError) as caught:
         load_rules(text, origin="rules.yaml")
@@ -111,7 +111,7 @@ def test_what_is_wrong_is_told_with_its_line_and_a_hint(name: str) -> None:
     assert caught.value.hint
 
 
-def test_an_example_that_does_not_fit_is_told_with_rule_example_and_line() -> None:
+def test_an_example_that_does_not_fit_is_reported_with_rule_example_and_line() -> None:
     text = textwrap.dedent("""\
         rules:
           - name: src
@@ -157,14 +157,14 @@ def test_examples_may_be_command_lines() -> None:
         ("git log $(", "built in: not understood"),
     ],
 )
-def test_a_command_line_that_does_not_fit_is_told(line: str, why: str) -> None:
+def test_a_command_line_that_does_not_fit_is_reported(line: str, why: str) -> None:
     text = f"- {{name: look, effect: allow, command: git log, match: '{line}'}}"
     with pytest.raises(ConfigError) as caught:
         load_rules(text, origin="f")
     assert f"the rule `look` does not match its example: {why}" in caught.value.message
 
 
-def test_an_example_that_should_not_fit_and_does_is_told() -> None:
+def test_an_example_that_should_not_fit_and_does_is_reported() -> None:
     text = "- {name: a, effect: deny, host: '*.example.com', not_match: {tool: t, host: a.example.com}}"
     with pytest.raises(ConfigError, match="the rule `a` matches what it says it does not"):
         load_rules(text, origin="f")

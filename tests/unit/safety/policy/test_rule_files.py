@@ -117,7 +117,7 @@ def test_the_places_of_the_runtime_are_out_of_reach_wherever_they_are(workspace:
         assert isinstance(decide(facts, rules), Deny), path
 
 
-def test_configuration_that_somebody_named_is_not_changed_unasked(workspace: Path, home: Path) -> None:
+def test_explicitly_named_configuration_is_not_changed_unasked(workspace: Path, home: Path) -> None:
     (workspace / "special.yaml").write_text("safety: {mode: allow}\n")
     rules = load_active_rules(
         resolve(workspace, config_paths=[workspace / "special.yaml"], environ={"HOME": str(home)})

@@ -108,7 +108,7 @@ def test_additions_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
     assert sorted(names(path)) == sorted(rule.name for rule in rules)
 
 
-def test_a_place_that_may_not_be_written_is_told(unprivileged: Unprivileged) -> None:
+def test_a_place_that_may_not_be_written_is_reported(unprivileged: Unprivileged) -> None:
     def attempt() -> str:
         place = unprivileged.path / "closed"
         place.mkdir(mode=0o500)

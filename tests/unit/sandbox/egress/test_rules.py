@@ -88,7 +88,7 @@ def test_a_denied_port_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::a00:1]"])
-def test_nobody_is_asked_about_an_address_that_is_not_public(text: str) -> None:
+def test_an_address_that_is_not_public_is_refused_without_asking(text: str) -> None:
     assert outcome(EgressPolicy(), text) == "deny"
 
 

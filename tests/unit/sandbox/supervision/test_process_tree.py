@@ -78,7 +78,9 @@ def test_a_process_that_is_gone_is_no_error() -> None:
     assert process_tree.send_signal([process(2**22 + 1, 1)], signal.SIGKILL) == set()
 
 
-def test_who_may_not_be_signalled_is_named(sleeper: subprocess.Popen[bytes], unprivileged: Unprivileged) -> None:
+def test_a_process_that_may_not_be_signalled_is_named(
+    sleeper: subprocess.Popen[bytes], unprivileged: Unprivileged
+) -> None:
     other = sleeper.pid if os.geteuid() == 0 else 1  # a process of somebody else
     found = process_tree.find_process(other)
     assert found is not None

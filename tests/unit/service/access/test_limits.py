@@ -17,7 +17,7 @@ class Clock:
         return self.seconds
 
 
-def test_whoever_comes_too_often_waits_until_there_is_room_again() -> None:
+def test_a_client_over_the_rate_limit_waits_until_there_is_room_again() -> None:
     clock = Clock()
     rate = RateLimiter(per_second=0.5, burst=2, monotonic=clock.monotonic)
     assert [rate.consume("a") for _ in range(3)] == [0, 0, 2]

@@ -39,7 +39,7 @@ def test_a_client_that_has_sent_everything_is_recognised() -> None:
         assert peer.is_own_user
 
 
-def test_a_client_that_has_gone_is_nobody_although_the_kernel_names_root() -> None:
+def test_a_gone_client_has_no_identity_although_the_kernel_names_root() -> None:
     with connection() as (client, peer):
         client.close()
         assert not peer.is_own_user
@@ -53,5 +53,5 @@ def test_the_user_is_looked_up_once() -> None:
 
 
 @pytest.mark.parametrize("client", [None, ("127.0.0.1", 5), ("192.0.2.1", 5), ("no address", 5), ("127.0.0.1", None)])
-def test_who_cannot_be_found_is_nobody(client: tuple[str, int | None] | None) -> None:
+def test_an_unknown_peer_has_no_identity(client: tuple[str, int | None] | None) -> None:
     assert not Peer(client, ("127.0.0.1", 8000)).is_own_user

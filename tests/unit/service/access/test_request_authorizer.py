@@ -71,7 +71,7 @@ def test_data_is_read_with_a_scope(path: str) -> None:
     assert find_scope("GET", path) == "read"
 
 
-def test_nobody_gets_in_and_the_token_opens_everything() -> None:
+def test_anonymous_requests_are_refused_and_the_token_opens_everything() -> None:
     assert kind(GATE.authorize(asked())) == "unauthorized"
     found = GATE.authorize(asked("POST", headers={"authorization": f"Bearer {TOKEN}"}))
     assert isinstance(found, Caller)

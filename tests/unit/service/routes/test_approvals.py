@@ -34,7 +34,7 @@ async def test_the_inbox_shows_the_exact_call(tmp_path: Path) -> None:
         assert mine == [approval]
 
 
-async def test_an_approved_call_runs_and_the_log_says_who_decided(tmp_path: Path) -> None:
+async def test_an_approved_call_runs_and_the_log_names_the_approver(tmp_path: Path) -> None:
     async with serving(tmp_path, SCRIPT, **ASKING) as service:
         approval = await asked(service)
         answer = await service.post(f"/approvals/{approval['approval_id']}", decision(approval, note="fine"))

@@ -39,7 +39,7 @@ async def test_the_feed_tells_of_runs_and_of_what_waits(tmp_path: Path) -> None:
         await feed.aclose()
 
 
-def test_only_what_changed_is_told() -> None:
+def test_only_what_changed_is_reported() -> None:
     before = {
         "a": RunSnapshot("running", 3, 0),
         "b": RunSnapshot("completed", 9, 0),
@@ -57,7 +57,7 @@ def test_only_what_changed_is_told() -> None:
     assert '"b"' not in messages
 
 
-async def test_who_does_not_read_is_cut_off_and_takes_no_memory() -> None:
+async def test_a_client_that_does_not_read_is_disconnected_and_takes_no_memory() -> None:
     reader = Reader()
     for _ in range(MAX_QUEUED + 5):
         reader.send(b"x")

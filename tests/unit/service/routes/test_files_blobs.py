@@ -42,7 +42,7 @@ async def test_an_unknown_digest_is_not_found_and_a_path_is_refused(tmp_path: Pa
     assert path.status_code in (400, 404)
 
 
-def test_who_only_looks_on_does_not_see_them() -> None:
+def test_a_read_only_key_does_not_see_them() -> None:
     assert find_scope("GET", f"/api/v1/runs/r/blobs/{DIGEST}") == "run"
     assert find_scope("GET", f"/studio/api/v1/runs/r/blobs/{DIGEST}") == "run"
 

@@ -59,9 +59,7 @@ def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch
     assert shown.parts[0].complete is False
 
 
-async def test_many_who_ask_how_much_room_there_is_share_one_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_disk_usage_requests_share_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
     def counting(*places: Path) -> object:

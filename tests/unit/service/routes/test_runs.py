@@ -126,7 +126,7 @@ async def test_an_id_that_names_no_run_is_refused(service: Served, run_id: str) 
         assert answer.status_code in (400, 404), place
 
 
-async def test_a_later_run_of_a_session_knows_what_was_said(service: Served) -> None:
+async def test_a_later_run_of_a_session_knows_the_conversation(service: Served) -> None:
     first = await service.begin("remember the word", session_id="talk")
     await service.until(first, "completed")
     second = await service.begin("which word", session_id="talk")

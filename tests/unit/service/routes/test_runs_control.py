@@ -142,7 +142,7 @@ async def test_a_run_that_waits_goes_on_waiting_after_a_restart(tmp_path: Path) 
         assert len(service.runs) == 0
 
 
-async def test_a_run_of_somebody_else_is_left_alone_at_the_start(tmp_path: Path) -> None:
+async def test_a_run_of_another_user_is_left_alone_at_the_start(tmp_path: Path) -> None:
     run = agent_in(tmp_path, [says("done")]).create(RunRequest(prompt="mine", run_id="theirs"))
     run.commit()
     run.close()  # as a process that was killed leaves it

@@ -49,7 +49,7 @@ async def test_a_skill_that_the_task_mentions_is_not_added_again(tmp_path: Path)
         assert (service.runs.find(run_id).root / "prompt.md").read_text() == "use $[my:own].notes"
 
 
-async def test_a_skill_that_is_not_there_is_told_before_anything_begins(tmp_path: Path) -> None:
+async def test_a_skill_that_is_not_there_is_reported_before_anything_begins(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")]) as service:
         answer = await service.post("/runs", {"prompt": "x", "skills": ["nowhere"]})
         assert answer.status_code in (400, 404)
@@ -59,7 +59,7 @@ async def test_a_skill_that_is_not_there_is_told_before_anything_begins(tmp_path
 @pytest.mark.parametrize(
     "wish", [{"policy_mode": "allow"}, {"sandbox_profile": "dev"}, {"workspace": "shared"}, {"max_steps": 41}]
 )
-async def test_nobody_asks_for_more_than_the_operator_allows(tmp_path: Path, wish: dict[str, object]) -> None:
+async def test_a_request_cannot_exceed_the_limits_of_the_operator(tmp_path: Path, wish: dict[str, object]) -> None:
     settings = {"safety": {"mode": "ask"}, "sandbox": {"profile": "balanced", "workspace": "isolated"}}
     async with serving(tmp_path, [says("done")], **settings) as service:
         answer = await service.post("/runs", {"prompt": "x", **wish})

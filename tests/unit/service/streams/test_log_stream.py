@@ -43,7 +43,7 @@ async def test_a_stream_is_the_log_and_ends_with_it(service: Served) -> None:
     assert messages[-1].event == "run_completed"
 
 
-async def test_who_comes_again_gets_only_what_they_have_not_seen(service: Served) -> None:
+async def test_a_reconnecting_client_gets_only_new_events(service: Served) -> None:
     run_id = await service.begin()
     whole = await service.follow(run_id)
     for last in range(len(whole) - 1):
@@ -60,7 +60,7 @@ async def test_what_a_browser_remembers_counts_before_the_address(service: Serve
     assert messages_in(answer.text) == whole[4:]
 
 
-async def test_who_has_seen_the_end_is_told_not_to_come_again(service: Served) -> None:
+async def test_a_client_that_has_seen_the_end_is_told_not_to_reconnect(service: Served) -> None:
     run_id = await service.begin()
     whole = await service.follow(run_id)
     answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": str(whole[-1].id)})
@@ -96,7 +96,7 @@ async def test_a_page_has_the_lines_as_they_are_and_says_where_to_go_on(service:
     assert seen == lines
 
 
-async def test_the_page_is_a_stream_for_who_accepts_one(service: Served) -> None:
+async def test_the_page_is_a_stream_for_clients_that_accept_one(service: Served) -> None:
     run_id = await service.begin()
     whole = await service.follow(run_id)
     answer = await service.get(f"/runs/{run_id}/events", headers={"Accept": "text/event-stream"})

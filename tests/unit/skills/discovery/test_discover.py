@@ -147,7 +147,7 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
     assert library.body(library.find_by_name("writer")) == "Do it.\n"
 
 
-def test_who_works_at_home_has_the_skills_of_the_user(user: User) -> None:
+def test_a_workspace_at_home_has_the_skills_of_the_user(user: User) -> None:
     put(user.home / ".agents/skills", "writer")
     from skills_runtime.skills import build_library
     from skills_runtime.skills.discovery import resolve_discovery_paths
@@ -175,7 +175,7 @@ def test_the_skills_of_a_project_stay_inside_of_it(user: User, tmp_path: Path) -
     assert (problem.code, "leads out of the project" in problem.message) == ("SKILL_SCAN_LINK_SKIPPED", True)
 
 
-def test_a_link_in_a_circle_is_told_and_hides_nothing(user: User) -> None:
+def test_a_link_in_a_circle_is_reported_and_hides_nothing(user: User) -> None:
     put(user.home / ".agents/skills", "writer")
     (user.home / ".claude").mkdir()
     (user.home / ".claude/skills").symlink_to("skills")

@@ -64,7 +64,7 @@ def assert_good_ones_work(library: Library) -> None:
 
 
 @pytest.mark.parametrize(("misfortune", "code"), MISFORTUNES)
-def test_it_is_told_by_name_and_the_others_work(user: User, misfortune: Callable[[Path], None], code: str) -> None:
+def test_it_is_reported_by_name_and_the_others_work(user: User, misfortune: Callable[[Path], None], code: str) -> None:
     misfortune(user.home / ".agents/skills")
     for _ in range(2):  # the second search has the index of the first
         library = user.library()
@@ -74,14 +74,14 @@ def test_it_is_told_by_name_and_the_others_work(user: User, misfortune: Callable
 
 
 @pytest.mark.parametrize("misfortune", [broken, much_too_large, there_twice, a_pipe])
-def test_who_asks_for_it_is_told_what_is_wrong(user: User, misfortune: Callable[[Path], None]) -> None:
+def test_asking_for_it_reports_what_is_wrong(user: User, misfortune: Callable[[Path], None]) -> None:
     misfortune(user.home / ".agents/skills")
     library = user.library()
     with pytest.raises(SkillError, match="victim"):
         library.body(library.find_by_name("victim"))
 
 
-def test_a_directory_without_permission_is_told_and_hides_nothing(unprivileged: Unprivileged) -> None:
+def test_a_directory_without_permission_is_reported_and_hides_nothing(unprivileged: Unprivileged) -> None:
     def work() -> tuple[list[list[str]], list[tuple[str, str]]]:
         user = User(unprivileged.path)
         skills = user.home / ".agents/skills"
@@ -101,7 +101,7 @@ def test_a_directory_without_permission_is_told_and_hides_nothing(unprivileged: 
     assert problems == [("SKILL_SCAN_METADATA_INVALID", "victim"), ("SKILL_SCAN_SOURCE_UNAVAILABLE", "closed")]
 
 
-def test_a_whole_root_without_permission_is_told_and_hides_no_other(unprivileged: Unprivileged) -> None:
+def test_a_whole_root_without_permission_is_reported_and_hides_no_other(unprivileged: Unprivileged) -> None:
     def work() -> tuple[list[str], list[tuple[str, bool]]]:
         user = User(unprivileged.path)
         put(user.home / ".agents/skills", "good")
@@ -113,7 +113,7 @@ def test_a_whole_root_without_permission_is_told_and_hides_no_other(unprivileged
     assert unprivileged(work) == (["$[user].good"], [("SKILL_SCAN_SOURCE_UNAVAILABLE", True)])
 
 
-def test_a_skill_that_is_renamed_while_a_run_works_is_told_by_name_in_that_run(user: User) -> None:
+def test_a_skill_that_is_renamed_while_a_run_works_is_reported_by_name_in_that_run(user: User) -> None:
     put(user.home / ".agents/skills", "victim")
     running = user.library()
     skill = running.find_by_name("victim")

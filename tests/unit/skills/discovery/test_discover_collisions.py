@@ -64,7 +64,7 @@ def test_the_worst_directory_hides_no_skill(user: User) -> None:
     assert told >= {"pipe", "folder", "linked", "huge", "bytes", "self", "up"}
 
 
-def test_a_name_with_line_breaks_and_escapes_is_told_on_one_line(user: User) -> None:
+def test_a_name_with_line_breaks_and_escapes_is_reported_on_one_line(user: User) -> None:
     make_skill(user.home / ".agents/skills", "we\n\x1b[31mird", text="no front matter")
     (problem,) = user.library().problems()
     assert problem.locator.isprintable()

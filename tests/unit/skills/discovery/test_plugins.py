@@ -60,7 +60,7 @@ def test_a_manifest_cannot_name_what_is_outside(user: User, path: Any) -> None:
 
 
 @pytest.mark.parametrize("manifest", ["", "{", "[]", "{}", '{"name": 3}', '{"name": " "}', "[" * 200_000])
-def test_a_broken_manifest_is_told_by_its_directory_and_hides_nothing(user: User, manifest: str) -> None:
+def test_a_broken_manifest_is_reported_by_its_directory_and_hides_nothing(user: User, manifest: str) -> None:
     put(plugin(user.home / ".agents/plugins/bad", manifest) / "skills", "lost")
     put(user.home / ".agents/skills", "mine")
     library = user.library()

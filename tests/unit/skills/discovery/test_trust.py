@@ -63,7 +63,7 @@ def test_what_is_trusted_is_the_real_directory(user: User, tmp_path: Path) -> No
     assert store_of(user).folders() == {str(user.project)}
 
 
-def test_a_repository_of_somebody_else_above_the_project_does_not_count(user: User, tmp_path: Path) -> None:
+def test_a_repository_of_another_user_above_the_project_does_not_count(user: User, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a directory away")
     (tmp_path / "shared/work").mkdir(parents=True)
@@ -116,7 +116,7 @@ def test_what_is_not_a_directory_cannot_be_trusted(user: User) -> None:
     assert store_of(user).folders() == frozenset()
 
 
-def test_two_who_trust_at_the_same_time_are_both_heard(user: User, tmp_path: Path) -> None:
+def test_two_concurrent_trusts_are_both_recorded(user: User, tmp_path: Path) -> None:
     folders = [tmp_path / f"folder-{number}" for number in range(20)]
     for folder in folders:
         folder.mkdir()

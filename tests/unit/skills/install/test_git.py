@@ -171,6 +171,6 @@ async def test_a_repository_with_too_many_files_is_refused(
     assert (await fetch(repository, tmp_path / "part", path="skills/reader")).commit
 
 
-async def test_a_missing_git_is_told(repository: Path, tmp_path: Path) -> None:
+async def test_a_missing_git_is_reported(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="git"):
         await fetch(repository, tmp_path / "out", environment={"PATH": str(tmp_path)})

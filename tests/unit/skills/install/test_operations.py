@@ -76,7 +76,7 @@ async def test_a_changed_skill_is_no_longer_agreed_to(places: InstallPaths, sour
     assert not consented(places.skills / "writer", state=places.state)
 
 
-def test_nobody_has_agreed_to_what_is_not_there(places: InstallPaths, tmp_path: Path) -> None:
+def test_a_missing_skill_has_no_consent(places: InstallPaths, tmp_path: Path) -> None:
     assert not consented(tmp_path / "gone", state=places.state)
 
 
@@ -87,7 +87,7 @@ async def test_damaged_consents_are_never_taken_for_agreement(places: InstallPat
         consented(places.skills / "writer", state=places.state)
 
 
-async def test_what_is_missing_or_not_locked_is_told(places: InstallPaths, source: Path) -> None:
+async def test_what_is_missing_or_not_locked_is_reported(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     make_skill(places.skills, "mine")
     shutil.rmtree(places.skills / "writer")
@@ -114,7 +114,7 @@ async def test_a_removed_skill_can_be_put_back(places: InstallPaths, source: Pat
     assert statuses(places) == {"writer": "ok"}
 
 
-def test_what_somebody_wrote_here_is_not_removed_by_accident(places: InstallPaths) -> None:
+def test_a_skill_written_by_the_user_is_not_removed_by_accident(places: InstallPaths) -> None:
     make_skill(places.skills, "mine")
     with pytest.raises(ValidationFailed, match="not in the lock file"):
         remove_skills(places, ["mine"], unlocked_too=False)
@@ -245,7 +245,7 @@ async def test_a_link_in_a_circle_is_refused(places: InstallPaths, source: Path)
         await install_from(places, source)
 
 
-async def test_what_changes_is_told_file_by_file(places: InstallPaths, source: Path) -> None:
+async def test_what_changes_is_reported_file_by_file(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     change(source, "Another.")
     (source / "writer/scripts/run.sh").unlink()
@@ -272,9 +272,7 @@ def test_a_version_is_kept_once_and_found_by_its_public_hash(tmp_path: Path) -> 
     assert [store.find("../x"), store.get("0" * 64), store.find("0" * 64)] == [None, None, None]
 
 
-async def test_a_skill_somebody_put_links_into_can_be_replaced_and_comes_back(
-    places: InstallPaths, source: Path
-) -> None:
+async def test_a_skill_with_added_links_can_be_replaced_and_restored(places: InstallPaths, source: Path) -> None:
     await install_from(places, source)
     (places.skills / "writer/again.md").symlink_to("SKILL.md")
     change(source, "Second.")

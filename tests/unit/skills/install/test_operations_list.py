@@ -61,7 +61,7 @@ def test_a_skill_that_no_lock_names_is_never_changed(workspace: Path, home: Path
     assert listed()["writer"]["state"] == "offered"
 
 
-def test_a_broken_lock_file_is_told_and_the_list_is_there(workspace: Path, home: Path) -> None:
+def test_a_broken_lock_file_is_reported_and_the_list_is_there(workspace: Path, home: Path) -> None:
     make_skill(home / ".agents/skills", "writer")
     (workspace / "skills-lock.json").write_text("{")
     answer = invoke("skills", "list")

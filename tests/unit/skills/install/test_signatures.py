@@ -51,7 +51,7 @@ def test_a_skill_that_is_not_what_was_signed_is_refused(change: str, signed: tup
         check_signature(skill, signer, required=False)
 
 
-def test_the_signature_of_somebody_else_is_refused(signed: tuple[Path, Signer], tmp_path: Path) -> None:
+def test_the_signature_of_another_user_is_refused(signed: tuple[Path, Signer], tmp_path: Path) -> None:
     other = make_key(tmp_path, "other")[1]
     with pytest.raises(PolicyDenied, match="does not hold"):
         check_signature(signed[0], Signer(public_key=other), required=False)
@@ -71,7 +71,7 @@ def test_a_skill_without_a_signature_is_refused_only_where_one_is_required(tmp_p
         check_signature(skill, None, required=True)
 
 
-def test_a_signature_that_nobody_vouches_for_is_not_taken_for_a_verified_one(signed: tuple[Path, Signer]) -> None:
+def test_a_signature_of_an_unknown_signer_is_not_verified(signed: tuple[Path, Signer]) -> None:
     assert check_signature(signed[0], None, required=False) == "unchecked"
     with pytest.raises(ValidationFailed, match="nobody said whose"):
         check_signature(signed[0], None, required=True)

@@ -100,7 +100,7 @@ def test_two_at_once_both_get_their_turn(tmp_path: Path) -> None:
     assert not places.staging.exists()
 
 
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_concurrent_changes_are_not_overwritten(tmp_path: Path) -> None:
     places = places_in(tmp_path)
     put(places, "a", OLD)
     with open_work_directory(places) as work:
@@ -118,7 +118,7 @@ def test_no_change_reaches_out_of_the_directory_of_skills(name: str, tmp_path: P
         apply_changes(places, work, [InstallChange(name=name, remove=True)])
 
 
-def test_a_journal_that_somebody_forged_does_nothing(tmp_path: Path) -> None:
+def test_a_forged_journal_does_nothing(tmp_path: Path) -> None:
     places = places_in(tmp_path)
     put(places, "a", OLD)
     places.staging.mkdir()

@@ -92,7 +92,7 @@ async def test_the_older_list_names_files_one_by_one(tmp_path: Path) -> None:
     assert files_in(fetched.root) == ["writer/SKILL.md", "writer/scripts/run.sh"]
 
 
-async def test_a_site_without_a_list_is_told_with_what_else_it_may_be(tmp_path: Path) -> None:
+async def test_a_site_without_a_list_is_reported_with_what_else_it_may_be(tmp_path: Path) -> None:
     with site({}) as (url, _), pytest.raises(NotFound, match="lists no skills") as error:
         await fetch(f"{url}/docs", tmp_path / "out")
     assert "git+" in error.value.hint
@@ -103,7 +103,7 @@ async def test_a_redirect_on_the_same_host_is_followed(tmp_path: Path) -> None:
         assert files_in((await fetch(url, tmp_path / "out", "reader")).root) == ["reader/SKILL.md"]
 
 
-async def test_a_redirect_to_a_private_host_that_nobody_typed_is_refused(tmp_path: Path) -> None:
+async def test_a_redirect_to_a_private_host_that_the_user_did_not_type_is_refused(tmp_path: Path) -> None:
     with (
         site(ANSWERS) as (other, asked),
         site({NEW: other.replace("127.0.0.1", "localhost") + NEW}) as (url, _),
@@ -113,7 +113,7 @@ async def test_a_redirect_to_a_private_host_that_nobody_typed_is_refused(tmp_pat
     assert asked == []
 
 
-async def test_a_list_cannot_send_us_to_a_private_host_that_nobody_typed(tmp_path: Path) -> None:
+async def test_a_list_cannot_send_us_to_a_private_host_that_the_user_did_not_type(tmp_path: Path) -> None:
     with site({"/secret": READER}) as (other, asked):
         away = other.replace("127.0.0.1", "localhost") + "/secret"
         answers: Answers = {NEW: index(listed("reader", READER, kind="skill-md", url=away))}
@@ -123,7 +123,7 @@ async def test_a_list_cannot_send_us_to_a_private_host_that_nobody_typed(tmp_pat
 
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "100.100.100.200"])
-async def test_where_clouds_keep_credentials_is_never_asked_even_if_somebody_types_it(host: str) -> None:
+async def test_cloud_metadata_addresses_are_never_requested_even_if_typed(host: str) -> None:
     async with Web({host.strip("[]")}, classify_address) as web:
         with pytest.raises(PolicyDenied, match="not on the open internet"):
             await web.get(f"http://{host}/latest", limit=10)
@@ -143,7 +143,7 @@ async def test_more_than_was_allowed_is_refused() -> None:
                 await web.get(f"{url}/a", limit=1999)
 
 
-async def test_a_site_that_does_not_answer_is_told() -> None:
+async def test_a_site_that_does_not_answer_is_reported() -> None:
     with site({}) as (url, _):
         pass
     async with Web({"127.0.0.1"}, classify_address) as web:

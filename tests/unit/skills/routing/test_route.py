@@ -75,7 +75,7 @@ def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
     assert routing.choices[0].words == ("presentation",)
 
 
-def test_what_a_skill_says_it_is_not_for_speaks_against_it() -> None:
+def test_exclusions_of_a_skill_lower_its_rank() -> None:
     one = a_skill("a1", description="Edits documents and letters. Not for tables.")
     other = a_skill("b1", description="Edits documents and letters and books.")
     assert [choice.skill for choice in route_skills("edit documents", [one, other]).choices] == [one, other]

@@ -92,7 +92,7 @@ def test_a_skill_that_is_not_for_people_is_not_called_by_them(tmp_path: Path, ta
     assert all(event.decided_by != "mention" for event in routed)
 
 
-def test_calling_a_skill_that_is_not_for_people_is_told() -> None:
+def test_calling_a_skill_that_is_not_for_people_is_reported() -> None:
     library = library_of(row("inner", metadata={"user-invocable": "false"}))
     (notice,) = resolve_mentions("/inner x", library).notices
     assert notice.code == "SKILL_NOT_FOR_PEOPLE"
@@ -109,7 +109,7 @@ def test_a_list_and_its_library_mean_the_same(task: str) -> None:
     assert resolve_listed_mentions(task, library.list()).skills == meant
 
 
-def test_a_skill_that_is_too_large_is_told_by_name_and_not_offered(tmp_path: Path) -> None:
+def test_a_skill_that_is_too_large_is_reported_by_name_and_not_offered(tmp_path: Path) -> None:
     put(tmp_path, "large", "x" * 500)
     put(tmp_path, "small")
     library = Library([source_at(tmp_path / "skills")], rules=Rules(max_body_bytes=100))

@@ -66,7 +66,7 @@ def test_any_text_gives_terms_and_always_the_same(text: str) -> None:
         ("制作幻灯片。不适用于表格。", "表格"),
     ],
 )
-def test_what_a_skill_is_not_for_is_told_apart(description: str, excluded: str) -> None:
+def test_what_a_skill_is_not_for_is_distinguished(description: str, excluded: str) -> None:
     clauses = split_clauses(description)
     assert excluded in clauses.excluded
     assert excluded not in clauses.included

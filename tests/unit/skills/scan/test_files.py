@@ -50,7 +50,7 @@ def test_a_script_behind_an_image_is_found() -> None:
     assert found(("a.png", PNG)) == []
 
 
-def test_a_hidden_script_is_told() -> None:
+def test_a_hidden_script_is_reported() -> None:
     assert found((".run.sh", b"#!/bin/sh\n")) == [("F007", ".run.sh")]
 
 

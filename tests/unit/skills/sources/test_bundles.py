@@ -69,9 +69,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_what_somebody_changed_is_put_right_without_asking_the_server(
-    change: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_a_changed_file_is_restored_without_asking_the_server(change: Callable[[Path], object], tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     place = shop.directory(honest())
     change(place)
@@ -82,7 +80,7 @@ def test_what_somebody_changed_is_put_right_without_asking_the_server(
     assert [path.name for path in tmp_path.iterdir()] == [place.parent.name]
 
 
-def test_a_zip_that_somebody_changed_is_fetched_anew(tmp_path: Path) -> None:
+def test_a_changed_zip_is_fetched_again(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     place = shop.directory(honest())
     archive = place.parent / "bundle.zip"
@@ -113,7 +111,7 @@ def test_a_cache_behind_a_link_is_refused(tmp_path: Path) -> None:
     assert "link" in caught.value.message
 
 
-def test_a_cache_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(SkillError) as caught:
         Shop(tmp_path / "file" / "cache").directory(honest())

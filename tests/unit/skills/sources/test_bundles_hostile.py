@@ -140,7 +140,7 @@ def test_a_bundle_whose_fingerprint_or_format_is_wrong_is_refused(
     assert caught.value.code == code
 
 
-def test_a_bundle_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_there_is_reported(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     with pytest.raises(SkillError) as caught:
         shop.bundles.directory(bundle_of(b"x"), shop.fetch(None))

@@ -34,7 +34,7 @@ def test_odd_skills_load_and_broken_ones_are_reported_by_name(tmp_path: Path) ->
     assert {name for severity, _, name in told(report) if severity == "warning"} == {"colon", "Title", "undescribed"}
 
 
-def test_remarks_are_left_to_whoever_validates(tmp_path: Path) -> None:
+def test_remarks_are_left_to_validation(tmp_path: Path) -> None:
     extra = "version: 1\nmetadata: {a: [b]}\nallowed-tools: [Read]\n"
     make_skill(tmp_path, "writer", text=skill_text(extra=extra))
     assert source_at(tmp_path).skills().problems == ()

@@ -40,7 +40,7 @@ def test_only_named_packages_are_found_when_some_are_named(tmp_path: Path) -> No
     assert names(tmp_path, "beta") == ["beta-skill"]
 
 
-def test_a_package_without_skills_or_that_is_not_installed_is_told_by_name(tmp_path: Path) -> None:
+def test_a_package_without_skills_or_that_is_not_installed_is_reported_by_name(tmp_path: Path) -> None:
     install(tmp_path, "alpha")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "__init__.py").write_text("")

@@ -60,7 +60,7 @@ def test_always_searches_for_every_library(scans: Scans) -> None:
     assert [names(source, "always", scans) for _ in range(2)] == [["writer-1"], ["writer-2"]]
 
 
-def test_a_search_stays_good_for_as_long_as_it_is_said(scans: Scans, now: Now) -> None:
+def test_a_search_stays_valid_for_the_configured_time(scans: Scans, now: Now) -> None:
     source = Counting()
     found: list[str] = []
     for second in (0, 299, 300, 301):

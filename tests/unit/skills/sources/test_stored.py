@@ -30,7 +30,7 @@ passwords = st.text(alphabet="abcXYZ019!$%*()_-+.~", min_size=6, max_size=20)
 
 
 @given(passwords, st.sampled_from(SHAPES))
-def test_a_password_is_never_told(password: str, shape: str) -> None:
+def test_a_password_is_never_reported(password: str, shape: str) -> None:
     written = quote(password, safe="") if "://" in shape else password
     dsn = Dsn("URL", shape.format(written))
     for said in (f"cannot parse {dsn.text!r}", f"bad {dsn.text}", dsn.text):
@@ -57,7 +57,7 @@ def pgsql_source() -> Source:
 
 
 @pytest.mark.parametrize(("package", "make"), [("redis", redis_source), ("psycopg", pgsql_source)])
-def test_a_package_that_is_not_installed_is_told_with_how_to_get_it(
+def test_a_package_that_is_not_installed_is_reported_with_how_to_get_it(
     package: str, make: "type[Source]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == package] + [package, f"{package}.exceptions"]:
@@ -67,7 +67,7 @@ def test_a_package_that_is_not_installed_is_told_with_how_to_get_it(
     assert f"the package `{package}` is not installed" in problem.message
 
 
-def test_an_address_that_nobody_set_is_told_by_the_name_of_its_variable(tmp_path: Path) -> None:
+def test_an_unset_address_is_reported_by_the_name_of_its_variable(tmp_path: Path) -> None:
     settings = SkillsSettings.model_validate(
         {
             "spaces": [{"id": "s", "namespace": "web", "sources": ["kv"]}],

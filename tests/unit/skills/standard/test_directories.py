@@ -38,14 +38,14 @@ def test_a_path_with_a_link_or_a_dot_is_the_directory_it_leads_to(
     assert codes(tmp_path / "link") == codes(Path()) == []
 
 
-def test_a_linked_file_that_somebody_names_is_read(tmp_path: Path) -> None:
+def test_a_linked_file_that_is_named_is_read(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "writer")
     (directory / "SKILL.md").rename(tmp_path / "elsewhere")
     (directory / "SKILL.md").symlink_to(tmp_path / "elsewhere")
     assert codes(directory) == []
 
 
-def test_files_that_cannot_be_read_are_told_and_hold_nothing_up(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported_and_hold_nothing_up(tmp_path: Path) -> None:
     os.mkfifo(make_skill(tmp_path, "pipe", files={"SKILL.md": ""}) / "skill.yaml")
     (tmp_path / "loop").mkdir()
     (tmp_path / "loop" / "SKILL.md").symlink_to("SKILL.md")
@@ -60,7 +60,7 @@ def test_a_huge_file_is_read_only_so_far(tmp_path: Path) -> None:
     assert codes(directory) == []
 
 
-def test_a_long_body_and_one_that_is_no_text_are_told(tmp_path: Path) -> None:
+def test_a_long_body_and_one_that_is_no_text_are_reported(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "writer", text=skill_text(body="line\n" * 501))
     assert [(one.code, one.severity) for one in validate_directory(directory)] == [("body_long", "info")]
     (directory / "SKILL.md").write_bytes(skill_text().encode() + b"\xff")
@@ -84,7 +84,7 @@ def test_two_files_of_one_skill_must_agree_on_its_name(tmp_path: Path) -> None:
     assert codes(make_skill(tmp_path, "reader", files=files)) == ["run_name_mismatch"]
 
 
-def test_a_skill_without_the_program_it_runs_is_told(tmp_path: Path) -> None:
+def test_a_skill_without_the_program_it_runs_is_reported(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "writer", files={"skill.yaml": RUN})
     assert codes(directory) == ["run_entry_missing"]
 

@@ -57,7 +57,7 @@ def warnings(text: str | bytes, *, name: str | None = "pdf-tools") -> list[str]:
         (b"---\nname: pdf-tools\ndescription: D\nbad: !!python/object/apply:os.system [x]\n---\n", []),
     ],
 )
-def test_an_oddity_does_no_harm_and_is_told(text: bytes, codes: list[str]) -> None:
+def test_an_oddity_does_no_harm_and_is_reported(text: bytes, codes: list[str]) -> None:
     skill = loaded(text)
     assert (skill.name, skill.description) == ("pdf-tools", "D")
     assert warnings(text) == codes
@@ -89,7 +89,7 @@ def test_a_description_is_the_text_that_was_meant(written: str, description: str
     assert (" ".join(skill.description.split()), skill.license) == (description, "MIT")
 
 
-def test_only_the_broken_value_is_taken_as_text_and_its_line_is_told() -> None:
+def test_only_the_broken_value_is_taken_as_text_and_its_line_is_reported() -> None:
     found = parsed("---\nname: pdf-tools\nmetadata: {a: [b]}\ndescription: a: b\ntags:\n  - x\n---\n")
     assert found.skill is not None
     assert found.skill.other == {"metadata": {"a": ["b"]}, "tags": ["x"]}

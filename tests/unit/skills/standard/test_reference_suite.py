@@ -110,7 +110,9 @@ def test_a_valid_skill_has_no_errors(name: str, front: str, tmp_path: Path) -> N
         ("my-skill", f"{VALID}compatibility: {'x' * 550}\n", ["exceeds", "500"]),
     ],
 )
-def test_a_breach_is_told_in_the_words_of_the_suite(name: str, front: str, words: list[str], tmp_path: Path) -> None:
+def test_a_breach_is_reported_in_the_words_of_the_suite(
+    name: str, front: str, words: list[str], tmp_path: Path
+) -> None:
     errors = validate(skill_at(tmp_path, front, name=name))
     assert any(all(word in error for word in words) for error in errors)
 

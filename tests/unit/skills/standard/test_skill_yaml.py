@@ -79,7 +79,7 @@ def test_what_cannot_run_is_an_error_of_that_file(text: str, words: str) -> None
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../b", "."])
-def test_an_artifact_that_is_elsewhere_is_told_and_an_error_only_for_whoever_is_strict(path: str) -> None:
+def test_an_artifact_elsewhere_is_a_warning_and_an_error_only_when_strict(path: str) -> None:
     text = f"name: ab\nruntime: {{type: python}}\nartifacts: [own.txt, {path}]".encode()
     definition, findings = parse_run(text)
     assert definition is not None
@@ -99,7 +99,7 @@ def test_a_time_limit_of_zero_is_none() -> None:
     assert (definition.timeout_ms, findings) == (None, ())
 
 
-def test_a_name_that_cannot_be_mentioned_and_unknown_fields_are_told() -> None:
+def test_a_name_that_cannot_be_mentioned_and_unknown_fields_are_reported() -> None:
     definition, findings = parse_run(b"name: Get Resources\nruntime: {type: node}\nversion: 1\n")
     assert definition is not None
     assert [one.code for one in findings] == ["run_name_unusual", "run_unknown_fields"]

@@ -52,7 +52,7 @@ def test_an_alias_of_nothing_or_of_itself_is_refused(text: str) -> None:
         parse_mapping(text.encode())
 
 
-def test_the_last_of_two_equal_keys_counts_and_both_are_told() -> None:
+def test_the_last_of_two_equal_keys_counts_and_both_are_reported() -> None:
     document = parse_text("a: 1\nb: {c: 1, c: 2}\na: 2")
     assert document.value == {"a": "2", "b": {"c": "2"}}
     assert document.repeated == (("c", 2), ("a", 3))
@@ -64,7 +64,7 @@ def test_nesting_is_allowed_up_to_its_limit() -> None:
         parse_mapping(b"a: " + b"[" * 31 + b"]" * 31)
 
 
-def test_what_is_no_yaml_is_told_with_its_place() -> None:
+def test_what_is_no_yaml_is_reported_with_its_place() -> None:
     with pytest.raises(Unusable, match="line 2: mapping values are not allowed") as caught:
         parse_text("name: ab\ndescription: a: b\n")
     assert (caught.value.line, caught.value.column) == (2, 15)

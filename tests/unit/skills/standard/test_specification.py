@@ -111,7 +111,7 @@ def test_a_name_of_small_letters_digits_and_single_hyphens_is_valid(name: str) -
         ("-a--b_", ["name_hyphen_at_edge", "name_consecutive_hyphens", "name_invalid_characters"]),
     ],
 )
-def test_every_fault_of_a_name_is_told(name: str, codes: list[str]) -> None:
+def test_every_fault_of_a_name_is_reported(name: str, codes: list[str]) -> None:
     assert named(name) == codes
 
 
@@ -142,7 +142,7 @@ def test_a_file_without_a_whole_front_matter_is_an_error(data: bytes, code: str)
     assert [one.code for one in parse_skill(data, mode="strict").diagnostics] == [code]
 
 
-def test_a_byte_order_mark_and_repeated_keys_do_no_harm_and_are_told() -> None:
+def test_a_byte_order_mark_and_repeated_keys_do_no_harm_and_are_reported() -> None:
     parsed = parse_skill(b"\xef\xbb\xbf---\nname: a\ndescription: c\ndescription: d\n---\n", mode="strict")
     assert [(one.code, one.severity, one.line) for one in parsed.diagnostics] == [
         ("byte_order_mark", "info", 1),

@@ -55,7 +55,7 @@ async def test_what_an_option_means_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [(AskHuman(), {"question": "Well?"}), (RequestUserInput(), TWO)])
-async def test_when_nobody_is_there_the_call_waits(tool: Any, arguments: dict[str, Any], workshop: Workshop) -> None:
+async def test_without_a_user_the_call_waits(tool: Any, arguments: dict[str, Any], workshop: Workshop) -> None:
     with pytest.raises(Parked):
         await invoke(tool, arguments, workshop, clock=FrozenClock())
 

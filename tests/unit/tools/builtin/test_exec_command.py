@@ -51,7 +51,7 @@ async def test_a_command_that_ends_in_time_needs_no_session(running: Workshop) -
     assert data_of(result)["sandbox"]["effective"] == "none"
 
 
-async def test_an_exit_code_is_told(running: Workshop) -> None:
+async def test_an_exit_code_is_reported(running: Workshop) -> None:
     result = await to_the_end(running, "echo no; exit 4")
     assert (result.ok, result.exit_code, result.error_kind, result.stdout) == (False, 4, "exit_code", "no\r\n")
 
@@ -86,14 +86,14 @@ async def test_the_last_output_is_never_lost(running: Workshop) -> None:
         assert (said + end.stdout).endswith("1999\r\n2000\r\nend\r\n")
 
 
-async def test_a_session_that_ended_is_forgotten_once_its_end_was_told(running: Workshop) -> None:
+async def test_a_session_that_ended_is_forgotten_once_its_end_was_reported(running: Workshop) -> None:
     await begin(running, "read -r _")
     assert state(await say(running, 1, "\n", yield_time_ms=PATIENCE_MS)) == (None, False)
     with pytest.raises(NotFound, match="no session `1`"):
         await say(running, 1, "")
 
 
-async def test_an_end_in_silence_is_told_later_whatever_was_started_meanwhile(
+async def test_an_end_in_silence_is_reported_later_whatever_was_started_meanwhile(
     running: Workshop, fence: Tagging
 ) -> None:
     gate = running.root / "gate"
@@ -112,7 +112,7 @@ async def test_an_end_in_silence_is_told_later_whatever_was_started_meanwhile(
     assert (end.exit_code, state(end)) == (9, (None, False))
 
 
-async def test_typing_to_a_program_that_has_ended_is_told(running: Workshop) -> None:
+async def test_typing_to_a_program_that_has_ended_is_reported(running: Workshop) -> None:
     await begin(running, "read -r _; echo bye")
     sessions = running.scope.hold(RunSessions, RunSessions)
     async with asyncio.timeout(20):
@@ -186,7 +186,7 @@ async def test_a_session_that_does_not_want_to_end_is_gone_within_a_second(runni
     assert fence.alive() == []
 
 
-async def test_what_nobody_could_keep_of_a_flood_is_counted(running: Workshop) -> None:
+async def test_dropped_output_of_a_flood_is_counted(running: Workshop) -> None:
     result = await to_the_end(running, "seq 1 300000")
     lost = data_of(result)["left_out"]["stdout"]
     (kept,) = [int(word) for word in re.findall(r"… (\d+) bytes left out …", result.stdout)]

@@ -160,7 +160,7 @@ async def test_a_pattern_the_engine_does_not_take_is_refused_with_a_hint(pattern
     assert caught.value.hint
 
 
-async def test_so_many_files_as_the_limit_are_named_and_that_is_said(workshop: Workshop) -> None:
+async def test_so_many_files_as_the_limit_are_named_with_a_note(workshop: Workshop) -> None:
     for number in range(5):
         workshop.write(f"{number}", "x")
     result = await _grep(workshop, "x", limit=3)
@@ -174,7 +174,7 @@ async def test_as_many_files_as_the_limit_and_no_more_are_complete(workshop: Wor
     assert data_of(await _grep(workshop, "x", limit=1))["complete"] is True
 
 
-async def test_of_a_file_with_many_matches_some_are_shown_and_that_is_said(workshop: Workshop) -> None:
+async def test_of_a_file_with_many_matches_some_are_shown_with_a_note(workshop: Workshop) -> None:
     workshop.write("f", "x\n" * 100)
     result = await _grep(workshop, "x")
     assert len(data_of(result)["matches"]) == grep_files.MAX_LINES_PER_FILE
@@ -196,7 +196,7 @@ async def test_a_search_is_bounded_and_says_so(name: str, workshop: Workshop, mo
     assert "the search was ended after 1 files" in result.stdout
 
 
-async def test_the_end_of_a_large_file_is_not_searched_and_that_is_said(
+async def test_the_end_of_a_large_file_is_not_searched_with_a_note(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grep_files, "MAX_FILE_BYTES", 4)

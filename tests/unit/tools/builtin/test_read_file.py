@@ -52,7 +52,7 @@ async def test_an_empty_file_has_no_lines(workshop: Workshop) -> None:
     assert (result.stdout, data_of(result)["total_lines"], result.truncated) == ("", 0, False)
 
 
-async def test_bytes_that_are_not_utf8_are_replaced_and_that_is_said(workshop: Workshop) -> None:
+async def test_bytes_that_are_not_utf8_are_replaced_with_a_note(workshop: Workshop) -> None:
     result = await _read(workshop, b"caf\xe9\n")
     assert result.stdout == "L1: caf\ufffd\n[bytes that are not UTF-8 are shown as \ufffd]"
     assert data_of(result)["replaced_bytes"] is True
@@ -82,9 +82,7 @@ async def test_a_page_has_a_size_and_says_where_it_ended(workshop: Workshop, mon
     assert result.stdout == "L1: 12345\nL2: 12345\n[go on with offset=3; the file has 5 lines]"
 
 
-async def test_a_huge_file_is_read_only_so_far_and_that_is_said(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_huge_file_is_read_only_so_far_with_a_note(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_file, "MAX_BYTES", 6)
     result = await _read(workshop, "ab\ncd\nef\n")
     assert "only the first 6 bytes" in result.stdout

@@ -40,7 +40,7 @@ def test_a_rule_for_one_name_holds_for_the_others(tmp_path: Path) -> None:
     assert done.result["error_kind"] == "permission"
 
 
-def test_who_names_a_tool_for_sub_agents_has_it_offered(tmp_path: Path) -> None:
+def test_a_tool_named_for_sub_agents_is_offered(tmp_path: Path) -> None:
     model = FakeModel([calls("spawn_agent", message="Read."), says("ok"), says("ok")])
     Agent(
         workspace_root=tmp_path,

@@ -87,7 +87,7 @@ async def test_a_refusal_of_the_fence_has_its_own_kind(workshop: Workshop) -> No
         ({"sandbox": "inherit", "sandbox_permissions": "require_escalated"}, "require_escalated"),
     ],
 )
-async def test_the_fence_is_told_what_the_call_asks_for(
+async def test_the_sandbox_gets_what_the_call_asks_for(
     arguments: dict[str, str], asked: str, running: Workshop, fence: Tagging
 ) -> None:
     await running.call(ShellExec(), argv=["true"], **arguments)
@@ -136,18 +136,18 @@ async def test_the_streams_are_kept_apart(running: Workshop) -> None:
     assert (result.stdout, result.stderr) == ("out\n", "err\n")
 
 
-async def test_an_exit_code_is_told(running: Workshop) -> None:
+async def test_an_exit_code_is_reported(running: Workshop) -> None:
     result = await script(running, "echo partly; exit 3")
     assert (result.ok, result.exit_code, result.error_kind, result.stdout) == (False, 3, "exit_code", "partly\n")
 
 
-async def test_a_signal_is_told_as_shells_do_it(running: Workshop) -> None:
+async def test_a_signal_is_reported_as_shells_do_it(running: Workshop) -> None:
     result = await script(running, "kill -SEGV $$")
     assert (result.ok, result.exit_code, result.error_kind) == (False, 139, "exit_code")
     assert data_of(result)["signal"] == 11
 
 
-async def test_a_timeout_ends_the_tree_and_keeps_what_was_said(running: Workshop, fence: Tagging) -> None:
+async def test_a_timeout_ends_the_tree_and_keeps_the_output(running: Workshop, fence: Tagging) -> None:
     text = "echo said; echo complained >&2; setsid -f sleep 1000; sleep 1000 & sleep 1000"
     result = await script(running, text, timeout_ms=1500)
     assert (result.ok, result.error_kind) == (False, "timeout")

@@ -136,7 +136,7 @@ async def test_a_cancelled_call_ends_the_action(tool: SkillExec, running: Worksh
     assert fence.alive() == []
 
 
-async def test_actions_are_off_unless_somebody_turns_them_on(running: Workshop, fence: Tagging, tmp_path: Path) -> None:
+async def test_actions_are_off_by_default(running: Workshop, fence: Tagging, tmp_path: Path) -> None:
     tool = SkillExec(library_at(skills(tmp_path)), enabled=False)
     assert await code_of(tool, running) == "SKILL_ACTIONS_DISABLED"
     assert (await running.answer(tool, skill_mention=MENTION, action_id="show")).error_kind == "permission"

@@ -187,7 +187,7 @@ async def test_the_approver_sees_the_plain_command_and_every_call_has_the_same_n
     assert first == second
 
 
-async def test_the_names_of_all_actions_are_told(running: Workshop, tmp_path: Path) -> None:
+async def test_the_names_of_all_actions_are_reported(running: Workshop, tmp_path: Path) -> None:
     result = await running.answer(tool_for(counter(tmp_path)), skill_mention=MENTION, action_id="walk")
 
     assert "it has: `run`" in result.stderr

@@ -31,7 +31,7 @@ async def test_the_log_tells_when_an_execution_begins_and_ends(running: Workshop
     assert ended.skill_digest.startswith("sha256:")
 
 
-async def test_a_failure_is_told_in_one_word(running: Workshop, tmp_path: Path) -> None:
+async def test_a_failure_is_reported_in_one_word(running: Workshop, tmp_path: Path) -> None:
     await run(counter(tmp_path, "exit 3\n", file="run.sh"), running)
 
     ended = about(running)[-1]
@@ -51,7 +51,7 @@ async def test_a_call_that_is_made_again_begins_nothing(running: Workshop, tmp_p
     ]
 
 
-async def test_what_the_fence_stopped_is_said_and_nothing_is_offered_that_nobody_can_give(tmp_path: Path) -> None:
+async def test_a_sandbox_denial_is_reported_and_offers_only_what_can_be_granted(tmp_path: Path) -> None:
     skill = counter(tmp_path, WRITES_OUTSIDE, file="run.sh")
     workspace = tmp_path / "fenced" / "project"
     fence = build_sandbox(SandboxSettings(), workspace=workspace, variables={"PATH": PATH})

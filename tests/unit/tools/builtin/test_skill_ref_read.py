@@ -55,7 +55,7 @@ async def test_bytes_that_are_no_text_are_marked(library: Library, workshop: Wor
     assert (await workshop.answer(tool, skill_mention=MENTION, ref_path="references/raw")).stdout == "a\ufffdb"
 
 
-async def test_references_are_off_unless_somebody_turns_them_on(library: Library, workshop: Workshop) -> None:
+async def test_references_are_off_by_default(library: Library, workshop: Workshop) -> None:
     assert await code_of(SkillRefRead(library, enabled=False), workshop) == "SKILL_REFERENCES_DISABLED"
 
 

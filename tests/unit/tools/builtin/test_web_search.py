@@ -71,7 +71,7 @@ async def test_without_a_service_the_model_is_told(workshop: Workshop) -> None:
     assert caught.value.kind == "validation"
 
 
-async def test_a_service_that_fails_is_told(workshop: Workshop) -> None:
+async def test_a_service_that_fails_is_reported(workshop: Workshop) -> None:
     class Broken(Service):
         async def search(self, q: str, recency: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
             raise ConnectionError("unreachable")

@@ -105,7 +105,7 @@ def test_separators_that_others_take_for_line_ends_are_text() -> None:
         (("*** Update File: a", "*** Nonsense", "-x"), "ends hunk 1, which is empty"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_line(lines: tuple[str, ...], complaint: str) -> None:
+def test_errors_name_the_line(lines: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(ToolError, match=complaint) as caught:
         _parsed(*lines)
     assert caught.value.kind == "validation"

@@ -39,5 +39,5 @@ def test_hosts_without_a_scheme_are_collected(line: str, hosts: tuple[str, ...])
     assert read_line(line).hosts == hosts
 
 
-def test_a_host_that_is_many_is_told_as_it_is_written_and_in_its_parts() -> None:
+def test_a_host_that_is_many_is_reported_as_it_is_written_and_in_its_parts() -> None:
     assert read_line("curl '{a.example,b.example}/x'").hosts == ("{a.example,b.example}", "a.example", "b.example")
