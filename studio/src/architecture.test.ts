@@ -3,8 +3,8 @@ import { join, relative } from "node:path";
 import { expect, it } from "vitest";
 
 const ROOT = import.meta.dirname;
-const LONGEST = 250;
-const BELOW: Record<string, readonly string[]> = {
+const MAX_LINES = 250;
+const ALLOWED_IMPORTS: Record<string, readonly string[]> = {
   lib: ["lib"],
   i18n: ["i18n", "lib"],
   api: ["api", "events", "lib"],
@@ -24,8 +24,8 @@ const own = sources.filter(({ name }) => name !== "api/schema.ts");
 
 /** What a file imports, as paths from the root of the sources. */
 function imports(name: string, text: string): string[] {
-  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)];
-  return found.map((match) => relative(ROOT, join(ROOT, name, "..", match[1] ?? "")));
+  const matches = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)];
+  return matches.map((match) => relative(ROOT, join(ROOT, name, "..", match[1] ?? "")));
 }
 
 it("no feature imports another one, a route or the app", () => {
@@ -42,7 +42,7 @@ it("no feature imports another one, a route or the app", () => {
 
 it("what is general imports nothing that is special", () => {
   const wrong = own.flatMap(({ name, text }) => {
-    const allowed = BELOW[name.split("/")[0] ?? ""];
+    const allowed = ALLOWED_IMPORTS[name.split("/")[0] ?? ""];
     return allowed && !/\.test\./.test(name)
       ? imports(name, text)
           .filter((path) => !allowed.includes(path.split("/")[0] ?? ""))
@@ -53,7 +53,7 @@ it("what is general imports nothing that is special", () => {
 });
 
 it("no file is too long", () => {
-  const long = own.filter(({ name, text }) => name !== "ui/icons.tsx" && text.split("\n").length > LONGEST);
+  const long = own.filter(({ name, text }) => name !== "ui/icons.tsx" && text.split("\n").length > MAX_LINES);
   expect(long.map(({ name }) => name)).toEqual([]);
 });
 

@@ -6,12 +6,12 @@ import { loadWords } from "./i18n";
 import { listenToKeys } from "./lib/keys";
 import "./styles.css";
 
-const place = document.getElementById("root");
-if (place) {
+const root = document.getElementById("root");
+if (root) {
   listenToKeys();
   followChoices();
   void loadWords().then(() =>
-    createRoot(place).render(
+    createRoot(root).render(
       <StrictMode>
         <App />
       </StrictMode>,

@@ -32,13 +32,13 @@ export function answer(answers: Record<string, unknown>): { method: string; path
     const path = new URL(address, "http://localhost/studio/").pathname.replace(/^.*\/api\/v1\//, "");
     const method = asking.method ?? "GET";
     made.push({ method, path, body: typeof asking.body === "string" ? JSON.parse(asking.body) : undefined });
-    const found = answers[`${method} ${path}`];
-    if (found instanceof Response) {
-      return found.clone();
+    const response = answers[`${method} ${path}`];
+    if (response instanceof Response) {
+      return response.clone();
     }
-    return found === undefined
+    return response === undefined
       ? Response.json({ kind: "not_found", detail: "not found" }, { status: 404 })
-      : Response.json(found);
+      : Response.json(response);
   });
   return made;
 }

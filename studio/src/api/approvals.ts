@@ -99,17 +99,17 @@ export function requestKey(request: Pick<Approval, "run_id" | "approval_id" | "a
 
 const DECIDE = ["decide"];
 /** The feed tells of new ones at once; this is for when it cannot be reached. */
-const LOOK_MS = 5_000;
+const REFETCH_MS = 5_000;
 
 /** Every request that waits, the oldest first; with a run, only its own. */
 export function useApprovals(runId?: string) {
   return useQuery({
     queryKey: ["approvals", runId ?? null],
     queryFn: async ({ signal }) => {
-      const where = runId ? path`runs/${runId}/approvals` : "approvals";
-      return (await getJson<{ approvals: Approval[] }>(where, { signal })).approvals;
+      const endpoint = runId ? path`runs/${runId}/approvals` : "approvals";
+      return (await getJson<{ approvals: Approval[] }>(endpoint, { signal })).approvals;
     },
-    refetchInterval: LOOK_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 
@@ -132,18 +132,18 @@ export function useDecide() {
 
 /** What was decided on this page since it was opened, by request: on its way or counted, or too late. */
 export function useDecidedHere(): ReadonlyMap<string, "sent" | "late"> {
-  const made = useMutationState({
+  const mutations = useMutationState({
     filters: { mutationKey: DECIDE },
     select: ({ state }) => ({ decision: state.variables as NewDecision, error: state.error }),
   });
   return useMemo(() => {
-    const found = new Map<string, "sent" | "late">();
-    for (const { decision, error } of made) {
+    const outcomes = new Map<string, "sent" | "late">();
+    for (const { decision, error } of mutations) {
       const late = error instanceof Problem && error.kind === "approval_stale";
       if (late || !error) {
-        found.set(requestKey(decision), late ? "late" : "sent");
+        outcomes.set(requestKey(decision), late ? "late" : "sent");
       }
     }
-    return found;
-  }, [made]);
+    return outcomes;
+  }, [mutations]);
 }

@@ -8,7 +8,7 @@ export interface Loaded {
   size: number;
 }
 
-const MOST_BYTES = 8_000_000;
+const MAX_BYTES = 8_000_000;
 
 /** What the log only refers to by its digest, as text; asked for only when somebody wants to see it. */
 export function useBlobText(runId: string, digest: string | null | undefined, enabled = true) {
@@ -16,7 +16,7 @@ export function useBlobText(runId: string, digest: string | null | undefined, en
     queryKey: ["blob", runId, digest],
     queryFn: async ({ signal }): Promise<Loaded> => {
       const blob = await getBlob(path`runs/${runId}/blobs/${digest ?? ""}`, { signal });
-      return { text: await blob.slice(0, MOST_BYTES).text(), size: blob.size };
+      return { text: await blob.slice(0, MAX_BYTES).text(), size: blob.size };
     },
     enabled: enabled && Boolean(digest),
     staleTime: Number.POSITIVE_INFINITY,

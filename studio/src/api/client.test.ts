@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { accessNeeded, keepAccessKey } from "./access";
+import { accessNeeded, storeAccessKey } from "./access";
 import { addressOf, getJson, path, sendJson } from "./client";
 import { Problem } from "./problem";
 
 afterEach(() => {
-  keepAccessKey(null);
+  storeAccessKey(null);
   vi.unstubAllGlobals();
 });
 
 function serve(answer: () => Response) {
-  const fetched = vi.fn(async (_address: string, _asking: RequestInit) => answer());
-  vi.stubGlobal("fetch", fetched);
-  return fetched;
+  const fetchMock = vi.fn(async (_address: string, _options: RequestInit) => answer());
+  vi.stubGlobal("fetch", fetchMock);
+  return fetchMock;
 }
 
 async function problem(answer: () => Response): Promise<Problem> {
@@ -31,12 +31,12 @@ it("paths are escaped part by part", () => {
 
 describe("a request", () => {
   it("says that a change is meant, and brings the key of the tab", async () => {
-    const fetched = serve(() => Response.json({ ok: true }));
-    keepAccessKey("sk-1");
+    const fetchMock = serve(() => Response.json({ ok: true }));
+    storeAccessKey("sk-1");
     await sendJson("POST", "runs", { body: { prompt: "x" }, idempotencyKey: "once" });
     await getJson("runs");
-    const [changing, reading] = fetched.mock.calls.map(
-      ([, asking]) => asking.headers as Record<string, string>,
+    const [changing, reading] = fetchMock.mock.calls.map(
+      ([, options]) => options.headers as Record<string, string>,
     );
     expect(changing).toMatchObject({
       "x-skills-runtime": "1",

@@ -6,7 +6,7 @@ import { Problem, readProblem } from "./problem";
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** What a request may have besides its path. */
-export interface Asking {
+export interface RequestOptions {
   query?: Query;
   /** Sent as JSON. */
   body?: unknown;
@@ -28,8 +28,8 @@ export function path(strings: TemplateStringsArray, ...parts: (string | number)[
 }
 
 /** The whole address of something below the API, for links and streams. */
-export function addressOf(where: string, query: Query = {}): string {
-  const address = new URL(where, apiAddress());
+export function addressOf(endpoint: string, query: Query = {}): string {
+  const address = new URL(endpoint, apiAddress());
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== "") {
       address.searchParams.set(name, String(value));
@@ -39,8 +39,12 @@ export function addressOf(where: string, query: Query = {}): string {
 }
 
 /** Asks the server, and throws a `Problem` unless it agrees. */
-export async function ask(method: string, where: string, asking: Asking = {}): Promise<Response> {
-  const response = await send(method, where, asking);
+export async function request(
+  method: string,
+  endpoint: string,
+  options: RequestOptions = {},
+): Promise<Response> {
+  const response = await send(method, endpoint, options);
   if (!response.ok) {
     const problem = await readProblem(response);
     if (problem.status === 401) {
@@ -51,18 +55,18 @@ export async function ask(method: string, where: string, asking: Asking = {}): P
   return response;
 }
 
-async function send(method: string, where: string, asking: Asking): Promise<Response> {
-  const body = asking.raw
-    ? asking.raw.data
-    : asking.body === undefined
+async function send(method: string, endpoint: string, options: RequestOptions): Promise<Response> {
+  const body = options.raw
+    ? options.raw.data
+    : options.body === undefined
       ? undefined
-      : JSON.stringify(asking.body);
+      : JSON.stringify(options.body);
   try {
-    return await fetch(addressOf(where, asking.query), {
+    return await fetch(addressOf(endpoint, options.query), {
       method,
       body,
-      headers: headersOf(method, asking),
-      signal: asking.signal,
+      headers: headersOf(method, options),
+      signal: options.signal,
       credentials: "same-origin",
       cache: "no-store",
     });
@@ -74,34 +78,37 @@ async function send(method: string, where: string, asking: Asking): Promise<Resp
   }
 }
 
-function headersOf(method: string, asking: Asking): Record<string, string> {
+function headersOf(method: string, options: RequestOptions): Record<string, string> {
   const key = accessKey();
   return {
     accept: "application/json",
     ...(key ? { authorization: `Bearer ${key}` } : {}),
     ...(method === "GET" ? {} : { "x-skills-runtime": "1" }),
-    ...(asking.raw ? { "content-type": asking.raw.type } : {}),
-    ...(asking.body === undefined ? {} : { "content-type": "application/json" }),
-    ...(asking.idempotencyKey ? { "idempotency-key": asking.idempotencyKey } : {}),
-    ...asking.headers,
+    ...(options.raw ? { "content-type": options.raw.type } : {}),
+    ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(options.idempotencyKey ? { "idempotency-key": options.idempotencyKey } : {}),
+    ...options.headers,
   };
 }
 
 /** Fetches JSON. */
-export async function getJson<Answer>(where: string, asking: Asking = {}): Promise<Answer> {
-  return (await ask("GET", where, asking)).json() as Promise<Answer>;
+export async function getJson<Answer>(endpoint: string, options: RequestOptions = {}): Promise<Answer> {
+  return (await request("GET", endpoint, options)).json() as Promise<Answer>;
 }
 
 /** Fetches text; `limit` cuts what is longer, by asking for the first bytes only. */
-export async function getText(where: string, asking: Asking & { limit?: number } = {}): Promise<string> {
-  const range: Record<string, string> = asking.limit ? { range: `bytes=0-${asking.limit - 1}` } : {};
+export async function getText(
+  endpoint: string,
+  options: RequestOptions & { limit?: number } = {},
+): Promise<string> {
+  const range: Record<string, string> = options.limit ? { range: `bytes=0-${options.limit - 1}` } : {};
   try {
     return await (
-      await ask("GET", where, { ...asking, headers: { accept: "*/*", ...range, ...asking.headers } })
+      await request("GET", endpoint, { ...options, headers: { accept: "*/*", ...range, ...options.headers } })
     ).text();
   } catch (error) {
     // What is empty has no first bytes.
-    if (asking.limit && error instanceof Problem && error.status === 416) {
+    if (options.limit && error instanceof Problem && error.status === 416) {
       return "";
     }
     throw error;
@@ -109,17 +116,19 @@ export async function getText(where: string, asking: Asking & { limit?: number }
 }
 
 /** Fetches bytes. */
-export async function getBlob(where: string, asking: Asking = {}): Promise<Blob> {
-  return (await ask("GET", where, { ...asking, headers: { accept: "*/*", ...asking.headers } })).blob();
+export async function getBlob(endpoint: string, options: RequestOptions = {}): Promise<Blob> {
+  return (
+    await request("GET", endpoint, { ...options, headers: { accept: "*/*", ...options.headers } })
+  ).blob();
 }
 
 /** Changes something, and reads the answer if there is one. */
 export async function sendJson<Answer>(
   method: "POST" | "PUT" | "DELETE",
-  where: string,
-  asking: Asking = {},
+  endpoint: string,
+  options: RequestOptions = {},
 ): Promise<Answer> {
-  const response = await ask(method, where, asking);
+  const response = await request(method, endpoint, options);
   const text = await response.text();
   return (text ? JSON.parse(text) : null) as Answer;
 }

@@ -19,13 +19,13 @@ export interface Configuration {
 
 /** Which fences work on the machine of the server. */
 export interface Doctor {
-  adapters: Fence[];
+  adapters: SandboxAdapter[];
   gaps: Gap[];
   required_promises_kept: boolean;
 }
 
 /** One fence: whether it works here, and if not, why and what would help. */
-export interface Fence {
+export interface SandboxAdapter {
   adapter: string;
   works: boolean;
   version: string;
@@ -47,23 +47,23 @@ export interface Gap {
 export type PlannedCommand = Partial<components["schemas"]["PlannedCommand"]>;
 
 /** What decides on a call. */
-export interface Decider {
+export interface MatchedRule {
   rule: string;
   justification: string;
 }
 
 /** What the rules say about a call that nobody makes. */
-export interface Judgement {
+export interface PolicyDecision {
   verdict: string;
   explanation: {
-    verdict: Decider;
-    parts: (Omit<Decider, "rule"> & { kind: string; text: string; allowed_by: string })[];
+    verdict: MatchedRule;
+    parts: (Omit<MatchedRule, "rule"> & { kind: string; text: string; allowed_by: string })[];
   };
   facts: Readonly<Record<string, unknown>> & {
     unclear: string;
     risk: { level: string; reason: string; part: string };
   };
-  modes: (Decider & { mode: string; verdict: string; current: boolean })[];
+  modes: (MatchedRule & { mode: string; verdict: string; current: boolean })[];
   rules: { scope: string; text: string; file: string | null }[];
   no_rule: string;
   notices: string[];
@@ -90,6 +90,6 @@ export function useDoctor() {
 /** Whether a run may make a call; nothing is executed. */
 export function useCheckPolicy() {
   return useMutation({
-    mutationFn: (body: PlannedCommand) => sendJson<Judgement>("POST", "policy/check", { body }),
+    mutationFn: (body: PlannedCommand) => sendJson<PolicyDecision>("POST", "policy/check", { body }),
   });
 }

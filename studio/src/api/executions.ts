@@ -11,8 +11,8 @@ import type { components } from "./schema";
 /** One execution of a deterministic skill; `output` is there when it was looked at alone. */
 export type Execution = components["schemas"]["ExecutionDocument"] & { output?: unknown };
 
-const SOON_MS = 300;
-const MOVING_MS = 1_000;
+const EXPECTED_REFETCH_MS = 300;
+const REFETCH_MS = 1_000;
 
 /** Which executions a list shows. */
 export interface ExecutionFilter {
@@ -33,9 +33,9 @@ export function useExecutions(filter: ExecutionFilter = {}, expected = false) {
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     refetchInterval: (query) => {
       const running = query.state.data?.pages.some((page) =>
-        page.executions.some((one) => one.status === "running"),
+        page.executions.some((execution) => execution.status === "running"),
       );
-      return expected ? SOON_MS : running ? MOVING_MS : false;
+      return expected ? EXPECTED_REFETCH_MS : running ? REFETCH_MS : false;
     },
   });
 }
@@ -45,7 +45,7 @@ export function useExecution(id: string) {
   return useQuery({
     queryKey: ["execution", id],
     queryFn: ({ signal }) => getJson<Execution>(path`executions/${id}`, { signal }),
-    refetchInterval: (query) => (query.state.data?.status === "running" ? MOVING_MS : false),
+    refetchInterval: (query) => (query.state.data?.status === "running" ? REFETCH_MS : false),
   });
 }
 
@@ -82,7 +82,7 @@ export function useExecutionLog(id: string, stream: "stdout" | "stderr", running
   return useQuery({
     queryKey: ["execution-log", id, stream, limit, running],
     queryFn: ({ signal }) => getText(path`executions/${id}/logs/${stream}`, { limit, signal }),
-    refetchInterval: running ? MOVING_MS : false,
+    refetchInterval: running ? REFETCH_MS : false,
     placeholderData: keepPreviousData,
   });
 }

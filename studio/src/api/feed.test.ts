@@ -1,15 +1,18 @@
 import { QueryClient } from "@tanstack/react-query";
 import { describe, expect, it } from "vitest";
-import { refresh } from "./feed";
+import { invalidateQueries } from "./feed";
 
 const NAMES = [["runs", {}], ["run", "one"], ["run", "two"], ["sessions"], ["approvals", null]] as const;
 
-function stale(told: Parameters<typeof refresh>[1], asking: readonly { run_id: string }[] = []): string[] {
+function listInvalidated(
+  message: Parameters<typeof invalidateQueries>[1],
+  approvals: readonly { run_id: string }[] = [],
+): string[] {
   const client = new QueryClient();
   for (const queryKey of NAMES) {
-    client.setQueryData(queryKey, queryKey[0] === "approvals" ? asking : {});
+    client.setQueryData(queryKey, queryKey[0] === "approvals" ? approvals : {});
   }
-  refresh(client, told);
+  invalidateQueries(client, message);
   return NAMES.filter((queryKey) => client.getQueryState(queryKey)?.isInvalidated).map((name) =>
     name.join(" "),
   );
@@ -17,11 +20,11 @@ function stale(told: Parameters<typeof refresh>[1], asking: readonly { run_id: s
 
 describe("a message of the feed", () => {
   it("is about everything when it greets", () => {
-    expect(stale({})).toHaveLength(NAMES.length);
+    expect(listInvalidated({})).toHaveLength(NAMES.length);
   });
 
   it("is about one run and the lists it stands in", () => {
-    expect(stale({ run_id: "one", status: "running" })).toEqual([
+    expect(listInvalidated({ run_id: "one", status: "running" })).toEqual([
       "runs [object Object]",
       "run one",
       "sessions",
@@ -29,8 +32,12 @@ describe("a message of the feed", () => {
   });
 
   it("is about what waits when the number of requests changed, or when one of them is of that run", () => {
-    expect(stale({ run_id: "one", pending: 0 })).toContain("approvals ");
-    expect(stale({ run_id: "one", status: "running" }, [{ run_id: "one" }])).toContain("approvals ");
-    expect(stale({ run_id: "one", status: "running" }, [{ run_id: "two" }])).not.toContain("approvals ");
+    expect(listInvalidated({ run_id: "one", pending: 0 })).toContain("approvals ");
+    expect(listInvalidated({ run_id: "one", status: "running" }, [{ run_id: "one" }])).toContain(
+      "approvals ",
+    );
+    expect(listInvalidated({ run_id: "one", status: "running" }, [{ run_id: "two" }])).not.toContain(
+      "approvals ",
+    );
   });
 });

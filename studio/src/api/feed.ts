@@ -3,60 +3,62 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { cutWhenHidden, untilVisible } from "../lib/visible";
 import type { Approval } from "./approvals";
-import { ask } from "./client";
+import { request } from "./client";
 import { readFrames } from "./frames";
 
-const FIRST_MS = 1_000;
-const LONGEST_MS = 30_000;
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
 /** The server gives a sign of life more often. */
-const SILENT_MS = 45_000;
+const SILENCE_TIMEOUT_MS = 45_000;
 
 /** One message: a run changed, or how many of its requests wait. */
-interface Told {
+interface FeedMessage {
   run_id?: string;
   status?: string;
   pending?: number;
 }
 
-interface Shared {
+interface SharedConnection {
   users: number;
   stopping: AbortController;
 }
 
-const connections = new WeakMap<QueryClient, Shared>();
+const connections = new WeakMap<QueryClient, SharedConnection>();
 
 /** Keeps the lists current by what the server tells; all who use it share one connection. */
 export function useFeed(): void {
   const client = useQueryClient();
   useEffect(() => {
-    const shared = connections.get(client) ?? begin(client);
-    shared.users += 1;
+    const connection = connections.get(client) ?? openConnection(client);
+    connection.users += 1;
     return () => {
-      shared.users -= 1;
-      if (shared.users === 0) {
+      connection.users -= 1;
+      if (connection.users === 0) {
         connections.delete(client);
-        shared.stopping.abort();
+        connection.stopping.abort();
       }
     };
   }, [client]);
 }
 
-function begin(client: QueryClient): Shared {
-  const shared = { users: 0, stopping: new AbortController() };
-  connections.set(client, shared);
-  void follow(shared.stopping.signal, (told) => refresh(client, told));
-  return shared;
+function openConnection(client: QueryClient): SharedConnection {
+  const connection = { users: 0, stopping: new AbortController() };
+  connections.set(client, connection);
+  void follow(connection.stopping.signal, (message) => invalidateQueries(client, message));
+  return connection;
 }
 
 /** Looks again at what a message is about; the first of a connection is about everything. */
-export function refresh(client: QueryClient, told: Told): void {
-  const { run_id } = told;
+export function invalidateQueries(client: QueryClient, message: FeedMessage): void {
+  const { run_id } = message;
   const names: (readonly unknown[])[] = run_id
     ? [["runs"], ["run", run_id], ["sessions"]]
     : [["runs"], ["run"], ["sessions"], ["approvals"]];
-  const waiting = client.getQueriesData<Approval[]>({ queryKey: ["approvals"] });
-  const asks = waiting.some(([, known]) => known?.some((one) => one.run_id === run_id));
-  if (run_id && (told.pending !== undefined || asks)) {
+  const cached = client.getQueriesData<Approval[]>({ queryKey: ["approvals"] });
+  const hasRequest = cached.some(([, approvals]) =>
+    approvals?.some((approval) => approval.run_id === run_id),
+  );
+  if (run_id && (message.pending !== undefined || hasRequest)) {
     names.push(["approvals"]);
   }
   for (const queryKey of names) {
@@ -65,34 +67,36 @@ export function refresh(client: QueryClient, told: Told): void {
   }
 }
 
-async function follow(signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
-  let wait = FIRST_MS;
+async function follow(signal: AbortSignal, onMessage: (message: FeedMessage) => void): Promise<void> {
+  let wait = MIN_RETRY_MS;
   while (!signal.aborted) {
     await untilVisible(signal);
     try {
-      await connect(signal, (told) => {
-        wait = FIRST_MS;
-        tell(told);
+      await connect(signal, (message) => {
+        wait = MIN_RETRY_MS;
+        onMessage(message);
       });
     } catch {
       // Whoever waits for the lists is told of the problem there.
     }
     await pause(wait, signal);
-    wait = Math.min(LONGEST_MS, wait * 2);
+    wait = Math.min(MAX_RETRY_MS, wait * 2);
   }
 }
 
-async function connect(stopping: AbortSignal, tell: (told: Told) => void): Promise<void> {
+async function connect(stopping: AbortSignal, onMessage: (message: FeedMessage) => void): Promise<void> {
   const cut = new AbortController();
   const signal = AbortSignal.any([stopping, cut.signal]);
-  const watched = cutWhenHidden(cut);
+  const stopWatching = cutWhenHidden(cut);
   try {
-    const response = await ask("GET", "feed", { headers: { accept: "text/event-stream" }, signal });
+    const response = await request("GET", "feed", { headers: { accept: "text/event-stream" }, signal });
     if (response.body !== null) {
-      await readFrames(response.body, SILENT_MS, cut, (frame) => tell(JSON.parse(frame.data) as Told));
+      await readFrames(response.body, SILENCE_TIMEOUT_MS, cut, (frame) =>
+        onMessage(JSON.parse(frame.data) as FeedMessage),
+      );
     }
   } finally {
-    watched();
+    stopWatching();
   }
 }
 

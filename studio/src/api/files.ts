@@ -22,7 +22,7 @@ export interface ArtifactList {
 /** Whether a run directory is what its run left behind. */
 export type Verdict = components["schemas"]["VerdictDocument"];
 
-const LOOK_MS = 5_000;
+const REFETCH_MS = 5_000;
 
 /** The files of a run; `deliverables` are those it hands over. */
 export function useArtifacts(id: string, kind: "artifacts" | "deliverables" = "artifacts") {
@@ -33,7 +33,7 @@ export function useArtifacts(id: string, kind: "artifacts" | "deliverables" = "a
         kind === "artifacts" ? path`runs/${id}/artifacts` : path`runs/${id}/deliverables`,
         { signal },
       ),
-    refetchInterval: (query) => (query.state.data?.final ? false : LOOK_MS),
+    refetchInterval: (query) => (query.state.data?.final ? false : REFETCH_MS),
   });
 }
 

@@ -8,6 +8,6 @@ export function useForks(runId: string, taskId: string, kind: string) {
     queryKey: ["runs", "forks", taskId],
     queryFn: ({ signal }) => getJson<RunPage>("runs", { query: { task_id: taskId, limit: 200 }, signal }),
     enabled: taskId !== "",
-    select: ({ runs }): RunRow[] => runs.filter((one) => one.parent_run_id === runId && one.kind === kind),
+    select: ({ runs }): RunRow[] => runs.filter((run) => run.parent_run_id === runId && run.kind === kind),
   });
 }

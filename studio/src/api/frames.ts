@@ -11,7 +11,7 @@ export class FrameReader {
   private data: string[] = [];
 
   /** The messages that are complete with this piece. */
-  take(piece: string): Frame[] {
+  push(piece: string): Frame[] {
     const lines = (this.rest + piece).split("\n");
     this.rest = lines.pop() ?? "";
     const frames: Frame[] = [];
@@ -42,13 +42,13 @@ export class FrameReader {
 /** Hands over each message of an answer until it ends; one that is silent for too long is cut. */
 export async function readFrames(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  silentMs: number,
-  cut: AbortController,
-  take: (frame: Frame) => void,
+  timeoutMs: number,
+  abort: AbortController,
+  push: (frame: Frame) => void,
 ): Promise<void> {
   const frames = new FrameReader();
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let silence = setTimeout(() => cut.abort(), silentMs);
+  let silence = setTimeout(() => abort.abort(), timeoutMs);
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -56,9 +56,9 @@ export async function readFrames(
       if (done) {
         return;
       }
-      silence = setTimeout(() => cut.abort(), silentMs);
-      for (const frame of frames.take(value)) {
-        take(frame);
+      silence = setTimeout(() => abort.abort(), timeoutMs);
+      for (const frame of frames.push(value)) {
+        push(frame);
       }
     }
   } finally {

@@ -2,14 +2,14 @@ import { QueryClient } from "@tanstack/react-query";
 import { Problem } from "./problem";
 
 /** Refusals are final; only a server that cannot be reached is asked again. */
-function again(count: number, error: Error): boolean {
+function shouldRetry(count: number, error: Error): boolean {
   return count < 3 && error instanceof Problem && (error.status === 0 || error.status === 503);
 }
 
 /** What is known of the server, shared by all components. */
 export const queryClient = new QueryClient({
   defaultOptions: {
-    queries: { retry: again, staleTime: 2_000, refetchOnWindowFocus: true },
+    queries: { retry: shouldRetry, staleTime: 2_000, refetchOnWindowFocus: true },
     mutations: { retry: false },
   },
 });

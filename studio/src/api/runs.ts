@@ -8,7 +8,7 @@ type Schemas = components["schemas"];
 export type RunStatus = Schemas["RunStatus"];
 
 /** The states after which nothing follows. */
-export const FINAL: ReadonlySet<string> = new Set<RunStatus>(["completed", "failed", "cancelled"]);
+export const FINAL_STATUSES: ReadonlySet<string> = new Set<RunStatus>(["completed", "failed", "cancelled"]);
 
 /** A question that a run asks. */
 export interface OpenQuestion {
@@ -99,18 +99,18 @@ export type Limits = Partial<Schemas["Limits"]>;
 /** Whether a repeated run went the same way, and where not. */
 export type Replayed = Schemas["Replayed"];
 
-const PAGE = 50;
-const MOVING_MS = 3_000;
+const PAGE_SIZE = 50;
+const REFETCH_MS = 3_000;
 
 /** The runs of the workspace, the newest first, page by page; looked at again while it is shown. */
 export function useRuns(filter: RunFilter = {}) {
   return useInfiniteQuery({
     queryKey: ["runs", filter],
     queryFn: ({ pageParam, signal }) =>
-      getJson<RunPage>("runs", { query: { ...filter, limit: PAGE, cursor: pageParam }, signal }),
+      getJson<RunPage>("runs", { query: { ...filter, limit: PAGE_SIZE, cursor: pageParam }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next_cursor ?? undefined,
-    refetchInterval: MOVING_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 
@@ -120,14 +120,15 @@ export function useRun(id: string, enabled = true) {
     enabled,
     queryKey: ["run", id],
     queryFn: ({ signal }) => getJson<Run>(path`runs/${id}`, { signal }),
-    refetchInterval: (query) => (query.state.data && FINAL.has(query.state.data.status) ? false : MOVING_MS),
+    refetchInterval: (query) =>
+      query.state.data && FINAL_STATUSES.has(query.state.data.status) ? false : REFETCH_MS,
   });
 }
 
-function useRunChange<Given, Answer>(change: (given: Given) => Promise<Answer>) {
+function useRunMutation<Input, Result>(mutate: (input: Input) => Promise<Result>) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: change,
+    mutationFn: mutate,
     onSettled: () =>
       Promise.all(
         ["runs", "run", "approvals", "sessions"].map((name) =>
@@ -139,30 +140,30 @@ function useRunChange<Given, Answer>(change: (given: Given) => Promise<Answer>) 
 
 /** Begins a run: `mutate(wanted)` gives `{run_id, created}`. */
 export function useCreateRun() {
-  return useRunChange((wanted: NewRun) =>
-    sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: wanted, idempotencyKey: newIdempotencyKey() }),
+  return useRunMutation((request: NewRun) =>
+    sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: request, idempotencyKey: newIdempotencyKey() }),
   );
 }
 
 /** Ends a run for good. */
 export function useCancelRun() {
-  return useRunChange(({ id, reason }: { id: string; reason?: string }) =>
+  return useRunMutation(({ id, reason }: { id: string; reason?: string }) =>
     sendJson<Run>("POST", path`runs/${id}/cancel`, { body: reason ? { reason } : {} }),
   );
 }
 
 /** Goes on with a run that waits or was left. */
 export function useResumeRun() {
-  return useRunChange(({ id, limits }: { id: string; limits?: Limits }) =>
+  return useRunMutation(({ id, limits }: { id: string; limits?: Limits }) =>
     sendJson<Run>("POST", path`runs/${id}/resume`, { body: limits ?? {} }),
   );
 }
 
 /** Begins a run that goes on from an event of another one. */
 export function useForkRun() {
-  return useRunChange(({ id, wanted }: { id: string; wanted: NewFork }) =>
+  return useRunMutation(({ id, request }: { id: string; request: NewFork }) =>
     sendJson<Schemas["MadeDocument"]>("POST", path`runs/${id}/fork`, {
-      body: wanted,
+      body: request,
       idempotencyKey: newIdempotencyKey(),
     }),
   );
@@ -170,14 +171,14 @@ export function useForkRun() {
 
 /** Repeats a run with what it recorded; nothing is executed. */
 export function useReplayRun() {
-  return useRunChange(({ id }: { id: string }) =>
+  return useRunMutation(({ id }: { id: string }) =>
     sendJson<Replayed>("POST", path`runs/${id}/replay`, { body: {} }),
   );
 }
 
 /** Tells a run something. */
 export function useSendMessage() {
-  return useRunChange(({ id, text }: { id: string; text: string }) =>
+  return useRunMutation(({ id, text }: { id: string; text: string }) =>
     sendJson<Schemas["Receipt"]>("POST", path`runs/${id}/messages`, {
       body: { text },
       idempotencyKey: newIdempotencyKey(),
@@ -186,7 +187,7 @@ export function useSendMessage() {
 }
 
 /** The answer to a question: one text, or one for each part. */
-export interface GivenAnswer {
+export interface NewAnswer {
   id: string;
   call_id?: string;
   answer?: string;
@@ -195,7 +196,7 @@ export interface GivenAnswer {
 
 /** Answers what a run has asked. */
 export function useAnswer() {
-  return useRunChange(({ id, ...body }: GivenAnswer) =>
+  return useRunMutation(({ id, ...body }: NewAnswer) =>
     sendJson<Schemas["Receipt"]>("POST", path`runs/${id}/answers`, {
       body,
       idempotencyKey: newIdempotencyKey(),
@@ -205,7 +206,7 @@ export function useAnswer() {
 
 /** Accepts a result, or sends it back with a note. */
 export function useReview() {
-  return useRunChange(({ id, ...body }: { id: string; decision: "approve" | "revise"; note?: string }) =>
+  return useRunMutation(({ id, ...body }: { id: string; decision: "approve" | "revise"; note?: string }) =>
     sendJson<Run>("POST", path`runs/${id}/review`, { body }),
   );
 }

@@ -47,10 +47,10 @@ export function useSessionRuns(id: string) {
   });
 }
 
-function useSessionChange<Given, Answer>(change: (given: Given) => Promise<Answer>) {
+function useSessionMutation<Input, Result>(mutate: (input: Input) => Promise<Result>) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: change,
+    mutationFn: mutate,
     onSettled: () =>
       Promise.all(["sessions", "runs"].map((name) => client.invalidateQueries({ queryKey: [name] }))),
   });
@@ -58,19 +58,19 @@ function useSessionChange<Given, Answer>(change: (given: Given) => Promise<Answe
 
 /** Opens a session. */
 export function useCreateSession() {
-  return useSessionChange((body: { title?: string; filesystem_sources?: string[] }) =>
+  return useSessionMutation((body: { title?: string; filesystem_sources?: string[] }) =>
     sendJson<{ session_id: string; created_at: string }>("POST", "sessions", { body }),
   );
 }
 
 /** Hides a session; its runs are kept. */
 export function useDeleteSession() {
-  return useSessionChange(({ id }: { id: string }) => sendJson<null>("DELETE", path`sessions/${id}`));
+  return useSessionMutation(({ id }: { id: string }) => sendJson<null>("DELETE", path`sessions/${id}`));
 }
 
 /** Begins a run in a session; it knows what was said there before. */
 export function useContinueSession() {
-  return useSessionChange(({ id, message }: { id: string; message: string }) =>
+  return useSessionMutation(({ id, message }: { id: string; message: string }) =>
     sendJson<{ run_id: string }>("POST", path`sessions/${id}/runs`, {
       body: { message },
       idempotencyKey: newIdempotencyKey(),

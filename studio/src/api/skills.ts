@@ -139,7 +139,7 @@ export function useSaveSkill(name: string) {
     onSuccess: (saved) => {
       client.setQueryData(["skill", name], saved);
       return Promise.all(
-        ["skills", "skill-file"].map((one) => client.invalidateQueries({ queryKey: [one] })),
+        ["skills", "skill-file"].map((name) => client.invalidateQueries({ queryKey: [name] })),
       );
     },
   });

@@ -7,36 +7,36 @@ function event(seq: number, type = "plan_updated"): LogEvent {
   return { seq, type, timestamp: "2026-01-01T00:00:00Z", run_id: "r", payload: {} };
 }
 
-function message(one: LogEvent): string {
-  return `id: ${one.seq}\nevent: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`;
+function message(logEvent: LogEvent): string {
+  return `id: ${logEvent.seq}\nevent: ${logEvent.type}\ndata: ${JSON.stringify(logEvent)}\n\n`;
 }
 
 /** A server that answers each connection with the next of these. */
 function serve(...answers: (() => Response)[]): string[] {
-  const asked: string[] = [];
+  const queries: string[] = [];
   vi.stubGlobal("fetch", async (address: string) => {
-    asked.push(new URL(address).search);
+    queries.push(new URL(address).search);
     const next = answers.shift();
     if (!next) {
       throw new TypeError("the server is gone");
     }
     return next();
   });
-  return asked;
+  return queries;
 }
 
 const stream = (...events: LogEvent[]) =>
   new Response(`retry: 1000\n\n${events.map(message).join("")}: alive\n\n`);
 
 /** Follows until the connection is what is waited for, and gives everything that was seen. */
-function seen(until: Connection, after = -1) {
+function followUntil(until: Connection, after = -1) {
   return new Promise<{ seqs: number[]; connections: Connection[]; batches: number; resets: number }>(
     (resolve) => {
       const all = { seqs: [] as number[], connections: [] as Connection[], batches: 0, resets: 0 };
       const stop = followRun("r", after, {
         onEvents: (events) => {
           all.batches += 1;
-          all.seqs.push(...events.map((one) => one.seq));
+          all.seqs.push(...events.map((logEvent) => logEvent.seq));
         },
         onConnection: (connection) => {
           all.connections.push(connection);
@@ -65,20 +65,20 @@ afterEach(() => vi.unstubAllGlobals());
 
 describe("following a run", () => {
   it("loses nothing and doubles nothing when the connection is cut", async () => {
-    const asked = serve(
+    const queries = serve(
       () => stream(event(0), event(1)),
       () => Response.error(),
       () => stream(event(1), event(2), event(3, "run_completed")),
     );
-    const all = await seen("ended");
+    const all = await followUntil("ended");
     expect(all.seqs).toEqual([0, 1, 2, 3]);
-    expect(asked).toEqual(["?after=-1", "?after=1", "?after=1"]);
+    expect(queries).toEqual(["?after=-1", "?after=1", "?after=1"]);
     expect(all.connections).toContain("waiting");
   });
 
   it("ends when the server says that everything was seen", async () => {
     serve(() => new Response(null, { status: 204 }));
-    expect((await seen("ended", 7)).seqs).toEqual([]);
+    expect((await followUntil("ended", 7)).seqs).toEqual([]);
   });
 
   it("hands over many events at once", async () => {
@@ -86,27 +86,27 @@ describe("following a run", () => {
       event(seq, seq === 499 ? "run_failed" : "llm_usage"),
     );
     serve(() => stream(...many));
-    const all = await seen("ended");
+    const all = await followUntil("ended");
     expect(all.seqs.length).toBe(500);
     expect(all.batches).toBeLessThan(5);
   });
 
   it("stops at a refusal, and does not ask again", async () => {
-    const asked = serve(() =>
+    const queries = serve(() =>
       Response.json({ detail: { kind: "not_found", message: "no such run" } }, { status: 404 }),
     );
-    expect((await seen("failed")).seqs).toEqual([]);
-    expect(asked.length).toBe(1);
+    expect((await followUntil("failed")).seqs).toEqual([]);
+    expect(queries.length).toBe(1);
   });
 
   it("begins again when the log is not the one it knew", async () => {
-    const asked = serve(
+    const queries = serve(
       () => Response.json({ detail: { kind: "conflict", message: "no event 7 yet" } }, { status: 409 }),
       () => stream(event(0), event(1, "run_completed")),
     );
-    const all = await seen("ended", 7);
+    const all = await followUntil("ended", 7);
     expect([all.resets, all.seqs]).toEqual([1, [0, 1]]);
-    expect(asked).toEqual(["?after=7", "?after=-1"]);
+    expect(queries).toEqual(["?after=7", "?after=-1"]);
   });
 });
 
@@ -116,7 +116,7 @@ it("messages are read however their pieces fall", () => {
     const reader = new FrameReader();
     const frames = [];
     for (let at = 0; at < text.length; at += size) {
-      frames.push(...reader.take(text.slice(at, at + size)));
+      frames.push(...reader.push(text.slice(at, at + size)));
     }
     expect(frames.map((frame) => frame.id)).toEqual(["0", "5"]);
     expect(frames[1]?.data).toBe("a\nb");

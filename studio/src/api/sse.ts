@@ -1,6 +1,6 @@
 import type { LogEvent } from "../events/types";
 import { cutWhenHidden, untilVisible } from "../lib/visible";
-import { ask, path } from "./client";
+import { path, request } from "./client";
 import { readFrames } from "./frames";
 import { type Problem, problemOf } from "./problem";
 
@@ -8,7 +8,7 @@ import { type Problem, problemOf } from "./problem";
 export type Connection = "idle" | "connecting" | "live" | "waiting" | "ended" | "failed";
 
 /** Who follows a log. */
-export interface Follower {
+export interface StreamHandler {
   /** New events in order, each once; at most once per frame of the screen. */
   onEvents(events: LogEvent[]): void;
   onConnection(connection: Connection, problem: Problem | null): void;
@@ -17,22 +17,22 @@ export interface Follower {
 }
 
 const TERMINAL = new Set(["run_completed", "run_failed", "run_cancelled"]);
-const FIRST_MS = 500;
-const LONGEST_MS = 15_000;
-const HIDDEN_MS = 200;
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 15_000;
+const HIDDEN_TAB_DELAY_MS = 200;
 /** Without any sign of life for so long a connection counts as lost; the server sends one more often. */
-const SILENT_MS = 60_000;
+const SILENCE_TIMEOUT_MS = 60_000;
 
 /** Follows the log of a run after one event until it ends; call what it returns to stop. */
-export function followRun(id: string, after: number, follower: Follower): () => void {
-  const following = new Following(id, after, follower);
-  void following.go();
-  return () => following.stop();
+export function followRun(id: string, after: number, handler: StreamHandler): () => void {
+  const stream = new EventStream(id, after, handler);
+  void stream.start();
+  return () => stream.stop();
 }
 
-class Following {
+class EventStream {
   private readonly stopping = new AbortController();
-  private waitMs = FIRST_MS;
+  private waitMs = MIN_RETRY_MS;
   private ended = false;
   private batch: LogEvent[] = [];
   private scheduled = false;
@@ -40,16 +40,16 @@ class Following {
   constructor(
     private readonly id: string,
     private last: number,
-    private readonly follower: Follower,
+    private readonly handler: StreamHandler,
   ) {}
 
   stop(): void {
     this.stopping.abort();
   }
 
-  async go(): Promise<void> {
+  async start(): Promise<void> {
     while (!this.stopping.signal.aborted && !this.ended) {
-      this.tell("connecting");
+      this.report("connecting");
       try {
         await untilVisible(this.stopping.signal);
         await this.connect();
@@ -66,17 +66,17 @@ class Following {
     }
     if (!this.stopping.signal.aborted) {
       this.flush();
-      this.tell("ended");
+      this.report("ended");
     }
   }
 
   /** Reads one connection to its end; a silent one is cut. */
   private async connect(): Promise<void> {
-    const cut = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, cut.signal]);
-    const watched = cutWhenHidden(cut);
+    const abort = new AbortController();
+    const signal = AbortSignal.any([this.stopping.signal, abort.signal]);
+    const stopWatching = cutWhenHidden(abort);
     try {
-      const response = await ask("GET", path`runs/${this.id}/events/stream`, {
+      const response = await request("GET", path`runs/${this.id}/events/stream`, {
         query: { after: this.last },
         headers: { accept: "text/event-stream" },
         signal,
@@ -85,17 +85,17 @@ class Following {
         this.ended = true;
         return;
       }
-      this.waitMs = FIRST_MS;
-      this.tell("live");
-      await readFrames(response.body, SILENT_MS, cut, (frame) =>
-        this.take(JSON.parse(frame.data) as LogEvent),
+      this.waitMs = MIN_RETRY_MS;
+      this.report("live");
+      await readFrames(response.body, SILENCE_TIMEOUT_MS, abort, (frame) =>
+        this.append(JSON.parse(frame.data) as LogEvent),
       );
     } finally {
-      watched();
+      stopWatching();
     }
   }
 
-  private take(event: LogEvent): void {
+  private append(event: LogEvent): void {
     if (event.seq <= this.last) {
       return;
     }
@@ -104,7 +104,7 @@ class Following {
     this.batch.push(event);
     if (!this.scheduled) {
       this.scheduled = true;
-      soon(() => this.flush());
+      callNextFrame(() => this.flush());
     }
   }
 
@@ -113,7 +113,7 @@ class Following {
     const events = this.batch;
     this.batch = [];
     if (events.length > 0 && !this.stopping.signal.aborted) {
-      this.follower.onEvents(events);
+      this.handler.onEvents(events);
     }
   }
 
@@ -122,23 +122,23 @@ class Following {
     if (problem.status === 409 && problem.kind === "conflict" && this.last >= 0) {
       this.last = -1;
       this.batch = [];
-      this.follower.onReset();
+      this.handler.onReset();
       return false;
     }
     const final =
       problem.status >= 400 && problem.status < 500 && problem.status !== 429 && problem.status !== 408;
     if (final) {
       this.flush();
-      this.tell("failed", problem);
+      this.report("failed", problem);
     }
     return final;
   }
 
   private async pause(problem: Problem | null): Promise<void> {
     this.flush();
-    this.tell("waiting", problem);
+    this.report("waiting", problem);
     const wait = this.waitMs * (0.75 + Math.random() / 2);
-    this.waitMs = Math.min(LONGEST_MS, this.waitMs * 2);
+    this.waitMs = Math.min(MAX_RETRY_MS, this.waitMs * 2);
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, wait);
       const { signal } = this.stopping;
@@ -153,15 +153,15 @@ class Following {
     });
   }
 
-  private tell(connection: Connection, problem: Problem | null = null): void {
+  private report(connection: Connection, problem: Problem | null = null): void {
     if (!this.stopping.signal.aborted) {
-      this.follower.onConnection(connection, problem);
+      this.handler.onConnection(connection, problem);
     }
   }
 }
 
 /** Calls back with the next frame of the screen, or soon where nothing is drawn. */
-function soon(callback: () => void): void {
+function callNextFrame(callback: () => void): void {
   let called = false;
   const once = () => {
     if (!called) {
@@ -170,5 +170,5 @@ function soon(callback: () => void): void {
     }
   };
   requestAnimationFrame(once);
-  setTimeout(once, HIDDEN_MS);
+  setTimeout(once, HIDDEN_TAB_DELAY_MS);
 }

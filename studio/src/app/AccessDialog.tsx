@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { accessNeeded, keepAccessKey } from "../api/access";
+import { accessNeeded, storeAccessKey } from "../api/access";
 import { queryClient } from "../api/queries";
 import { useWords } from "../i18n";
 import { useStore } from "../lib/store";
@@ -23,7 +23,7 @@ export default function AccessDialog() {
         className="flex flex-col gap-3"
         onSubmit={(event) => {
           event.preventDefault();
-          keepAccessKey(key.trim() || null);
+          storeAccessKey(key.trim() || null);
           setKey("");
           void queryClient.invalidateQueries();
         }}

@@ -11,17 +11,17 @@ export function Choices() {
   const language = useLanguage();
   const [theme, setTheme] = useTheme();
   useCommands([
-    ...LANGUAGES.map((one) => ({
-      id: `language-${one.id}`,
-      label: `${words.language}: ${one.name}`,
+    ...LANGUAGES.map((language) => ({
+      id: `language-${language.id}`,
+      label: `${words.language}: ${language.name}`,
       icon: <GlobeIcon />,
-      run: () => void setLanguage(one.id),
+      run: () => void setLanguage(language.id),
     })),
-    ...THEMES.map((one) => ({
-      id: `theme-${one}`,
-      label: `${words.theme}: ${words.themes[one]}`,
+    ...THEMES.map((theme) => ({
+      id: `theme-${theme}`,
+      label: `${words.theme}: ${words.themes[theme]}`,
       icon: <ContrastIcon />,
-      run: () => setTheme(one),
+      run: () => setTheme(theme),
     })),
   ]);
   return (
@@ -29,14 +29,14 @@ export function Choices() {
       <Menu label={words.language} trigger={<IconButton label={words.language} icon={<GlobeIcon />} />}>
         <MenuChoice
           value={language}
-          options={LANGUAGES.map((one) => ({ value: one.id, label: one.name }))}
+          options={LANGUAGES.map((language) => ({ value: language.id, label: language.name }))}
           onChange={(next) => void setLanguage(next)}
         />
       </Menu>
       <Menu label={words.theme} trigger={<IconButton label={words.theme} icon={<ContrastIcon />} />}>
         <MenuChoice
           value={theme}
-          options={THEMES.map((one) => ({ value: one, label: words.themes[one] }))}
+          options={THEMES.map((theme) => ({ value: theme, label: words.themes[theme] }))}
           onChange={setTheme}
         />
       </Menu>

@@ -14,17 +14,17 @@ export default function KeysHelp({ open, onClose }: { open: boolean; onClose: ()
     <Dialog open={open} onClose={onClose} title={words.keysHelp}>
       <div className="flex flex-col gap-4">
         {(["page", "everywhere"] as const).map((group) => {
-          const own = bindings.filter((one) => (one.group ?? "page") === group);
+          const own = bindings.filter((binding) => (binding.group ?? "page") === group);
           return own.length === 0 ? null : (
             <section key={group}>
               <h3 className="mb-1 font-medium">{words.keyGroups[group]}</h3>
               <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
-                {own.map((one) => (
-                  <div key={one.keys} className="contents">
+                {own.map((binding) => (
+                  <div key={binding.keys} className="contents">
                     <dt>
-                      <KeyName keys={one.keys} />
+                      <KeyName keys={binding.keys} />
                     </dt>
-                    <dd>{one.label}</dd>
+                    <dd>{binding.label}</dd>
                   </div>
                 ))}
               </dl>

@@ -19,9 +19,9 @@ const pages = {
 
 /** Which page stands at which address; each is fetched when it is first needed. */
 export function Pages() {
-  const [place] = useLocation();
+  const [location] = useLocation();
   return (
-    <ErrorBoundary key={place.split("/")[1] ?? ""}>
+    <ErrorBoundary key={location.split("/")[1] ?? ""}>
       <Suspense fallback={<Skeleton />}>
         <Switch>
           <Route path="/">
@@ -30,14 +30,14 @@ export function Pages() {
           <Route path="/runs" component={pages.runs} />
           <Route path="/new" component={pages.start} />
           <Route path="/compare" component={pages.compare} />
-          <Route path="/runs/:id/:view?">{(found) => <pages.run id={found.id} view={found.view} />}</Route>
-          <Route path="/approvals/:id?">{(found) => <pages.approvals id={found.id} />}</Route>
-          <Route path="/sessions/:id?">{(found) => <pages.sessions id={found.id} />}</Route>
+          <Route path="/runs/:id/:view?">{(params) => <pages.run id={params.id} view={params.view} />}</Route>
+          <Route path="/approvals/:id?">{(params) => <pages.approvals id={params.id} />}</Route>
+          <Route path="/sessions/:id?">{(params) => <pages.sessions id={params.id} />}</Route>
           <Route path="/skills" component={pages.skills} />
           <Route path="/skills/:name/:view?">
-            {(found) => <pages.skill name={found.name} view={found.view} />}
+            {(params) => <pages.skill name={params.name} view={params.view} />}
           </Route>
-          <Route path="/operations/:tab?">{(found) => <pages.operations tab={found.tab} />}</Route>
+          <Route path="/operations/:tab?">{(params) => <pages.operations tab={params.tab} />}</Route>
           <Route path="/welcome" component={pages.welcome} />
           <Route component={pages.notFound} />
         </Switch>

@@ -1,6 +1,6 @@
 import { useId, useMemo, useRef, useState } from "react";
 import { useWords } from "../i18n";
-import { type Command, matching, useAllCommands } from "../lib/commands";
+import { type Command, filterCommands, useAllCommands } from "../lib/commands";
 import { Dialog } from "../ui/Dialog";
 import { KeyName } from "../ui/KeyName";
 
@@ -21,9 +21,9 @@ function PaletteList({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const found = useMemo(() => matching(commands, typed), [commands, typed]);
+  const matches = useMemo(() => filterCommands(commands, typed), [commands, typed]);
   const move = (to: number) => {
-    const next = Math.max(0, Math.min(found.length - 1, to));
+    const next = Math.max(0, Math.min(matches.length - 1, to));
     setAt(next);
     list.current?.children[next]?.scrollIntoView({ block: "nearest" });
   };
@@ -37,8 +37,8 @@ function PaletteList({ onClose }: { onClose: () => void }) {
     ArrowDown: () => move(at + 1),
     ArrowUp: () => move(at - 1),
     Home: () => move(0),
-    End: () => move(found.length - 1),
-    Enter: () => choose(found[at]),
+    End: () => move(matches.length - 1),
+    Enter: () => choose(matches[at]),
   };
   return (
     <div className="flex flex-col">
@@ -47,7 +47,7 @@ function PaletteList({ onClose }: { onClose: () => void }) {
         role="combobox"
         aria-expanded="true"
         aria-controls={`${id}-list`}
-        aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
+        aria-activedescendant={matches[at] ? `${id}-${at}` : undefined}
         aria-label={words.paletteHint}
         placeholder={words.paletteHint}
         autoComplete="off"
@@ -73,7 +73,7 @@ function PaletteList({ onClose }: { onClose: () => void }) {
         aria-label={words.palette}
         className="max-h-[50vh] overflow-y-auto p-1"
       >
-        {found.map((command, index) => (
+        {matches.map((command, index) => (
           // biome-ignore lint/a11y/useFocusableInteractive: the text field has the focus and names the active entry
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the text field
           <div
@@ -92,7 +92,7 @@ function PaletteList({ onClose }: { onClose: () => void }) {
         ))}
       </div>
       <p role="status" className="px-4 pb-2 text-xs text-soft">
-        {found.length === 0 ? words.paletteNone : words.paletteCount(found.length)}
+        {matches.length === 0 ? words.paletteNone : words.paletteCount(matches.length)}
       </p>
     </div>
   );

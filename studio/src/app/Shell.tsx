@@ -29,27 +29,27 @@ const KeysHelp = lazy(() => import("./KeysHelp"));
 /** The frame around all pages: skip link, navigation, commands, keys. */
 export function Shell({ children }: { children: ReactNode }) {
   const words = useWords("shell");
-  const [open, setShown] = useState<"palette" | "keys" | null>(null);
-  const [known, setKnown] = useState<ReadonlySet<string>>(new Set());
+  const [open, setOpenState] = useState<"palette" | "keys" | null>(null);
+  const [mounted, setMounted] = useState<ReadonlySet<string>>(new Set());
   const setOpen = (next: "palette" | "keys" | null) => {
-    setShown(next);
-    setKnown((before) => (next === null || before.has(next) ? before : new Set([...before, next])));
+    setOpenState(next);
+    setMounted((before) => (next === null || before.has(next) ? before : new Set([...before, next])));
   };
   const [, navigate] = useLocation();
-  const waiting = useWaiting();
+  const waiting = usePendingApprovals();
   useWindowTitle(words.product, waiting);
-  const places = usePlaces(waiting);
+  const links = useNavLinks(waiting);
   useKeys([
     { keys: "mod+k", label: words.openPalette, group: "everywhere", run: () => setOpen("palette") },
     { keys: "?", label: words.showKeys, group: "everywhere", run: () => setOpen("keys") },
   ]);
   useCommands([
     { id: "new", label: words.newRun, icon: <PlusIcon />, run: () => navigate("/new") },
-    ...places.map((one) => ({
-      id: one.to,
-      label: words.goTo(one.label),
-      icon: one.icon,
-      run: () => navigate(one.to),
+    ...links.map((link) => ({
+      id: link.to,
+      label: words.goTo(link.label),
+      icon: link.icon,
+      run: () => navigate(link.to),
     })),
     { id: "keys", label: words.showKeys, icon: <KeyboardIcon />, run: () => setOpen("keys") },
   ]);
@@ -71,8 +71,8 @@ export function Shell({ children }: { children: ReactNode }) {
             aria-label={words.navigation}
             className="order-last flex w-full gap-0.5 overflow-x-auto md:order-none md:w-auto"
           >
-            {places.map((one) => (
-              <Place key={one.to} {...one} />
+            {links.map((link) => (
+              <NavLink key={link.to} {...link} />
             ))}
           </nav>
           <div className="ml-auto flex items-center gap-0.5">
@@ -97,21 +97,21 @@ export function Shell({ children }: { children: ReactNode }) {
         {children}
       </main>
       <Suspense fallback={null}>
-        {known.has("palette") ? <Palette open={open === "palette"} onClose={() => setOpen(null)} /> : null}
-        {known.has("keys") ? <KeysHelp open={open === "keys"} onClose={() => setOpen(null)} /> : null}
+        {mounted.has("palette") ? <Palette open={open === "palette"} onClose={() => setOpen(null)} /> : null}
+        {mounted.has("keys") ? <KeysHelp open={open === "keys"} onClose={() => setOpen(null)} /> : null}
       </Suspense>
     </div>
   );
 }
 
-interface PlaceProps {
+interface NavLinkProps {
   to: string;
   label: string;
   icon: ReactNode;
   badge?: { count: number; label: string };
 }
 
-function usePlaces(waiting: number): PlaceProps[] {
+function useNavLinks(waiting: number): NavLinkProps[] {
   const words = useWords("shell");
   const badge = waiting > 0 ? { count: waiting, label: words.waiting(waiting) } : undefined;
   return [
@@ -123,9 +123,9 @@ function usePlaces(waiting: number): PlaceProps[] {
   ];
 }
 
-function Place({ to, label, icon, badge }: PlaceProps) {
-  const [place] = useLocation();
-  const current = place === to || place.startsWith(`${to}/`);
+function NavLink({ to, label, icon, badge }: NavLinkProps) {
+  const [location] = useLocation();
+  const current = location === to || location.startsWith(`${to}/`);
   return (
     <Link
       href={to}
@@ -149,11 +149,11 @@ function Place({ to, label, icon, badge }: PlaceProps) {
 }
 
 /** How many requests wait that nobody has decided; more than before is announced. */
-function useWaiting(): number {
+function usePendingApprovals(): number {
   const words = useWords("shell");
   useFeed();
   const { data } = useApprovals();
-  const count = data?.filter((one) => one.decided === null).length;
+  const count = data?.filter((approval) => approval.decided === null).length;
   const before = useRef<number | undefined>(undefined);
   useEffect(() => {
     if (count !== undefined && before.current !== undefined && count > before.current) {

@@ -1,6 +1,6 @@
 import type { TranscriptItem } from "./items";
 import type { LogEvent } from "./types";
-import type { Places, RunState, RunView, Span } from "./view";
+import type { ItemIndexes, RunState, RunView, Span } from "./view";
 
 /** What every item has; an item without them is completed by the draft. */
 type Base = "key" | "seq" | "last_seq" | "at" | "turn_id" | "step_id";
@@ -16,25 +16,25 @@ export class Draft {
   readonly questions: Map<string, number>;
   readonly children: Map<string, number>;
   readonly openSpans: Map<string, number>;
-  coming: number[];
+  streaming: number[];
   purpose: string;
   answers: number;
   plan: RunView["plan"];
   skills: readonly string[];
 
   constructor(view: RunView) {
-    const { places } = view;
+    const { indexes } = view;
     this.state = { ...view.state };
     this.items = [...view.items];
     this.spans = [...view.spans];
-    this.calls = new Map(places.calls);
-    this.approvals = new Map(places.approvals);
-    this.questions = new Map(places.questions);
-    this.children = new Map(places.children);
-    this.openSpans = new Map(places.openSpans);
-    this.coming = [...places.coming];
-    this.purpose = places.purpose;
-    this.answers = places.answers;
+    this.calls = new Map(indexes.calls);
+    this.approvals = new Map(indexes.approvals);
+    this.questions = new Map(indexes.questions);
+    this.children = new Map(indexes.children);
+    this.openSpans = new Map(indexes.openSpans);
+    this.streaming = [...indexes.streaming];
+    this.purpose = indexes.purpose;
+    this.answers = indexes.answers;
     this.plan = view.plan;
     this.skills = view.skills;
   }
@@ -56,44 +56,44 @@ export class Draft {
 
   /** The item at a place, if it is of a kind. */
   at<Kind extends TranscriptItem["kind"]>(
-    place: number | undefined,
+    index: number | undefined,
     kind: Kind,
   ): Extract<TranscriptItem, { kind: Kind }> | undefined {
-    const item = place === undefined ? undefined : this.items[place];
+    const item = index === undefined ? undefined : this.items[index];
     return item?.kind === kind ? (item as Extract<TranscriptItem, { kind: Kind }>) : undefined;
   }
 
   /** Replaces an item by one that an event changed; nothing where it is not of the kind. */
   change<Kind extends TranscriptItem["kind"]>(
-    place: number | undefined,
+    index: number | undefined,
     kind: Kind,
     event: LogEvent,
     changes: (
       item: Extract<TranscriptItem, { kind: Kind }>,
     ) => Partial<Extract<TranscriptItem, { kind: Kind }>>,
   ): void {
-    const item = this.at(place, kind);
-    if (item && place !== undefined) {
-      this.items[place] = Object.assign({ ...item }, changes(item), {
+    const item = this.at(index, kind);
+    if (item && index !== undefined) {
+      this.items[index] = Object.assign({ ...item }, changes(item), {
         last_seq: event.seq,
       }) as TranscriptItem;
     }
   }
 
   /** Where the call with an id stands; what a call asks besides is called `id#something`. */
-  callPlace(callId: string | null | undefined): number | undefined {
+  findCallIndex(callId: string | null | undefined): number | undefined {
     return callId ? (this.calls.get(callId) ?? this.calls.get(callId.split("#")[0] ?? "")) : undefined;
   }
 
   /** The finished view. */
   view(): RunView {
-    const places: Places = {
+    const indexes: ItemIndexes = {
       calls: this.calls,
       approvals: this.approvals,
       questions: this.questions,
       children: this.children,
       openSpans: this.openSpans,
-      coming: this.coming,
+      streaming: this.streaming,
       purpose: this.purpose,
       answers: this.answers,
     };
@@ -101,19 +101,21 @@ export class Draft {
       state: this.state,
       items: this.items,
       spans: this.spans,
-      approvals: [...this.approvals].flatMap(([id, place]) => this.approvalAt(id, place)),
-      questions: [...this.questions.values()].flatMap((place) => this.at(place, "question") ?? []),
+      approvals: [...this.approvals].flatMap(([id, index]) => this.findApproval(id, index)),
+      questions: [...this.questions.values()].flatMap((index) => this.at(index, "question") ?? []),
       plan: this.plan,
       skills: this.skills,
-      places,
+      indexes,
     };
   }
 
-  private approvalAt(id: string, place: number) {
-    const item = this.items[place];
+  private findApproval(id: string, index: number) {
+    const item = this.items[index];
     if (item?.kind === "approval") {
       return [item.approval];
     }
-    return item?.kind === "call" ? item.approvals.filter((one) => one.approval_id === id).slice(-1) : [];
+    return item?.kind === "call"
+      ? item.approvals.filter((approval) => approval.approval_id === id).slice(-1)
+      : [];
   }
 }

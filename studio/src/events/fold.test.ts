@@ -17,13 +17,13 @@ const fixtures = readdirSync(PLACE)
   .map((name): [string, Fixture] => [name, JSON.parse(readFileSync(PLACE + name, "utf8"))]);
 
 /** A view in the words of the fixtures. */
-function told(view: RunView, expectedSpans: Record<string, unknown>[]) {
+function summarize(view: RunView, expectedSpans: Record<string, unknown>[]) {
   const calls = view.items.filter((item): item is CallItem => item.kind === "call" && item.accepted);
   const fork = view.state.fork;
   return {
     state: { ...view.state, fork: fork ? { run_id: fork.run_id, seq: fork.seq } : null },
-    pending_approvals: view.approvals.map((one) => one.approval_id),
-    questions: view.questions.map((one) => one.call_id),
+    pending_approvals: view.approvals.map((approval) => approval.approval_id),
+    questions: view.questions.map((question) => question.call_id),
     answers: view.items.flatMap((item) =>
       item.kind === "assistant" && item.complete && !item.discarded ? [item.text] : [],
     ),
@@ -43,7 +43,7 @@ function only(span: Span, names: string[]): Record<string, unknown> {
 
 describe.each(fixtures)("%s", (_name, { events, expected }) => {
   it("folds to what the server's projections say", () => {
-    expect(told(foldLog(events), expected.spans)).toEqual(expected);
+    expect(summarize(foldLog(events), expected.spans)).toEqual(expected);
   });
 
   it("folds to the same in pieces, and leaves the pieces as they were", () => {

@@ -1,10 +1,10 @@
 import { Draft } from "./draft";
 import { applyCall } from "./foldCalls";
+import { applyMessages } from "./foldMessages";
 import { applyNotices } from "./foldNotices";
 import { applySpans } from "./foldSpans";
 import { applyState } from "./foldState";
-import { talk } from "./foldTalk";
-import type { KnownEvent, LogEvent } from "./types";
+import type { AnyTypedEvent, LogEvent } from "./types";
 import { EMPTY_VIEW, type RunView } from "./view";
 
 /** The view after some more events, by the rules of the server's projections; what was given stays as it was. */
@@ -14,7 +14,7 @@ export function foldEvents(view: RunView, events: readonly LogEvent[]): RunView 
   }
   const draft = new Draft(view);
   for (const event of events) {
-    apply(draft, event as KnownEvent);
+    apply(draft, event as AnyTypedEvent);
   }
   return draft.view();
 }
@@ -24,10 +24,10 @@ export function foldLog(events: readonly LogEvent[]): RunView {
   return foldEvents(EMPTY_VIEW, events);
 }
 
-function apply(draft: Draft, event: KnownEvent): void {
+function apply(draft: Draft, event: AnyTypedEvent): void {
   applyState(draft.state, event);
   applySpans(draft, event);
-  talk(draft, event);
+  applyMessages(draft, event);
   applyCall(draft, event);
   applyNotices(draft, event);
 }

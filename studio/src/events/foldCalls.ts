@@ -1,10 +1,10 @@
 import type { Draft } from "./draft";
-import { applyAsking, close } from "./foldAsking";
+import { applyRequests, closeRequests } from "./foldRequests";
 import type { CallItem } from "./items";
-import type { Data, Known, KnownEvent } from "./types";
+import type { AnyTypedEvent, Data, TypedEvent } from "./types";
 
 /** Calls of tools, and everything that belongs to one. */
-export function applyCall(draft: Draft, event: KnownEvent): void {
+export function applyCall(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "tool_call_requested":
       request(draft, event);
@@ -20,14 +20,14 @@ export function applyCall(draft: Draft, event: KnownEvent): void {
       finish(draft, event);
       break;
     case "file_operation":
-      draft.change(draft.callPlace(event.payload.call_id), "call", event, (call) => ({
+      draft.change(draft.findCallIndex(event.payload.call_id), "call", event, (call) => ({
         files: [...call.files, { ...event.payload, seq: event.seq }],
       }));
       break;
     case "network_decision":
-      draft.change(draft.callPlace(event.payload.call_id), "call", event, (call) => ({
+      draft.change(draft.findCallIndex(event.payload.call_id), "call", event, (call) => ({
         network: [
-          ...call.network.filter((one) => one.number !== event.payload.number),
+          ...call.network.filter((access) => access.number !== event.payload.number),
           { ...event.payload, seq: event.seq },
         ],
       }));
@@ -43,12 +43,12 @@ export function applyCall(draft: Draft, event: KnownEvent): void {
       break;
     default:
   }
-  applyAsking(draft, event);
+  applyRequests(draft, event);
 }
 
-function request(draft: Draft, event: Known<"tool_call_requested">): void {
+function request(draft: Draft, event: TypedEvent<"tool_call_requested">): void {
   const { payload } = event;
-  const place = draft.add(event, {
+  const index = draft.add(event, {
     kind: "call",
     call_id: payload.call_id,
     tool: payload.tool,
@@ -71,11 +71,11 @@ function request(draft: Draft, event: Known<"tool_call_requested">): void {
     network: [],
     children: [],
   });
-  draft.calls.set(payload.call_id, place);
-  draft.coming.push(place);
+  draft.calls.set(payload.call_id, index);
+  draft.streaming.push(index);
 }
 
-function finish(draft: Draft, event: Known<"tool_call_finished">): void {
+function finish(draft: Draft, event: TypedEvent<"tool_call_finished">): void {
   const { payload } = event;
   draft.change(draft.calls.get(payload.call_id), "call", event, (call) => ({
     state: wasDenied(call) ? "denied" : payload.result.ok ? "ok" : "failed",
@@ -86,12 +86,14 @@ function finish(draft: Draft, event: Known<"tool_call_finished">): void {
     size: payload.size ?? null,
     sandbox: dataOf(dataOf(payload.result.data)?.sandbox),
   }));
-  close(draft, payload.call_id);
+  closeRequests(draft, payload.call_id);
 }
 
 /** Whether the last decision on the call itself was no approval. */
 function wasDenied(call: CallItem): boolean {
-  const decided = call.approvals.findLast((one) => one.call_id === call.call_id && one.decision !== null);
+  const decided = call.approvals.findLast(
+    (approval) => approval.call_id === call.call_id && approval.decision !== null,
+  );
   return decided !== undefined && !decided.decision?.startsWith("approved");
 }
 
@@ -107,12 +109,15 @@ function dataOf(value: unknown): Data | null {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : null;
 }
 
-function applyChild(draft: Draft, event: Known<"child_run_started"> | Known<"child_run_finished">): void {
+function applyChild(
+  draft: Draft,
+  event: TypedEvent<"child_run_started"> | TypedEvent<"child_run_finished">,
+): void {
   const id = event.payload.child_run_id;
-  const place = draft.children.get(id);
+  const index = draft.children.get(id);
   if (event.type === "child_run_finished") {
     const { payload } = event;
-    draft.change(place, "child", event, () => ({
+    draft.change(index, "child", event, () => ({
       status: payload.status,
       tokens: (payload.input_tokens ?? 0) + (payload.output_tokens ?? 0),
       cost_usd: payload.cost_usd ?? 0,
@@ -120,8 +125,8 @@ function applyChild(draft: Draft, event: Known<"child_run_started"> | Known<"chi
     }));
     return;
   }
-  if (place !== undefined) {
-    draft.change(place, "child", event, () => ({ status: "running" }));
+  if (index !== undefined) {
+    draft.change(index, "child", event, () => ({ status: "running" }));
     return;
   }
   const { payload } = event;
@@ -137,16 +142,16 @@ function applyChild(draft: Draft, event: Known<"child_run_started"> | Known<"chi
     tool_calls: 0,
   });
   draft.children.set(id, added);
-  draft.change(draft.callPlace(payload.call_id), "call", event, (call) => ({
+  draft.change(draft.findCallIndex(payload.call_id), "call", event, (call) => ({
     children: [...call.children, id],
   }));
 }
 
 /** What is still open at the end of a run will never be finished. */
-function abandon(draft: Draft, event: KnownEvent): void {
-  for (const place of draft.calls.values()) {
-    if (draft.at(place, "call")?.result === null) {
-      draft.change(place, "call", event, () => ({ state: "abandoned" }));
+function abandon(draft: Draft, event: AnyTypedEvent): void {
+  for (const index of draft.calls.values()) {
+    if (draft.at(index, "call")?.result === null) {
+      draft.change(index, "call", event, () => ({ state: "abandoned" }));
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Draft } from "./draft";
-import type { Data, Known, KnownEvent } from "./types";
+import type { AnyTypedEvent, Data, TypedEvent } from "./types";
 
 const NOTICES = new Set([
   "run_state_changed",
@@ -16,7 +16,7 @@ const NOTICES = new Set([
 const END = { kind: "end", error_kind: "", details: {} } as const;
 
 /** Everything else that a transcript tells: skills, plans, summaries, errors, the end. */
-export function applyNotices(draft: Draft, event: KnownEvent): void {
+export function applyNotices(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "skill_injected":
     case "skill_unloaded":
@@ -60,7 +60,7 @@ export function applyNotices(draft: Draft, event: KnownEvent): void {
   }
 }
 
-function applyTroubles(draft: Draft, event: KnownEvent): void {
+function applyTroubles(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "context_compacted":
     case "compaction_failed":
@@ -85,17 +85,17 @@ function applyTroubles(draft: Draft, event: KnownEvent): void {
   }
 }
 
-function warn(draft: Draft, event: KnownEvent, kind: string, message: string): void {
+function warn(draft: Draft, event: AnyTypedEvent, kind: string, message: string): void {
   const details = event.payload as unknown as Data;
   draft.add(event, { kind: "error", level: "warning", error_kind: kind, message, details });
 }
 
 type SkillEvent =
-  | Known<"skill_injected">
-  | Known<"skill_unloaded">
-  | Known<"skill_injection_skipped">
-  | Known<"skill_routed">
-  | Known<"skill_catalog_offered">;
+  | TypedEvent<"skill_injected">
+  | TypedEvent<"skill_unloaded">
+  | TypedEvent<"skill_injection_skipped">
+  | TypedEvent<"skill_routed">
+  | TypedEvent<"skill_catalog_offered">;
 
 const ACTIONS = {
   skill_injected: "injected",
@@ -115,9 +115,9 @@ function applySkill(draft: Draft, event: SkillEvent): void {
     details,
   });
   if (event.type === "skill_unloaded") {
-    draft.skills = draft.skills.filter((one) => one !== event.payload.mention_text);
+    draft.skills = draft.skills.filter((name) => name !== event.payload.mention_text);
   } else if (event.type === "skill_injected" && event.payload.text_blob) {
     const mention = event.payload.mention_text ?? "";
-    draft.skills = [...draft.skills.filter((one) => one !== mention), mention];
+    draft.skills = [...draft.skills.filter((name) => name !== mention), mention];
   }
 }

@@ -1,9 +1,9 @@
 import type { Draft } from "./draft";
-import type { KnownEvent, LogEvent } from "./types";
+import type { AnyTypedEvent, LogEvent } from "./types";
 import type { Span } from "./view";
 
 /** The bars of the timeline; the same rules as `projections/timeline.py`. */
-export function applySpans(draft: Draft, event: KnownEvent): void {
+export function applySpans(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "llm_request_started":
       end(draft, "model", event, false);
@@ -47,7 +47,7 @@ export function applySpans(draft: Draft, event: KnownEvent): void {
 }
 
 function approvalKey(
-  event: KnownEvent & { type: "approval_requested" | "approval_decided" | "approval_refused" },
+  event: AnyTypedEvent & { type: "approval_requested" | "approval_decided" | "approval_refused" },
 ): string {
   return `approval:${event.payload.approval_id || event.payload.approval_key}`;
 }
@@ -76,10 +76,10 @@ function begin(
 }
 
 function end(draft: Draft, key: string, event: LogEvent<string, unknown>, ok: boolean): void {
-  const place = draft.openSpans.get(key);
-  const span = place === undefined ? undefined : draft.spans[place];
-  if (span && place !== undefined) {
+  const index = draft.openSpans.get(key);
+  const span = index === undefined ? undefined : draft.spans[index];
+  if (span && index !== undefined) {
     draft.openSpans.delete(key);
-    draft.spans[place] = { ...span, last_seq: event.seq, ended_at: event.timestamp, ok };
+    draft.spans[index] = { ...span, last_seq: event.seq, ended_at: event.timestamp, ok };
   }
 }

@@ -1,4 +1,4 @@
-import type { KnownEvent } from "./types";
+import type { AnyTypedEvent } from "./types";
 import type { RunState } from "./view";
 
 const STATUSES = new Set(
@@ -9,13 +9,13 @@ const STATUSES = new Set(
 const FINAL = new Set(["completed", "failed", "cancelled"]);
 
 /** Where the run stands after an event; the same rules as `projections/state.py`. */
-export function applyState(state: RunState, event: KnownEvent): void {
+export function applyState(state: RunState, event: AnyTypedEvent): void {
   state.last_seq = event.seq;
   change(state, event);
   state.updated_at = event.timestamp;
 }
 
-function change(state: RunState, event: KnownEvent): void {
+function change(state: RunState, event: AnyTypedEvent): void {
   switch (event.type) {
     case "run_created":
       create(state, event);
@@ -63,7 +63,7 @@ function change(state: RunState, event: KnownEvent): void {
   }
 }
 
-function count(state: RunState, event: KnownEvent): void {
+function count(state: RunState, event: AnyTypedEvent): void {
   switch (event.type) {
     case "llm_request_started":
       state.model = event.payload.model;
@@ -83,7 +83,7 @@ function count(state: RunState, event: KnownEvent): void {
   }
 }
 
-function create(state: RunState, event: KnownEvent & { type: "run_created" }): void {
+function create(state: RunState, event: AnyTypedEvent & { type: "run_created" }): void {
   const { payload } = event;
   state.run_id = event.run_id;
   state.created_at = event.timestamp;

@@ -2,5 +2,5 @@
 export { foldEvents, foldLog } from "./fold";
 export type * from "./items";
 export { type LiveLog, useRunLog } from "./live";
-export type { Data, Known, KnownEvent, KnownType, LogEvent, Payloads } from "./types";
+export type { AnyTypedEvent, Data, LogEvent, Payloads, TypedEvent, TypedEventName } from "./types";
 export { EMPTY_VIEW, type RunState, type RunView, type Span } from "./view";

@@ -163,8 +163,7 @@ export interface Payloads {
   };
   skill_unloaded: { mention_text: string; reason?: string };
   skill_injection_skipped: { skill_name: string; reason?: string; missing_env_vars?: string[] };
-  skill_routed: {
-    asked: string;
+  skill_routed: Record<"asked", string> & {
     decided_by?: string;
     considered?: number;
     choices?: { mention: string; rule: string; score?: number; reason?: string }[];
@@ -175,10 +174,10 @@ export interface Payloads {
 }
 
 /** The kinds of events that are understood; others are kept and shown as they are. */
-export type KnownType = keyof Payloads;
+export type TypedEventName = keyof Payloads;
 
 /** An event of one kind that is understood. */
-export type Known<Type extends KnownType> = LogEvent<Type, Payloads[Type]>;
+export type TypedEvent<Type extends TypedEventName> = LogEvent<Type, Payloads[Type]>;
 
 /** Any event that is understood, told apart by `type`. */
-export type KnownEvent = { [Type in KnownType]: Known<Type> }[KnownType];
+export type AnyTypedEvent = { [Type in TypedEventName]: TypedEvent<Type> }[TypedEventName];

@@ -64,18 +64,18 @@ export interface RunView {
   /** Active skills by mention. */
   skills: readonly string[];
   /** Where things stand in the lists; for the fold alone. */
-  places: Places;
+  indexes: ItemIndexes;
 }
 
 /** What the fold remembers between events. */
-export interface Places {
+export interface ItemIndexes {
   calls: ReadonlyMap<string, number>;
   approvals: ReadonlyMap<string, number>;
   questions: ReadonlyMap<string, number>;
   children: ReadonlyMap<string, number>;
   openSpans: ReadonlyMap<string, number>;
   /** Items of the answer that is coming in. */
-  coming: readonly number[];
+  streaming: readonly number[];
   purpose: string;
   answers: number;
 }
@@ -123,13 +123,13 @@ export const EMPTY_VIEW: RunView = {
   questions: [],
   plan: [],
   skills: [],
-  places: {
+  indexes: {
     calls: new Map(),
     approvals: new Map(),
     questions: new Map(),
     children: new Map(),
     openSpans: new Map(),
-    coming: [],
+    streaming: [],
     purpose: "answer",
     answers: 0,
   },

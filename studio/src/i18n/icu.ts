@@ -57,7 +57,7 @@ class Reader {
   /** Reads all cases, and gives the one that applies. */
   private chosen(type: string, value: string | number): string {
     const count = type === "plural" ? Number(value) || 0 : null;
-    const wanted =
+    const names =
       count === null
         ? [String(value), "other"]
         : [`=${count}`, new Intl.PluralRules(this.language).select(count), "other"];
@@ -67,7 +67,7 @@ class Reader {
       cases.set(name, this.text(count));
       this.take(/^\}/);
     }
-    return cases.get(wanted.find((name) => cases.has(name)) ?? "") ?? "";
+    return cases.get(names.find((name) => cases.has(name)) ?? "") ?? "";
   }
 
   private shown(value: string | number): string {
@@ -79,11 +79,11 @@ class Reader {
   }
 
   private take(pattern: RegExp): RegExpExecArray {
-    const found = pattern.exec(this.rest);
-    if (found === null) {
+    const match = pattern.exec(this.rest);
+    if (match === null) {
       throw new Error(`not an ICU message, at: ${this.rest}`);
     }
-    this.rest = this.rest.slice(found[0].length);
-    return found;
+    this.rest = this.rest.slice(match[0].length);
+    return match;
   }
 }

@@ -11,11 +11,11 @@ export const LANGUAGES: readonly { id: Language; name: string }[] = [
 ];
 
 /** The language somebody chose earlier, or the first of the browser's that there is. */
-export function preferredLanguage(stored: string | null, wanted: readonly string[]): Language {
+export function preferredLanguage(stored: string | null, requested: readonly string[]): Language {
   if (stored === "en" || stored === "zh-CN") {
     return stored;
   }
-  const first = wanted.find((name) => /^(en|zh)\b/i.test(name));
+  const first = requested.find((name) => /^(en|zh)\b/i.test(name));
   return first && /^zh/i.test(first) ? "zh-CN" : "en";
 }
 

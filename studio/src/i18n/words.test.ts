@@ -50,19 +50,19 @@ describe("the dictionaries", () => {
     ["en", english],
     ["zh", chinese],
   ])("have no empty text in %s", (_name, all) => {
-    const said = leaves(all).map(([path, value]) => [
+    const texts = leaves(all).map(([path, value]) => [
       path,
       typeof value === "function" ? String(value(2, 3)) : value,
     ]);
-    expect(said.filter(([, text]) => typeof text !== "string" || text.trim() === "")).toEqual([]);
+    expect(texts.filter(([, text]) => typeof text !== "string" || text.trim() === "")).toEqual([]);
   });
 
   it("have no text in Chinese that nobody translated", () => {
     const same = new Set(["shell.product"]);
-    const known = new Map(leaves(english));
+    const texts = new Map(leaves(english));
     const left = leaves(chinese).filter(
       ([path, value]) =>
-        typeof value === "string" && /[a-z]{4}/i.test(value) && value === known.get(path) && !same.has(path),
+        typeof value === "string" && /[a-z]{4}/i.test(value) && value === texts.get(path) && !same.has(path),
     );
     expect(left.map(([path]) => path)).toEqual([]);
   });

@@ -63,7 +63,7 @@ export function useCodes(): Codes {
 }
 
 /** Gives texts without fetching them; for tests too. */
-export function provideWords(words: Words, known: Codes = NO_CODES): void {
+export function provideWords(words: Words, newCodes: Codes = NO_CODES): void {
   store.set(bare(words));
-  codes.set(bare(known));
+  codes.set(bare(newCodes));
 }

@@ -8,8 +8,8 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
-    for (const one of [...listeners]) {
-      one();
+    for (const listener of [...listeners]) {
+      listener();
     }
   }, 1000);
   return () => {

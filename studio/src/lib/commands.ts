@@ -16,16 +16,22 @@ export interface Command {
 const commands = createStore<readonly Command[]>([]);
 
 /** Offers commands in the palette while the component is shown. */
-export function useCommands(wanted: readonly Command[]): void {
-  const latest = useRef(wanted);
-  latest.current = wanted;
-  const signature = wanted.map((one) => `${one.id}\u0000${one.label}`).join("\u0001");
+export function useCommands(newCommands: readonly Command[]): void {
+  const latest = useRef(newCommands);
+  latest.current = newCommands;
+  const signature = newCommands.map((command) => `${command.id}\u0000${command.label}`).join("\u0001");
   // biome-ignore lint/correctness/useExhaustiveDependencies: actions are read when a command is chosen
   useEffect(() => {
-    const mine = latest.current.map((one, index) => ({ ...one, run: () => latest.current[index]?.run() }));
-    commands.set((before) => [...before.filter((one) => !mine.some((own) => own.id === one.id)), ...mine]);
+    const mine = latest.current.map((command, index) => ({
+      ...command,
+      run: () => latest.current[index]?.run(),
+    }));
+    commands.set((before) => [
+      ...before.filter((command) => !mine.some((own) => own.id === command.id)),
+      ...mine,
+    ]);
     return () =>
-      commands.set((before) => before.filter((one) => !mine.includes(one as (typeof mine)[number])));
+      commands.set((before) => before.filter((command) => !mine.includes(command as (typeof mine)[number])));
   }, [signature]);
 }
 
@@ -35,15 +41,15 @@ export function useAllCommands(): readonly Command[] {
 }
 
 /** The commands that fit what was typed, the best first: all its words must occur. */
-export function matching(all: readonly Command[], typed: string): Command[] {
-  const wanted = typed.toLowerCase().split(/\s+/).filter(Boolean);
+export function filterCommands(all: readonly Command[], typed: string): Command[] {
+  const terms = typed.toLowerCase().split(/\s+/).filter(Boolean);
   return all
-    .map((one) => ({ one, text: `${one.label} ${one.words ?? ""}`.toLowerCase() }))
-    .filter(({ text }) => wanted.every((word) => text.includes(word)))
-    .sort((left, right) => rank(left.text, wanted) - rank(right.text, wanted))
-    .map(({ one }) => one);
+    .map((command) => ({ command, text: `${command.label} ${command.words ?? ""}`.toLowerCase() }))
+    .filter(({ text }) => terms.every((word) => text.includes(word)))
+    .sort((left, right) => rank(left.text, terms) - rank(right.text, terms))
+    .map(({ command }) => command);
 }
 
-function rank(text: string, wanted: string[]): number {
-  return wanted.length > 0 && text.startsWith(wanted[0] ?? "") ? 0 : 1;
+function rank(text: string, terms: string[]): number {
+  return terms.length > 0 && text.startsWith(terms[0] ?? "") ? 0 : 1;
 }

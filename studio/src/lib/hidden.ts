@@ -29,8 +29,8 @@ function lastState(line: string): string {
 
 /** The text with every invisible or order-changing character written out, such as `‹U+202E›`. */
 export function withHiddenShown(text: string): string {
-  return text.replace(HIDDEN, (char: string, kept?: string) =>
-    kept === undefined
+  return text.replace(HIDDEN, (char: string, lineBreak?: string) =>
+    lineBreak === undefined
       ? `‹U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`
       : char,
   );

@@ -23,21 +23,21 @@ export function setSingleKeys(on: boolean): void {
 }
 
 /** Gives keys a meaning while the component is shown; the latest binding of a key wins. */
-export function useKeys(wanted: readonly KeyBinding[]): void {
-  const latest = useRef(wanted);
-  latest.current = wanted;
-  const signature = wanted
-    .map((one) => `${one.keys}\u0000${one.label}\u0000${one.group ?? ""}`)
+export function useKeys(newBindings: readonly KeyBinding[]): void {
+  const latest = useRef(newBindings);
+  latest.current = newBindings;
+  const signature = newBindings
+    .map((binding) => `${binding.keys}\u0000${binding.label}\u0000${binding.group ?? ""}`)
     .join("\u0001");
   // biome-ignore lint/correctness/useExhaustiveDependencies: handlers are read when a key is pressed
   useEffect(() => {
-    const mine = latest.current.map((one, index) => ({
-      ...one,
+    const mine = latest.current.map((binding, index) => ({
+      ...binding,
       run: (event: KeyboardEvent) => latest.current[index]?.run(event),
     }));
     bindings.set((before) => [...before, ...mine]);
     return () =>
-      bindings.set((before) => before.filter((one) => !mine.includes(one as (typeof mine)[number])));
+      bindings.set((before) => before.filter((binding) => !mine.includes(binding as (typeof mine)[number])));
   }, [signature]);
 }
 
@@ -67,7 +67,7 @@ export function isTaken(target: EventTarget | null): boolean {
 /** Finds what a pressed key means; nothing while somebody types or single keys are off. */
 export function bindingFor(
   event: KeyboardEvent,
-  known: readonly KeyBinding[],
+  candidates: readonly KeyBinding[],
   single: boolean,
 ): KeyBinding | undefined {
   const name = keyName(event);
@@ -84,16 +84,16 @@ export function bindingFor(
       return undefined;
     }
   }
-  return known.findLast((one) => one.keys === name);
+  return candidates.findLast((binding) => binding.keys === name);
 }
 
 /** Starts listening to keys; once for the app. */
 export function listenToKeys(): () => void {
   const listener = (event: KeyboardEvent) => {
-    const found = bindingFor(event, bindings.get(), singleKeys.get());
-    if (found) {
+    const match = bindingFor(event, bindings.get(), singleKeys.get());
+    if (match) {
       event.preventDefault();
-      found.run(event);
+      match.run(event);
     }
   };
   window.addEventListener("keydown", listener);

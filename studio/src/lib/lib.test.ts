@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { matching } from "./commands";
+import { filterCommands } from "./commands";
 import { shownText, withHiddenShown } from "./hidden";
 import { bindingFor, type KeyBinding } from "./keys";
 import { apiAddress, appPath } from "./place";
@@ -33,20 +33,20 @@ describe("text of programs", () => {
 
 describe("keys", () => {
   const run = vi.fn();
-  const known: KeyBinding[] = [
+  const candidates: KeyBinding[] = [
     { keys: "j", label: "old", run },
     { keys: "j", label: "new", run },
     { keys: "mod+k", label: "palette", run },
   ];
   const press = (name: string, on: Element, more: KeyboardEventInit = {}) => {
-    let found: KeyBinding | undefined;
+    let match: KeyBinding | undefined;
     const listen = (event: Event) => {
-      found = bindingFor(event as KeyboardEvent, known, true);
+      match = bindingFor(event as KeyboardEvent, candidates, true);
     };
     document.body.append(on);
     on.addEventListener("keydown", listen);
     on.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, ...more }));
-    return found?.label;
+    return match?.label;
   };
 
   it("mean what was bound last", () => {
@@ -60,10 +60,10 @@ describe("keys", () => {
   });
 
   it("mean nothing when single keys are off", () => {
-    expect(bindingFor(new KeyboardEvent("keydown", { key: "j" }), known, false)).toBeUndefined();
-    expect(bindingFor(new KeyboardEvent("keydown", { key: "k", metaKey: true }), known, false)?.label).toBe(
-      "palette",
-    );
+    expect(bindingFor(new KeyboardEvent("keydown", { key: "j" }), candidates, false)).toBeUndefined();
+    expect(
+      bindingFor(new KeyboardEvent("keydown", { key: "k", metaKey: true }), candidates, false)?.label,
+    ).toBe("palette");
   });
 });
 
@@ -81,8 +81,8 @@ it("a query changes only in what was changed", () => {
 
 it("commands are found by all their words", () => {
   const all = ["Go to runs", "Go to skills", "Language"].map((label) => ({ id: label, label, run: vi.fn() }));
-  expect(matching(all, "go sk").map((one) => one.label)).toEqual(["Go to skills"]);
-  expect(matching(all, "").length).toBe(3);
+  expect(filterCommands(all, "go sk").map((command) => command.label)).toEqual(["Go to skills"]);
+  expect(filterCommands(all, "").length).toBe(3);
 });
 
 it("a store tells those who listen, and only of changes", () => {
@@ -98,8 +98,8 @@ it("a store tells those who listen, and only of changes", () => {
 
 describe("a table", () => {
   it("has only its own entries", () => {
-    const table = tableOf<Record<string, string>>({ known: "yes" });
-    expect(["known", "constructor", "__proto__"].map((name) => table[name])).toEqual([
+    const table = tableOf<Record<string, string>>({ present: "yes" });
+    expect(["present", "constructor", "__proto__"].map((name) => table[name])).toEqual([
       "yes",
       undefined,
       undefined,

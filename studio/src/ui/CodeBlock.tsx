@@ -68,9 +68,9 @@ function countLines(text: string): number {
   return count;
 }
 
-function firstLines(text: string, wanted: number): string {
+function firstLines(text: string, count: number): string {
   let at = -1;
-  for (let line = 0; line < wanted; line += 1) {
+  for (let line = 0; line < count; line += 1) {
     at = text.indexOf("\n", at + 1);
   }
   return text.slice(0, at);

@@ -1,7 +1,7 @@
 import { createStore, useStore } from "../lib/store";
 
 const QUIET_MS = 1500;
-const said = createStore("");
+const announcement = createStore("");
 let waiting: string | null = null;
 let quiet = false;
 
@@ -12,7 +12,7 @@ export function announce(text: string): void {
     return;
   }
   // A text that is said again would not be noticed unless it differs.
-  said.set((before) => (before === text ? `${text}\u00a0` : text));
+  announcement.set((before) => (before === text ? `${text}\u00a0` : text));
   quiet = true;
   setTimeout(() => {
     quiet = false;
@@ -28,7 +28,7 @@ export function announce(text: string): void {
 export function LiveRegion() {
   return (
     <div role="status" aria-live="polite" className="sr-only">
-      {useStore(said)}
+      {useStore(announcement)}
     </div>
   );
 }

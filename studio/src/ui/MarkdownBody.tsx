@@ -5,9 +5,9 @@ import { renderMarkdown } from "./renderMarkdown";
 /** Markdown as elements; fetched only when it is needed. */
 export default function MarkdownBody({ text }: { text: string }) {
   const words = useWords("ui");
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    place.current?.replaceChildren(renderMarkdown(text, words.image));
+    container.current?.replaceChildren(renderMarkdown(text, words.image));
   }, [text, words]);
-  return <div ref={place} dir="auto" className="prose-plain min-w-0 [overflow-wrap:anywhere]" />;
+  return <div ref={container} dir="auto" className="prose-plain min-w-0 [overflow-wrap:anywhere]" />;
 }

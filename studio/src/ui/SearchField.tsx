@@ -15,11 +15,11 @@ interface SearchFieldProps {
 /** A field that tells what is sought when typing pauses, and follows what is told otherwise. */
 export function SearchField({ value, onChange, label, hint, ref }: SearchFieldProps) {
   const [typed, setTyped] = useState(value);
-  const [known, setKnown] = useState(value);
+  const [lastValue, setLastValue] = useState(value);
   const latest = useRef(onChange);
   latest.current = onChange;
-  if (known !== value) {
-    setKnown(value);
+  if (lastValue !== value) {
+    setLastValue(value);
     setTyped(value);
   }
   useEffect(() => {

@@ -27,7 +27,7 @@ export function toast(text: string, { bad = false }: { bad?: boolean } = {}): vo
 }
 
 function dismiss(id: number): void {
-  notices.set((before) => before.filter((one) => one.id !== id));
+  notices.set((before) => before.filter((notice) => notice.id !== id));
 }
 
 /** Where notices appear; stands once in the app. */
@@ -39,18 +39,18 @@ export function Toasts() {
       aria-label={words.notifications}
       className="pointer-events-none fixed right-3 bottom-3 z-50 flex flex-col gap-2"
     >
-      {shown.map((one) => (
+      {shown.map((notice) => (
         <div
-          key={one.id}
+          key={notice.id}
           className="pointer-events-auto flex max-w-sm items-start gap-2 rounded-md border border-line bg-raised p-3 shadow-lg"
         >
-          {one.bad ? (
+          {notice.bad ? (
             <WarnIcon className="mt-0.5 size-4 shrink-0 text-bad" />
           ) : (
             <DoneIcon className="mt-0.5 size-4 shrink-0 text-good" />
           )}
-          <p className="min-w-0 flex-1">{one.text}</p>
-          <IconButton small label={words.dismiss} icon={<CrossIcon />} onClick={() => dismiss(one.id)} />
+          <p className="min-w-0 flex-1">{notice.text}</p>
+          <IconButton small label={words.dismiss} icon={<CrossIcon />} onClick={() => dismiss(notice.id)} />
         </div>
       ))}
     </section>

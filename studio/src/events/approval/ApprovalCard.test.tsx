@@ -40,13 +40,13 @@ const APPROVAL: Approval = {
 
 describe("a card", () => {
   it("sends exactly what was seen, with the reason", async () => {
-    const made = answer({ "POST approvals/approval_1": {} });
+    const requests = answer({ "POST approvals/approval_1": {} });
     const onDecided = vi.fn();
     renderApp(<ApprovalCard approval={APPROVAL} onDecided={onDecided} />);
     await userEvent.type(screen.getByLabelText("Reason"), "not now");
     await userEvent.click(screen.getByRole("button", { name: "Reject" }));
     await waitFor(() => expect(onDecided).toHaveBeenCalledWith({ decision: "denied", stale: false }));
-    expect(made.find((one) => one.method === "POST")?.body).toEqual({
+    expect(requests.find((request) => request.method === "POST")?.body).toEqual({
       approval_key: "key",
       run_id: "run_1",
       decision: "denied",
@@ -55,22 +55,22 @@ describe("a card", () => {
   });
 
   it("sends one decision however fast and often it is clicked", async () => {
-    const made = answer({ "POST approvals/approval_1": {} });
+    const requests = answer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
     const reject = screen.getByRole("button", { name: "Reject" });
     fireEvent.click(screen.getByRole("button", { name: "Approve once" }));
     fireEvent.click(reject);
     await waitFor(() => expect(screen.queryByRole("button", { name: "Approve once" })).toBeNull());
-    expect(made.filter((one) => one.method === "POST")).toHaveLength(1);
+    expect(requests.filter((request) => request.method === "POST")).toHaveLength(1);
   });
 
   it("names the grant on the button of a rule", async () => {
-    const made = answer({ "POST approvals/approval_1": {} });
+    const requests = answer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
     await userEvent.click(screen.getByRole("button", { name: "Approve and add a rule" }));
     await userEvent.click(screen.getByRole("button", { name: "Allow `pip install x` in this run" }));
-    await waitFor(() => expect(made.some((one) => one.method === "POST")).toBe(true));
-    expect(made.find((one) => one.method === "POST")?.body).toMatchObject({
+    await waitFor(() => expect(requests.some((request) => request.method === "POST")).toBe(true));
+    expect(requests.find((request) => request.method === "POST")?.body).toMatchObject({
       decision: "approved",
       rule: "run",
     });

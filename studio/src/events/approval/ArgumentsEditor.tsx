@@ -22,15 +22,15 @@ export function ArgumentsEditor({
   ref?: Ref<HTMLTextAreaElement>;
 }) {
   const words = useWords("approvals");
-  const asked = useMemo(() => argumentsText(approval.details), [approval.details]);
-  const [text, setText] = useState(asked);
+  const requested = useMemo(() => argumentsText(approval.details), [approval.details]);
+  const [text, setText] = useState(requested);
   const read = useMemo(() => readArguments(text), [text]);
   const edited = read.value ? argumentsText(read.value) : null;
-  const changed = edited !== null && edited !== asked;
+  const changed = edited !== null && edited !== requested;
   const compared = useDeferredValue(changed ? edited : null);
   const files = useMemo(
-    () => (compared === null ? [] : [{ path: "arguments.json", before: asked, after: compared }]),
-    [asked, compared],
+    () => (compared === null ? [] : [{ path: "arguments.json", before: requested, after: compared }]),
+    [requested, compared],
   );
   return (
     <section

@@ -17,7 +17,7 @@ export function FileAccessFacts({ access }: { access: FileAccess | null }) {
     [words.cannotRead, access.hidden, words.hiddenPaths],
     [words.systemRead, access.system, words.systemPaths],
   ] as const;
-  const kept = folded.filter(([, places]) => countOf(places) > 0);
+  const nonEmpty = folded.filter(([, places]) => countOf(places) > 0);
   return (
     <>
       <Fact name={words.writes}>
@@ -33,10 +33,10 @@ export function FileAccessFacts({ access }: { access: FileAccess | null }) {
           {countOf(access.writable) > 0 ? <li>{words.alsoReads}</li> : null}
           {countOf(access.system) > 0 ? <li>{words.system}</li> : null}
         </ul>
-        {kept.length > 0 ? (
-          <Disclosure title={kept.map(([, places, count]) => count(countOf(places))).join(" · ")}>
+        {nonEmpty.length > 0 ? (
+          <Disclosure title={nonEmpty.map(([, places, count]) => count(countOf(places))).join(" · ")}>
             <dl className="flex flex-col gap-2">
-              {kept.map(([title, places]) => (
+              {nonEmpty.map(([title, places]) => (
                 <div key={title}>
                   <dt className="text-soft">{title}</dt>
                   <dd>

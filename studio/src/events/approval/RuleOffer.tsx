@@ -19,7 +19,7 @@ export function RuleOffer({
 }) {
   const words = useWords("approvals");
   const [scope, setScope] = useState<RuleScope>("run");
-  const chosen = approval.rules.find((one) => one.scope === scope) ?? approval.rules[0];
+  const chosen = approval.rules.find((rule) => rule.scope === scope) ?? approval.rules[0];
   if (!chosen) {
     return null;
   }
@@ -30,16 +30,16 @@ export function RuleOffer({
     >
       <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
         <legend className="mb-0.5 font-medium">{words.ruleScope}</legend>
-        {approval.rules.map((one) => (
-          <label key={one.scope} className="inline-flex min-h-7 items-center gap-1.5">
+        {approval.rules.map((rule) => (
+          <label key={rule.scope} className="inline-flex min-h-7 items-center gap-1.5">
             <input
               type="radio"
               name={`scope ${requestKey(approval)}`}
               className="size-4 accent-accent-strong"
-              checked={one.scope === chosen.scope}
-              onChange={() => setScope(one.scope)}
+              checked={rule.scope === chosen.scope}
+              onChange={() => setScope(rule.scope)}
             />
-            {words.scopes[one.scope]}
+            {words.scopes[rule.scope]}
           </label>
         ))}
       </fieldset>

@@ -45,7 +45,7 @@ export function SandboxFact({ approval }: { approval: Approval }) {
         {plan.active === false || gaps.length + (plan.promises?.length ?? 0) === 0 ? null : (
           <Disclosure title={`${words.guards(plan.promises?.length ?? 0)} · ${words.gaps(gaps.length)}`}>
             <p className="text-soft">
-              {(plan.promises ?? []).map((one) => shownText(promises[one] ?? one)).join(" · ")}
+              {(plan.promises ?? []).map((promise) => shownText(promises[promise] ?? promise)).join(" · ")}
             </p>
             <ul className="mt-1 list-disc pl-4">
               {gaps.map((gap) => (

@@ -50,7 +50,7 @@ export function shortPath(path: string, workspace: string): string {
 
 /** A list of texts; what is none is left out. */
 export function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 }
 
 /** Plain data, or nothing where it is something else. */

@@ -1,4 +1,4 @@
-import type { KnownEvent, LogEvent } from "../types";
+import type { AnyTypedEvent, LogEvent } from "../types";
 
 /** What became of a request: the decision, or why none counts any more. */
 export interface Outcome {
@@ -16,8 +16,8 @@ const ENDS = new Set(["run_completed", "run_failed", "run_cancelled"]);
 
 /** Finds what became of a request in the events after it; nothing while it is open. */
 export function findOutcome(events: readonly LogEvent[], approvalId: string): Outcome | null {
-  for (const one of events) {
-    const event = one as KnownEvent;
+  for (const logEvent of events) {
+    const event = logEvent as AnyTypedEvent;
     if (event.type === "approval_decided" && idOf(event.payload) === approvalId) {
       const { decision, decided_by = "", note = "", reason = "", rule, arguments_blob } = event.payload;
       return {

@@ -33,9 +33,9 @@ function mistakeIn(text: string): number {
   let at = 0;
   const skip = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    at += found?.[0].length ?? 0;
-    return found !== null;
+    const match = pattern.exec(text);
+    at += match?.[0].length ?? 0;
+    return match !== null;
   };
   const next = (sign: string): boolean => {
     skip(SPACE);

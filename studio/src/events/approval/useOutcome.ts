@@ -23,9 +23,9 @@ async function look(approval: Approval, signal: AbortSignal): Promise<Outcome | 
   let after = approval.seq;
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const { events, next_after } = await fetchEvents(approval.run_id, after, 1000, signal);
-    const found = findOutcome(events, approval.approval_id);
-    if (found || events.length === 0) {
-      return found;
+    const outcome = findOutcome(events, approval.approval_id);
+    if (outcome || events.length === 0) {
+      return outcome;
     }
     after = next_after;
   }

@@ -16,7 +16,7 @@ afterEach(() => {
   cleanup();
 });
 
-function asked(name: string, level = "low"): Approval {
+function makeApproval(name: string, level = "low"): Approval {
   return {
     approval_id: name,
     approval_key: `key of ${name}`,
@@ -55,10 +55,10 @@ function card(name: string): HTMLElement | null {
 
 async function shown(...approvals: Approval[]) {
   const answers: Record<string, unknown> = { "GET approvals": { approvals } };
-  for (const one of approvals) {
-    answers[`POST approvals/${one.approval_id}`] = {};
+  for (const approval of approvals) {
+    answers[`POST approvals/${approval.approval_id}`] = {};
   }
-  const made = answer(answers);
+  const requests = answer(answers);
   renderApp(
     <>
       <Inbox />
@@ -66,7 +66,10 @@ async function shown(...approvals: Approval[]) {
     </>,
   );
   await waitFor(() => expect(card(approvals[0]?.approval_id ?? "")).not.toBeNull());
-  return { answers, decided: () => made.filter((one) => one.method === "POST").map((one) => one.path) };
+  return {
+    answers,
+    decided: () => requests.filter((request) => request.method === "POST").map((request) => request.path),
+  };
 }
 
 /** Comes back to the page, which asks for everything again. */
@@ -78,7 +81,7 @@ function lookAgain(): void {
 
 describe("the inbox", () => {
   it("decides with a key only what somebody has gone to", async () => {
-    const { decided } = await shown(asked("a"), asked("bb"));
+    const { decided } = await shown(makeApproval("a"), makeApproval("bb"));
     await userEvent.keyboard("a");
     expect(document.activeElement).toBe(card("a"));
     expect(decided()).toEqual([]);
@@ -88,8 +91,8 @@ describe("the inbox", () => {
   });
 
   it("never calls its own decisions somebody else's, however early the list knows of them", async () => {
-    const { answers } = await shown(asked("a"), asked("bb"));
-    answers["GET approvals"] = { approvals: [asked("bb")] };
+    const { answers } = await shown(makeApproval("a"), makeApproval("bb"));
+    answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     await userEvent.keyboard("ja");
     await waitFor(() => expect(document.activeElement).toBe(card("bb")));
     expect(screen.queryByText(/elsewhere/)).toBeNull();
@@ -97,16 +100,16 @@ describe("the inbox", () => {
   });
 
   it("shows the same call again when it is asked about again", async () => {
-    const { answers } = await shown(asked("a"));
+    const { answers } = await shown(makeApproval("a"));
     await userEvent.keyboard("ja");
     await screen.findByRole("heading", { name: /Decided since/ });
-    answers["GET approvals"] = { approvals: [{ ...asked("a"), approval_id: "again" }] };
+    answers["GET approvals"] = { approvals: [{ ...makeApproval("a"), approval_id: "again" }] };
     lookAgain();
     expect(await screen.findByRole("button", { name: "Approve once" })).toBeTruthy();
   });
 
   it("takes a key that is held down for one press", async () => {
-    const { decided } = await shown(asked("a"), asked("bb"));
+    const { decided } = await shown(makeApproval("a"), makeApproval("bb"));
     await userEvent.keyboard("j");
     await act(async () => {
       card("a")?.dispatchEvent(new KeyboardEvent("keydown", { key: "a", repeat: true, bubbles: true }));
@@ -115,14 +118,14 @@ describe("the inbox", () => {
   });
 
   it("asks for a second step where the risk is high", async () => {
-    const { decided } = await shown(asked("a", "high"));
+    const { decided } = await shown(makeApproval("a", "high"));
     await userEvent.keyboard("ja");
     expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once" }));
     expect(decided()).toEqual([]);
   });
 
   it("asks for a second step while the arguments are edited", async () => {
-    const { decided } = await shown(asked("a"));
+    const { decided } = await shown(makeApproval("a"));
     await userEvent.keyboard("je");
     expect(document.activeElement).toBe(screen.getByLabelText("Arguments as JSON"));
     act(() => card("a")?.focus());
@@ -132,9 +135,9 @@ describe("the inbox", () => {
   });
 
   it("decides nothing with what is still typed when a card is gone", async () => {
-    const { answers, decided } = await shown(asked("a"), asked("bb"));
+    const { answers, decided } = await shown(makeApproval("a"), makeApproval("bb"));
     await userEvent.type(screen.getAllByLabelText("Reason")[0] as HTMLElement, "bec");
-    answers["GET approvals"] = { approvals: [asked("bb")] };
+    answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     lookAgain();
     await waitFor(() => expect(card("a")).toBeNull());
     expect(document.activeElement).toBe(card("bb"));

@@ -23,24 +23,26 @@ export function Inbox({ id }: { id?: string }) {
   const last = useRef<string | undefined>(undefined);
   const decidedHere = useDecidedHere();
   const { settled, settle } = useSettled(data, (approval) => {
-    const mine = decidedHere.has(requestKey(approval));
-    if (!mine) {
+    const isOwnDecision = decidedHere.has(requestKey(approval));
+    if (!isOwnDecision) {
       toast(words.elsewhere(shownText(approval.tool)));
     }
     if (last.current === requestKey(approval) && document.activeElement === document.body) {
-      if (!mine) {
-        hush();
+      if (!isOwnDecision) {
+        suspendKeys();
       }
-      goOn(approval);
+      focusNext(approval);
     }
   });
-  const gone = new Set(settled.map(requestKey));
-  const waiting = (data ?? []).filter((one) => !one.decided && !gone.has(requestKey(one)));
+  const settledKeys = new Set(settled.map(requestKey));
+  const waiting = (data ?? []).filter(
+    (approval) => !approval.decided && !settledKeys.has(requestKey(approval)),
+  );
 
   /** Where the keys go on after a request is gone: to the next one, else to the sentence above the list. */
-  const goOn = (approval: Approval) => {
-    const others = waiting.filter((one) => requestKey(one) !== requestKey(approval));
-    const next = others.find((one) => one.since >= approval.since) ?? others.at(-1);
+  const focusNext = (approval: Approval) => {
+    const others = waiting.filter((other) => requestKey(other) !== requestKey(approval));
+    const next = others.find((other) => other.since >= approval.since) ?? others.at(-1);
     const card = next ? cards.current.get(requestKey(next)) : undefined;
     if (card) {
       card.focus();
@@ -49,24 +51,24 @@ export function Inbox({ id }: { id?: string }) {
     }
   };
   const onDecided = (approval: Approval, { decision, stale }: DecidedHere) => {
-    goOn(approval);
+    focusNext(approval);
     settle(approval);
-    const left = waiting.length - 1;
-    announce(`${stale ? words.stale : (words.outcomes[decision] ?? decision)} ${words.left(left)}`);
+    const remaining = waiting.length - 1;
+    announce(`${stale ? words.stale : (words.outcomes[decision] ?? decision)} ${words.left(remaining)}`);
   };
-  const hush = useInboxKeys(waiting, cards.current, (next) =>
+  const suspendKeys = useInboxKeys(waiting, cards.current, (next) =>
     navigate(`/approvals/${next}`, { replace: true }),
   );
 
-  const named = waiting.find((one) => one.approval_id === id);
-  const wanted = named ? requestKey(named) : undefined;
+  const openApproval = waiting.find((approval) => approval.approval_id === id);
+  const openKey = openApproval ? requestKey(openApproval) : undefined;
   const arrived = useRef<string | undefined>(undefined);
   useEffect(() => {
-    if (wanted && arrived.current !== wanted) {
-      arrived.current = wanted;
-      cards.current.get(wanted)?.focus();
+    if (openKey && arrived.current !== openKey) {
+      arrived.current = openKey;
+      cards.current.get(openKey)?.focus();
     }
-  }, [wanted]);
+  }, [openKey]);
 
   if (isPending) {
     return <Skeleton />;
@@ -74,7 +76,7 @@ export function Inbox({ id }: { id?: string }) {
   return (
     <div className="flex w-full max-w-5xl min-w-0 flex-col gap-4">
       <ErrorNote error={error} onRetry={() => refetch()} />
-      {id && data && !wanted && !settled.some((one) => one.approval_id === id) ? (
+      {id && data && !openKey && !settled.some((approval) => approval.approval_id === id) ? (
         <p className="text-soft">{words.notOpen}</p>
       ) : null}
       <p ref={top} tabIndex={-1} className={waiting.length > 0 ? "text-soft outline-none" : "sr-only"}>

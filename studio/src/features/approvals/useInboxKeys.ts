@@ -13,12 +13,12 @@ export function useInboxKeys(
   onMove: (id: string) => void,
 ): () => void {
   const words = useWords("approvals");
-  const place = () => {
+  const findFocused = () => {
     const focused = document.activeElement?.closest("[data-approval]")?.getAttribute("data-approval");
-    return waiting.findIndex((one) => requestKey(one) === focused);
+    return waiting.findIndex((approval) => requestKey(approval) === focused);
   };
   const move = (step: number) => {
-    const at = place();
+    const at = findFocused();
     const next = waiting[at < 0 ? 0 : Math.min(waiting.length - 1, Math.max(0, at + step))];
     if (next) {
       cards.get(requestKey(next))?.focus();
@@ -37,7 +37,7 @@ export function useInboxKeys(
     if (event.repeat) {
       return; // a key that is held down decides once
     }
-    const current = waiting[place()];
+    const current = waiting[findFocused()];
     if (current) {
       cards.get(requestKey(current))?.[what]();
     } else {

@@ -14,13 +14,16 @@ export function useSettled(
   const settle = useRef((approval: Approval) => {
     open.current.delete(requestKey(approval));
     over.current.add(requestKey(approval));
-    setSettled((before) => [approval, ...before.filter((one) => requestKey(one) !== requestKey(approval))]);
+    setSettled((before) => [
+      approval,
+      ...before.filter((other) => requestKey(other) !== requestKey(approval)),
+    ]);
   });
   useEffect(() => {
     if (!all) {
       return;
     }
-    const now = new Map(all.map((one) => [requestKey(one), one]));
+    const now = new Map(all.map((approval) => [requestKey(approval), approval]));
     for (const [key, before] of [...open.current]) {
       const current = now.get(key);
       if (!current || current.decided) {
@@ -28,10 +31,10 @@ export function useSettled(
         tell.current(before);
       }
     }
-    for (const [key, one] of now) {
+    for (const [key, approval] of now) {
       // An answer that was on its way when a decision was made may still list it.
-      if (!one.decided && !over.current.has(key)) {
-        open.current.set(key, one);
+      if (!approval.decided && !over.current.has(key)) {
+        open.current.set(key, approval);
       }
     }
   }, [all]);

@@ -49,17 +49,17 @@ function OneRun({
 }) {
   const words = useWords("compare");
   const format = useFormat();
-  const known = rows.map((row) => ({
+  const options = rows.map((row) => ({
     value: row.run_id,
     label: `${format.date(row.created_at)} · ${shortened(shownText(row.title || row.run_id))}`,
   }));
   const other =
-    value && !known.some((one) => one.value === value) ? [{ value, label: shownText(value) }] : [];
+    value && !options.some((option) => option.value === value) ? [{ value, label: shownText(value) }] : [];
   return (
     <Select
       label={label}
       value={value}
-      options={[{ value: "", label: words.choose }, ...other, ...known]}
+      options={[{ value: "", label: words.choose }, ...other, ...options]}
       onChange={(change) => onChange(change.target.value)}
     />
   );

@@ -1,4 +1,4 @@
-import { useComparison } from "../../api/comparing";
+import { useComparison } from "../../api/comparison";
 import { useWords } from "../../i18n";
 import { useSearchValues } from "../../lib/search";
 import { EmptyState } from "../../ui/EmptyState";

@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import type { ComparedRow, Comparison, Move } from "../../api/comparing";
+import type { Action, ComparedRow, Comparison } from "../../api/comparison";
 import { useWords } from "../../i18n";
 import { classes } from "../../lib/classes";
 import { Badge } from "../../ui/Badge";
@@ -12,7 +12,7 @@ import { firstDifference, moveText, sideBySide } from "./moves";
 /** What both runs did, side by side; what is the same is folded, the first difference is one step away. */
 export function Rows({ comparison }: { comparison: Comparison }) {
   const words = useWords("compare");
-  const place = useRef<HTMLLIElement>(null);
+  const element = useRef<HTMLLIElement>(null);
   const first = firstDifference(comparison.rows);
   const count = comparison.rows.filter((row) => row.op !== "equal").length;
   return (
@@ -25,8 +25,8 @@ export function Rows({ comparison }: { comparison: Comparison }) {
             small
             icon={<ChevronDownIcon />}
             onClick={() => {
-              place.current?.scrollIntoView({ block: "center" });
-              place.current?.focus();
+              element.current?.scrollIntoView({ block: "center" });
+              element.current?.focus();
             }}
           >
             {words.toFirst}
@@ -39,7 +39,7 @@ export function Rows({ comparison }: { comparison: Comparison }) {
           <li
             // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
             key={index}
-            ref={index === first ? place : undefined}
+            ref={index === first ? element : undefined}
             tabIndex={index === first ? -1 : undefined}
             aria-label={row.op === "equal" ? undefined : words.ops[row.op]}
             className={classes(
@@ -86,7 +86,7 @@ function OneRow({ row, isFirst }: { row: ComparedRow; isFirst: boolean }) {
   );
 }
 
-function OneMove({ move, side }: { move: Move | undefined; side: string }) {
+function OneMove({ move, side }: { move: Action | undefined; side: string }) {
   const words = useWords("compare");
   if (!move) {
     return (

@@ -15,8 +15,8 @@ const WORDS = `${NARROW} text-right [overflow-wrap:anywhere]`;
 export function Totals({ a, b }: { a: string; b: string }) {
   const words = useWords("compare");
   const format = useFormat();
-  const [one, other] = [useRun(a), useRun(b)];
-  const runs = [one.data, other.data];
+  const [first, second] = [useRun(a), useRun(b)];
+  const runs = [first.data, second.data];
   const figures: [string, (run: Run) => number | null, (value: number) => string][] = [
     [words.duration, (run) => durationOf(run), format.duration],
     [words.inputTokens, (run) => run.input_tokens, format.number],
@@ -28,7 +28,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
   ];
   return (
     <>
-      <ErrorNote error={one.error ?? other.error} />
+      <ErrorNote error={first.error ?? second.error} />
       <Table caption={words.totals}>
         <thead>
           <tr>

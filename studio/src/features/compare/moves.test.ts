@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ComparedRow } from "../../api/comparing";
+import type { ComparedRow } from "../../api/comparison";
 import { firstDifference, moveText, sideBySide } from "./moves";
 
 const task = { kind: "task", what: '"Write a haiku."' } as const;

@@ -1,7 +1,7 @@
-import type { ComparedRow, Move } from "../../api/comparing";
+import type { Action, ComparedRow } from "../../api/comparison";
 
 /** The text of a move as people read it: what is only a quoted text loses its quotes, data stands on several lines. */
-export function moveText({ kind, what }: Move): string {
+export function moveText({ kind, what }: Action): string {
   if (kind === "call") {
     const space = what.indexOf(" ");
     return space < 0 ? what : `${what.slice(0, space)}\n${readable(what.slice(space + 1))}`;
@@ -24,7 +24,7 @@ export function firstDifference(rows: readonly ComparedRow[]): number {
 }
 
 /** Moves that stand beside each other; the shorter side ends with nothing. */
-export function sideBySide(row: ComparedRow): [Move | undefined, Move | undefined][] {
+export function sideBySide(row: ComparedRow): [Action | undefined, Action | undefined][] {
   const length = Math.max(row.a.length, row.b.length);
   return Array.from({ length }, (_, index) => [row.a[index], row.b[index]]);
 }

@@ -1,4 +1,4 @@
-import type { StartOptions } from "../../api/starting";
+import type { StartOptions } from "../../api/startRun";
 import { useFormat, useWords } from "../../i18n";
 import { Checkbox, Select, TextInput } from "../../ui/Field";
 import { type Draft, LIMITS, type Limit, type LimitError } from "./draft";
@@ -26,11 +26,11 @@ export function Budgets({
         ? format.duration(value * 1000)
         : format.number(value);
   const problem = (name: Limit) => {
-    const found = wrong[name];
-    if (!found) {
+    const error = wrong[name];
+    if (!error) {
       return errors[name];
     }
-    return found.code === "most" ? words.atMost(shown(name, found.most)) : words.limitErrors[found.code];
+    return error.code === "most" ? words.atMost(shown(name, error.most)) : words.limitErrors[error.code];
   };
   return (
     <fieldset className="min-w-0">

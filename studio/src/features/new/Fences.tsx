@@ -1,4 +1,4 @@
-import type { StartOptions } from "../../api/starting";
+import type { StartOptions } from "../../api/startRun";
 import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Select, TextInput } from "../../ui/Field";
@@ -38,8 +38,8 @@ export function Fences({
           onChange={(event) => onChange({ model: event.target.value })}
         />
         <datalist id="start-models">
-          {models.map((one) => (
-            <option key={one} value={one} />
+          {models.map((model) => (
+            <option key={model} value={model} />
           ))}
         </datalist>
         <Choice
@@ -107,9 +107,9 @@ function Choice({
       value={chosen}
       hint={hints[chosen]}
       error={error}
-      options={allowed.map((one) => ({
-        value: one,
-        label: one === held ? words.isDefault(names[one] ?? one) : (names[one] ?? one),
+      options={allowed.map((name) => ({
+        value: name,
+        label: name === held ? words.isDefault(names[name] ?? name) : (names[name] ?? name),
       }))}
       // What holds anyway is not asked for.
       onChange={(event) => onChange(event.target.value === held ? "" : event.target.value)}

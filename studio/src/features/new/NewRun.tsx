@@ -1,4 +1,4 @@
-import { useStartOptions } from "../../api/starting";
+import { useStartOptions } from "../../api/startRun";
 import { useWords } from "../../i18n";
 import { useSearchValues } from "../../lib/search";
 import { ErrorNote } from "../../ui/ErrorNote";

@@ -2,7 +2,7 @@ import { useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { newIdempotencyKey } from "../../api/client";
 import { problemOf } from "../../api/problem";
-import { type StartOptions, useStartRun } from "../../api/starting";
+import { type StartOptions, useStartRun } from "../../api/startRun";
 import { useWords } from "../../i18n";
 import { shownText } from "../../lib/hidden";
 import { Button } from "../../ui/Button";
@@ -10,7 +10,7 @@ import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
 import { PlayIcon } from "../../ui/icons";
 import { KeyName } from "../../ui/KeyName";
 import { Budgets } from "./Budgets";
-import { type Draft, emptyDraft, fieldOf, LIMITS, limitErrors, wantedOf } from "./draft";
+import { buildRequest, type Draft, emptyDraft, fieldOf, LIMITS, limitErrors } from "./draft";
 import { Fences } from "./Fences";
 import { NoModel } from "./NoModel";
 import { SkillChoices } from "./SkillChoices";
@@ -103,13 +103,13 @@ function useStart(draft: Draft, sessionId: string | undefined) {
       }
     },
     send: () => {
-      const wanted = wantedOf(draft, sessionId);
-      const wish = JSON.stringify(wanted);
+      const request = buildRequest(draft, sessionId);
+      const wish = JSON.stringify(request);
       if (sent.current.wish !== wish) {
         sent.current = { wish, key: newIdempotencyKey() };
       }
       mutate(
-        { wanted, key: sent.current.key },
+        { request, key: sent.current.key },
         { onSuccess: ({ run_id }) => navigate(`/runs/${encodeURIComponent(run_id)}`) },
       );
     },

@@ -23,19 +23,19 @@ export function SkillChoices({
   const words = useWords("start");
   const settled = useSettledValue(task);
   const { data, error } = useRouting(settled);
-  const asked = settled.trim() !== "";
-  const choices = asked ? (data?.choices ?? []) : [];
+  const hasTask = settled.trim() !== "";
+  const choices = hasTask ? (data?.choices ?? []) : [];
   return (
     <section aria-label={words.skills} className="flex flex-col gap-2">
       <h2 className="font-semibold">{words.skills}</h2>
-      {asked && error ? (
+      {hasTask && error ? (
         <p role="alert" className="text-bad">
           <ServerText text={problemOf(error).detail} />
         </p>
       ) : null}
       {!error ? (
         <p className="text-soft" role="status">
-          {!asked || !data
+          {!hasTask || !data
             ? words.routeIdle
             : choices.length === 0
               ? words.routeNone(data.considered)

@@ -80,13 +80,13 @@ function useCompletion(
   onChange: (text: string) => void,
   area: React.RefObject<HTMLTextAreaElement | null>,
 ) {
-  const known = useSkills();
+  const skills = useSkills();
   const [caret, setCaret] = useState<number | null>(null);
   const [closedAt, setClosedAt] = useState<number | null>(null);
   const [at, setAt] = useState(0);
   const wantedCaret = useRef<number | null>(null);
   const typing = caret === null ? null : typingAt(value, caret);
-  const offered = typing && typing.from !== closedAt ? fitting(known.data?.skills ?? [], typing.typed) : [];
+  const offered = typing && typing.from !== closedAt ? fitting(skills.data?.skills ?? [], typing.typed) : [];
   if (closedAt !== null && typing?.from !== closedAt) {
     setClosedAt(null);
   }

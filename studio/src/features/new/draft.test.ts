@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { Problem } from "../../api/problem";
-import { emptyDraft, fieldOf, limitErrors, wantedOf } from "./draft";
+import { buildRequest, emptyDraft, fieldOf, limitErrors } from "./draft";
 
 const allowed = { max_steps: 40, max_wall_time_sec: 1800, max_tool_calls: null };
 
 it("what nobody filled in is not sent", () => {
-  expect(wantedOf(emptyDraft("do it"))).toEqual({ prompt: "do it" });
+  expect(buildRequest(emptyDraft("do it"))).toEqual({ prompt: "do it" });
 });
 
 it("what was filled in is sent as the server wants it", () => {
@@ -17,7 +17,7 @@ it("what was filled in is sent as the server wants it", () => {
     limits: { max_steps: "5", max_cost_usd: "0.25", max_tokens: "" },
     review: true,
   };
-  expect(wantedOf(draft, "session-1")).toEqual({
+  expect(buildRequest(draft, "session-1")).toEqual({
     prompt: "do it",
     skills: ["$[user].greet"],
     model: "m",

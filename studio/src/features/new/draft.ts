@@ -1,6 +1,6 @@
 import type { Problem } from "../../api/problem";
 import type { NewRun } from "../../api/runs";
-import type { StartOptions } from "../../api/starting";
+import type { StartOptions } from "../../api/startRun";
 
 /** The limits of a run, as the form names them. */
 export const LIMITS = [
@@ -73,7 +73,7 @@ function errorOf(name: Limit, typed: string | undefined, most: number | null | u
 }
 
 /** The request for a draft: only what differs from what holds anyway. */
-export function wantedOf(draft: Draft, sessionId?: string): NewRun {
+export function buildRequest(draft: Draft, sessionId?: string): NewRun {
   const chosen = {
     model: draft.model.trim(),
     workspace: draft.workspace,
@@ -96,9 +96,9 @@ export function wantedOf(draft: Draft, sessionId?: string): NewRun {
 
 /** Which field a refusal is about: it says so, or its sentence names the field. */
 export function fieldOf(problem: Problem, names: readonly string[]): string | null {
-  const said = problem.details.field;
-  if (typeof said === "string" && names.includes(said)) {
-    return said;
+  const field = problem.details.field;
+  if (typeof field === "string" && names.includes(field)) {
+    return field;
   }
   if (typeof problem.details.mention === "string") {
     return "prompt";

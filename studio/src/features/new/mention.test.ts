@@ -30,12 +30,12 @@ it("a mention is found where the caret is", () => {
 });
 
 it("names that begin so come before names and descriptions that contain it", () => {
-  const found = fitting([skill("a", "to greet"), skill("regreet"), skill("greet"), skill("other")], "gree");
-  expect(found.map((one) => one.name)).toEqual(["greet", "regreet", "a"]);
+  const matches = fitting([skill("a", "to greet"), skill("regreet"), skill("greet"), skill("other")], "gree");
+  expect(matches.map((match) => match.name)).toEqual(["greet", "regreet", "a"]);
 });
 
 it("an exact mention is completed by its namespace", () => {
-  expect(fitting([skill("greet"), skill("other")], "user].gr").map((one) => one.name)).toEqual(["greet"]);
+  expect(fitting([skill("greet"), skill("other")], "user].gr").map((match) => match.name)).toEqual(["greet"]);
 });
 
 it("what is shadowed is not offered", () => {

@@ -13,33 +13,33 @@ export interface Typing {
 
 /** The mention before the caret, if one is being typed there. */
 export function typingAt(text: string, caret: number): Typing | null {
-  const found = TYPED.exec(text.slice(Math.max(0, caret - 200), caret))?.[1];
-  return found === undefined
+  const name = TYPED.exec(text.slice(Math.max(0, caret - 200), caret))?.[1];
+  return name === undefined
     ? null
-    : { from: caret - found.length, to: caret, typed: found.slice(1).replace(/^\[/, "") };
+    : { from: caret - name.length, to: caret, typed: name.slice(1).replace(/^\[/, "") };
 }
 
 /** The skills that fit what was typed of a mention: by the beginning of the name, inside it, then by its other words. */
 export function fitting(skills: readonly Skill[], typed: string): Skill[] {
-  const wanted = typed.toLowerCase().replace(/\]\.?/, ".");
+  const query = typed.toLowerCase().replace(/\]\.?/, ".");
   return skills
-    .filter((one) => one.state === "offered")
-    .map((one) => ({ one, rank: rankOf(one, wanted) }))
+    .filter((skill) => skill.state === "offered")
+    .map((skill) => ({ skill, rank: rankOf(skill, query) }))
     .filter(({ rank }) => rank < 4)
-    .sort((left, right) => left.rank - right.rank || left.one.name.localeCompare(right.one.name))
+    .sort((left, right) => left.rank - right.rank || left.skill.name.localeCompare(right.skill.name))
     .slice(0, MOST)
-    .map(({ one }) => one);
+    .map(({ skill }) => skill);
 }
 
-function rankOf(skill: Skill, wanted: string): number {
+function rankOf(skill: Skill, query: string): number {
   const name = skill.name.toLowerCase();
-  if (name.startsWith(wanted)) {
+  if (name.startsWith(query)) {
     return 0;
   }
-  if (`${skill.namespace}.${name}`.startsWith(wanted)) {
+  if (`${skill.namespace}.${name}`.startsWith(query)) {
     return 1;
   }
-  return name.includes(wanted) ? 2 : skill.description.toLowerCase().includes(wanted) ? 3 : 4;
+  return name.includes(query) ? 2 : skill.description.toLowerCase().includes(query) ? 3 : 4;
 }
 
 /** How a task mentions a skill: exactly, unless its name cannot be said so. */

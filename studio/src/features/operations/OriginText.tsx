@@ -8,7 +8,9 @@ export function OriginText({ source }: { source: string }) {
   return (
     <span className="[overflow-wrap:anywhere]">
       {originsOf(source)
-        .map(({ kind, place }) => (kind === "other" ? shownText(place) : words[kind](shownText(place))))
+        .map(({ kind, location }) =>
+          kind === "other" ? shownText(location) : words[kind](shownText(location)),
+        )
         .join(" + ")}
     </span>
   );

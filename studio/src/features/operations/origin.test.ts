@@ -10,15 +10,15 @@ describe("where a setting comes from", () => {
     ["yaml:/users/me/.config/skills_runtime/model.yaml#models.executor", "chosen", /model\.yaml$/],
     ["yaml:/projects/a#b/config.yaml#llm.backend", "file", "/projects/a#b/config.yaml"],
     ["something new", "other", "something new"],
-  ])("reads %s", (source, kind, place) => {
+  ])("reads %s", (source, kind, location) => {
     const [origin] = originsOf(source);
     expect(origin?.kind).toBe(kind);
-    expect(origin?.place).toMatch(place);
+    expect(origin?.location).toMatch(location);
   });
 
   it("keeps every place of a value that several made", () => {
-    const found = originsOf("yaml:embedded_default#safety.denylist + yaml:/a/config.yaml#safety.denylist");
-    expect(found.map(({ kind }) => kind)).toEqual(["default", "file"]);
+    const origins = originsOf("yaml:embedded_default#safety.denylist + yaml:/a/config.yaml#safety.denylist");
+    expect(origins.map(({ kind }) => kind)).toEqual(["default", "file"]);
   });
 
   it("counts as changed unless it is a default", () => {

@@ -4,7 +4,7 @@ export type OriginKind = "default" | "profile" | "chosen" | "file" | "variable" 
 /** Where a setting comes from: what kind of place, and which one. */
 export interface Origin {
   kind: OriginKind;
-  place: string;
+  location: string;
 }
 
 const CHOICE = /[\\/]model\.yaml$/;
@@ -15,24 +15,24 @@ export function originsOf(source: string): Origin[] {
 }
 
 function originOf(source: string): Origin {
-  const place = source.replace(/#[^#]*$/, "");
-  if (place === "yaml:embedded_default") {
-    return { kind: "default", place: "" };
+  const prefix = source.replace(/#[^#]*$/, "");
+  if (prefix === "yaml:embedded_default") {
+    return { kind: "default", location: "" };
   }
-  if (place.startsWith("profile:")) {
-    return { kind: "profile", place: place.slice("profile:".length) };
+  if (prefix.startsWith("profile:")) {
+    return { kind: "profile", location: prefix.slice("profile:".length) };
   }
-  if (place.startsWith("env:")) {
-    return { kind: "variable", place: place.slice("env:".length) };
+  if (prefix.startsWith("env:")) {
+    return { kind: "variable", location: prefix.slice("env:".length) };
   }
-  if (place.startsWith("session_settings")) {
-    return { kind: "server", place: "" };
+  if (prefix.startsWith("session_settings")) {
+    return { kind: "server", location: "" };
   }
-  if (place.startsWith("yaml:")) {
-    const file = place.slice("yaml:".length);
-    return { kind: CHOICE.test(file) ? "chosen" : "file", place: file };
+  if (prefix.startsWith("yaml:")) {
+    const file = prefix.slice("yaml:".length);
+    return { kind: CHOICE.test(file) ? "chosen" : "file", location: file };
   }
-  return { kind: "other", place: source };
+  return { kind: "other", location: source };
 }
 
 /** Whether somebody set it: everything but a default. */

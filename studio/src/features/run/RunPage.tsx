@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
-import { FINAL, useRun } from "../../api/runs";
+import { FINAL_STATUSES, useRun } from "../../api/runs";
 import { useRunLog } from "../../events";
 import { useSearchValues } from "../../lib/search";
 import { ErrorNote } from "../../ui/ErrorNote";
@@ -15,7 +15,7 @@ import { stepFrom } from "./steps";
 import type { TailHandle } from "./tail/TailList";
 import { TalkBox } from "./talk/TalkBox";
 import { useRunKeys, VIEWS, type ViewName } from "./useRunKeys";
-import { foundAt, nextFound, useRunSearch } from "./useRunSearch";
+import { findNextResult, findResultIndex, useRunSearch } from "./useRunSearch";
 import { useSandbox } from "./useSandbox";
 import { countTo, placeOf, useViewAt } from "./useViewAt";
 
@@ -30,21 +30,21 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
   const at = numberOf(values.at);
   const search = values.q ?? "";
   const view = useViewAt(log.events, at, log.view);
-  const shown: ViewName = VIEWS.find((one) => one === viewName) ?? "transcript";
-  const found = useRunSearch(search, view, log.events, shown === "events");
+  const shown: ViewName = VIEWS.find((name) => name === viewName) ?? "transcript";
+  const results = useRunSearch(search, view, log.events, shown === "events");
   const [following, setFollowing] = useFollowing(run?.status, selected !== undefined || at !== undefined);
   const [forking, setForking] = useState(false);
   const list = useRef<TailHandle>(null);
   const field = useRef<HTMLInputElement>(null);
   const go = useViewChange(runId);
   const sandbox = useSandbox(log.events, view);
-  const listed = search.trim() ? found.events : log.events;
+  const listed = search.trim() ? results.events : log.events;
   useFreshApprovals(log.view.approvals.length);
 
   const reveal = useCallback(
     (seq: number, align: "auto" | "center") => {
-      const place = shown === "events" ? countTo(listed, seq) - 1 : placeOf(view.items, seq);
-      list.current?.scrollToIndex(Math.max(0, place), align);
+      const index = shown === "events" ? countTo(listed, seq) - 1 : placeOf(view.items, seq);
+      list.current?.scrollToIndex(Math.max(0, index), align);
     },
     [shown, listed, view.items],
   );
@@ -61,7 +61,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
     [setFollowing],
   );
   useFirstReveal(selected, log.events.at(-1)?.seq ?? -1, shown, reveal);
-  const moveFound = (by: 1 | -1) => select(nextFound(found.seqs, selected, by) ?? selected);
+  const moveFound = (by: 1 | -1) => select(findNextResult(results.seqs, selected, by) ?? selected);
   const openFork = () => setForking(true);
   const replay = () => change({ at: at === undefined ? String(log.events.at(-1)?.seq ?? 0) : undefined });
   useRunKeys({
@@ -114,8 +114,8 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
         onSelect={select}
         search={search}
         onSearch={(q) => change({ q })}
-        found={found}
-        foundAt={foundAt(found.seqs, selected)}
+        results={results}
+        foundAt={findResultIndex(results.seqs, selected)}
         onMoveFound={moveFound}
         following={following || at !== undefined}
         onFollowing={setFollowing}
@@ -145,7 +145,7 @@ function numberOf(text: string | undefined): number | undefined {
 /** Whether the end is kept in sight: for an open run from the start, unless something else is to be seen. */
 function useFollowing(status: string | undefined, elsewhere: boolean) {
   const [chosen, setChosen] = useState<boolean | null>(null);
-  const following = chosen ?? (status !== undefined && !FINAL.has(status) && !elsewhere);
+  const following = chosen ?? (status !== undefined && !FINAL_STATUSES.has(status) && !elsewhere);
   return [following, setChosen] as const;
 }
 
@@ -154,8 +154,8 @@ function useViewChange(runId: string): (view: ViewName) => void {
   const [, navigate] = useLocation();
   const query = useSearch();
   return (view) => {
-    const place = `/runs/${encodeURIComponent(runId)}${view === "transcript" ? "" : `/${view}`}`;
-    navigate(query ? `${place}?${query}` : place);
+    const location = `/runs/${encodeURIComponent(runId)}${view === "transcript" ? "" : `/${view}`}`;
+    navigate(query ? `${location}?${query}` : location);
   };
 }
 

@@ -12,7 +12,7 @@ import { SearchBar } from "./search/SearchBar";
 import type { TailHandle } from "./tail/TailList";
 import { Transcript } from "./transcript/Transcript";
 import { VIEWS, type ViewName } from "./useRunKeys";
-import type { Found } from "./useRunSearch";
+import type { SearchResults } from "./useRunSearch";
 
 /** What the views of a run take. */
 export interface RunViewsProps {
@@ -28,7 +28,7 @@ export interface RunViewsProps {
   onSelect: (seq: number | undefined) => void;
   search: string;
   onSearch: (text: string) => void;
-  found: Found;
+  results: SearchResults;
   foundAt: number;
   onMoveFound: (by: 1 | -1) => void;
   following: boolean;
@@ -79,7 +79,7 @@ export function RunViews(props: RunViewsProps) {
 const TALL = "flex h-[72dvh] min-h-80 flex-col gap-2 lg:h-full lg:min-h-0";
 
 function OneView(props: RunViewsProps) {
-  const { shown, runId, log, view, selected, onSelect, found, search } = props;
+  const { shown, runId, log, view, selected, onSelect, results, search } = props;
   const tail = { following: props.following, onFollowing: props.onFollowing, handle: props.list };
   switch (shown) {
     case "timeline":
@@ -91,7 +91,7 @@ function OneView(props: RunViewsProps) {
         <div className={TALL}>
           <Tools {...props} />
           <EventsView
-            events={search.trim() ? found.events : log.events}
+            events={search.trim() ? results.events : log.events}
             selected={selected}
             onSelect={onSelect}
             {...tail}
@@ -108,7 +108,7 @@ function OneView(props: RunViewsProps) {
             live={props.live}
             selected={selected}
             onSelect={onSelect}
-            found={found.items}
+            matches={results.items}
             {...tail}
           />
         </div>
@@ -124,7 +124,7 @@ function Tools(props: RunViewsProps) {
       <SearchBar
         value={props.search}
         onChange={props.onSearch}
-        count={props.found.seqs.length}
+        count={props.results.seqs.length}
         at={props.foundAt}
         onMove={props.onMoveFound}
         input={props.field}
@@ -148,7 +148,7 @@ function Tools(props: RunViewsProps) {
           onClick={() =>
             downloadText(
               `${runId}.jsonl`,
-              log.events.map((one) => `${JSON.stringify(one)}\n`).join(""),
+              log.events.map((event) => `${JSON.stringify(event)}\n`).join(""),
               "application/jsonl",
             )
           }

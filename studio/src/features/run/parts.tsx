@@ -6,7 +6,9 @@ const LazyTimeline = lazy(async () => ({ default: (await import("./timeline/Time
 const LazyDetails = lazy(async () => ({ default: (await import("./details/Details")).Details }));
 const LazyFiles = lazy(async () => ({ default: (await import("./files/Files")).Files }));
 const LazyFork = lazy(async () => ({ default: (await import("./fork/ForkDialog")).ForkDialog }));
-const LazyPlayhead = lazy(async () => ({ default: (await import("./replay/Playhead")).Playhead }));
+const LazyPlayhead = lazy(async () => ({
+  default: (await import("./replay/ReplayControls")).ReplayControls,
+}));
 
 /** The bars of a run; fetched when they are first looked at. */
 export function Timeline(props: ComponentProps<typeof LazyTimeline>) {

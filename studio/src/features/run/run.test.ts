@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import type { LogEvent, QuestionItem, TranscriptItem } from "../../events";
 import { foldLog } from "../../events";
-import { matching } from "./search/find";
+import { filterMatches } from "./search/find";
 import { shownStatus } from "./shownStatus";
 import { stepFrom } from "./steps";
 import { gist, sizeOf } from "./transcript/gist";
 import { partsOf } from "./transcript/questionParts";
-import { nextFound } from "./useRunSearch";
+import { findNextResult } from "./useRunSearch";
 import { countTo, placeOf } from "./useViewAt";
 
 function log(...given: [string, Record<string, unknown>][]): LogEvent[] {
@@ -62,17 +62,17 @@ it("steps go from call to call and entries leave out small facts", () => {
 
 it("a search finds all words wherever they stand, quotes too", () => {
   const { items } = foldLog(EVENTS);
-  expect(matching(items, "LS -la").map((item) => item.kind)).toEqual(["call"]);
-  expect(matching(items, '"look"').map((item) => item.kind)).toEqual(["assistant"]);
-  expect(matching(items, "   ")).toEqual([]);
+  expect(filterMatches(items, "LS -la").map((item) => item.kind)).toEqual(["call"]);
+  expect(filterMatches(items, '"look"').map((item) => item.kind)).toEqual(["assistant"]);
+  expect(filterMatches(items, "   ")).toEqual([]);
 });
 
 it("the next place that was found goes around at the ends", () => {
-  expect(nextFound([2, 5, 9], undefined, 1)).toBe(2);
-  expect(nextFound([2, 5, 9], 5, 1)).toBe(9);
-  expect(nextFound([2, 5, 9], 9, 1)).toBe(2);
-  expect(nextFound([2, 5, 9], 2, -1)).toBe(9);
-  expect(nextFound([], 2, 1)).toBeUndefined();
+  expect(findNextResult([2, 5, 9], undefined, 1)).toBe(2);
+  expect(findNextResult([2, 5, 9], 5, 1)).toBe(9);
+  expect(findNextResult([2, 5, 9], 9, 1)).toBe(2);
+  expect(findNextResult([2, 5, 9], 2, -1)).toBe(9);
+  expect(findNextResult([], 2, 1)).toBeUndefined();
 });
 
 it("a call is told by its most telling argument, in one line", () => {

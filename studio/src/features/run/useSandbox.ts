@@ -10,7 +10,7 @@ export function useSandbox(events: readonly LogEvent[], view: RunView): string {
 const BEGINNING = 50;
 
 function startedWith(events: readonly LogEvent[]): string {
-  const event = events.slice(0, BEGINNING).find((one) => one.type === "run_started");
+  const event = events.slice(0, BEGINNING).find((candidate) => candidate.type === "run_started");
   const summary = event?.payload.config_summary as Data | undefined;
   const sandbox = summary?.sandbox as Data | undefined;
   return typeof sandbox?.profile === "string" ? sandbox.profile : "";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { type Finding, useImportRun } from "../../api/importing";
+import { type Finding, useImportRun } from "../../api/importRun";
 import { problemOf } from "../../api/problem";
 import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
@@ -82,11 +82,11 @@ function Findings({ findings }: { findings: readonly Finding[] }) {
   return findings.length === 0 ? null : (
     <section aria-label={words.importFindings}>
       <ul className="flex max-h-60 flex-col gap-1 overflow-y-auto rounded-md bg-sunken p-2 text-xs">
-        {findings.map((one, index) => (
+        {findings.map((finding, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
           <li key={index}>
-            <PlainText text={[one.code, one.where].filter(Boolean).join(" · ")} />
-            <ServerText text={one.message ?? ""} />
+            <PlainText text={[finding.code, finding.where].filter(Boolean).join(" · ")} />
+            <ServerText text={finding.message ?? ""} />
           </li>
         ))}
       </ul>

@@ -1,6 +1,6 @@
 import { memo } from "react";
 import { Link } from "wouter";
-import { FINAL, type RunRow } from "../../api/runs";
+import { FINAL_STATUSES, type RunRow } from "../../api/runs";
 import { useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
 import { shownText } from "../../lib/hidden";
@@ -21,7 +21,7 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
   const status = statusOf(row);
   const tokens = row.input_tokens + row.output_tokens;
   // A mention names where the skill is from as well; the whole of it is the title.
-  const skills = row.skills.map((one) => one.slice(one.lastIndexOf(".") + 1)).join(" ");
+  const skills = row.skills.map((name) => name.slice(name.lastIndexOf(".") + 1)).join(" ");
   return (
     <Row className="focus-within:bg-accent-soft">
       <Cell className="hidden whitespace-nowrap sm:table-cell">
@@ -75,12 +75,12 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
 });
 
 function statusOf(row: RunRow): string {
-  return row.pending_approvals > 0 && !FINAL.has(row.status) ? "waiting_for_user" : row.status;
+  return row.pending_approvals > 0 && !FINAL_STATUSES.has(row.status) ? "waiting_for_user" : row.status;
 }
 
 function Marks({ row }: { row: RunRow }) {
   const words = useWords("runs");
-  const waiting = row.pending_approvals > 0 && !FINAL.has(row.status);
+  const waiting = row.pending_approvals > 0 && !FINAL_STATUSES.has(row.status);
   const any = waiting || row.scripted || row.imported || row.parent_run_id || row.attempt > 1;
   return any ? (
     <div className="mt-0.5 flex flex-wrap gap-1">
@@ -114,7 +114,7 @@ function Took({ row }: { row: RunRow }) {
   if (row.duration_ms === null) {
     return "–";
   }
-  const open = row.started_at !== null && !FINAL.has(row.status);
+  const open = row.started_at !== null && !FINAL_STATUSES.has(row.status);
   const elapsed = open ? Math.max(row.duration_ms, now - Date.parse(row.started_at ?? "")) : row.duration_ms;
   return format.duration(open ? Math.round(elapsed / 1000) * 1000 : elapsed);
 }

@@ -21,8 +21,8 @@ export function RunsPage() {
   const [importing, setImporting] = useState(false);
   const search = useRef<HTMLInputElement>(null);
   useFeed();
-  const found = useRuns(filter);
-  const rows = found.data?.pages.flatMap((page) => page.runs) ?? [];
+  const runs = useRuns(filter);
+  const rows = runs.data?.pages.flatMap((page) => page.runs) ?? [];
   return (
     <Page
       title={words.title}
@@ -35,9 +35,9 @@ export function RunsPage() {
       {filtered || rows.length > 0 ? (
         <RunsFilters filter={filter} onChange={change} rows={rows} search={search} />
       ) : null}
-      <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
-      {found.isPending ? <Skeleton lines={6} /> : null}
-      {found.data && rows.length === 0 ? (
+      <ErrorNote error={runs.error} onRetry={() => void runs.refetch()} />
+      {runs.isPending ? <Skeleton lines={6} /> : null}
+      {runs.data && rows.length === 0 ? (
         filtered ? (
           <NothingFits onClear={() => change({ status: "", skill: "", model: "", text: "" })} />
         ) : (
@@ -47,9 +47,9 @@ export function RunsPage() {
       {rows.length > 0 ? (
         <RunsTable
           rows={rows}
-          more={found.hasNextPage}
-          loading={found.isFetchingNextPage}
-          onMore={() => void found.fetchNextPage()}
+          more={runs.hasNextPage}
+          loading={runs.isFetchingNextPage}
+          onMore={() => void runs.fetchNextPage()}
           onSearch={() => search.current?.focus()}
         />
       ) : null}

@@ -94,21 +94,21 @@ function useRowKeys(body: React.RefObject<HTMLTableSectionElement | null>, onSea
 }
 
 /** Calls back when an element comes into sight, while that is wanted. */
-function useInSight(place: React.RefObject<HTMLElement | null>, wanted: boolean, onSeen: () => void): void {
+function useInSight(ref: React.RefObject<HTMLElement | null>, enabled: boolean, onSeen: () => void): void {
   const latest = useRef(onSeen);
   latest.current = onSeen;
   useEffect(() => {
-    const element = place.current;
-    if (!element || !wanted) {
+    const element = ref.current;
+    if (!element || !enabled) {
       return;
     }
     const watcher = new IntersectionObserver(
-      (found) => found.some((one) => one.isIntersecting) && latest.current(),
+      (entries) => entries.some((entry) => entry.isIntersecting) && latest.current(),
       {
         rootMargin: "400px",
       },
     );
     watcher.observe(element);
     return () => watcher.disconnect();
-  }, [place, wanted]);
+  }, [ref, enabled]);
 }

@@ -10,5 +10,5 @@ export function useRunFilter(): [Wanted, (change: Wanted) => void] {
   const [values, change] = useSearchValues();
   const { status, skill, model, text } = values;
   const filter = useMemo(() => ({ status, skill, model, text }), [status, skill, model, text]);
-  return [filter, (wanted) => change(wanted as SearchValues)];
+  return [filter, (changes) => change(changes as SearchValues)];
 }

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import { type Approval, requestKey } from "../../api/approvals";
-import { FINAL, type Run, type RunRow, useRun } from "../../api/runs";
+import { FINAL_STATUSES, type Run, type RunRow, useRun } from "../../api/runs";
 import { ApprovalCard } from "../../events/approval/ApprovalCard";
 import { useFormat, useMessages, useWords } from "../../i18n";
 import { Markdown } from "../../ui/Markdown";
@@ -34,8 +34,8 @@ export function SessionTurn({ row, approvals }: { row: RunRow; approvals: readon
         </p>
         {data ? <Answer run={data} /> : <Skeleton lines={2} />}
       </section>
-      {approvals.map((one) => (
-        <ApprovalCard key={requestKey(one)} approval={one} compact />
+      {approvals.map((approval) => (
+        <ApprovalCard key={requestKey(approval)} approval={approval} compact />
       ))}
     </li>
   );
@@ -59,7 +59,7 @@ function Answer({ run }: { run: Run }) {
   if (run.questions.length > 0) {
     return <p className="text-wait">{words.question}</p>;
   }
-  if (FINAL.has(run.status)) {
+  if (FINAL_STATUSES.has(run.status)) {
     return <p className="text-soft">{words.noAnswer}</p>;
   }
   return <p className="text-soft">{run.status === "waiting_for_user" ? words.waits : words.working}</p>;

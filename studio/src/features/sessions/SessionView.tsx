@@ -72,7 +72,7 @@ export function SessionView({ id }: { id: string }) {
                   key={row.run_id}
                   row={row}
                   approvals={(approvals.data ?? []).filter(
-                    (one) => one.run_id === row.run_id && !one.decided,
+                    (approval) => approval.run_id === row.run_id && !approval.decided,
                   )}
                 />
               ))}

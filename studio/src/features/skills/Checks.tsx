@@ -55,9 +55,9 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
           ))}
         </ul>
       ) : null}
-      {scan.skipped.map((one) => (
-        <p key={one.file} className="text-soft [overflow-wrap:anywhere]">
-          {words.skipped(shownText(one.file))} <ServerText text={one.reason} />
+      {scan.skipped.map((file) => (
+        <p key={file.file} className="text-soft [overflow-wrap:anywhere]">
+          {words.skipped(shownText(file.file))} <ServerText text={file.reason} />
         </p>
       ))}
     </>
@@ -67,7 +67,7 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
 function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDocument }) {
   const words = useWords("skills");
   const title = useMessages().finding(finding.code);
-  const place = finding.line > 0 ? `${finding.file}:${finding.line}` : finding.file;
+  const location = finding.line > 0 ? `${finding.file}:${finding.line}` : finding.file;
   return (
     <li className="flex flex-col gap-1 p-3 [overflow-wrap:anywhere]">
       <div className="flex flex-wrap items-center gap-2">
@@ -96,7 +96,7 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
         href={`${skillAddress(skill, "files")}?path=${encodeURIComponent(finding.file)}`}
         className="w-fit font-mono text-xs"
       >
-        {shownText(place)}
+        {shownText(location)}
       </Link>
     </li>
   );

@@ -17,16 +17,16 @@ export function DiagnosticList({
   const ordered = [...diagnostics].sort((left, right) => (left.line ?? 0) - (right.line ?? 0));
   return (
     <ul aria-label={words.diagnostics} className="divide-y rounded-lg border border-line bg-surface">
-      {ordered.map((one) => (
+      {ordered.map((diagnostic) => (
         <li
-          key={`${one.code} ${one.line} ${one.message}`}
+          key={`${diagnostic.code} ${diagnostic.line} ${diagnostic.message}`}
           className="flex flex-wrap items-baseline gap-x-2 gap-y-0.5 px-3 py-2 [overflow-wrap:anywhere]"
         >
-          <SeverityMark severity={one.severity} />
-          <Line diagnostic={one} onLine={onLine} />
+          <SeverityMark severity={diagnostic.severity} />
+          <Line diagnostic={diagnostic} onLine={onLine} />
           <span className="min-w-0 flex-1 basis-64">
-            <ServerText text={one.message} />
-            <Hint text={one.hint} translated={messages.diagnostic(one.code ?? "")} />
+            <ServerText text={diagnostic.message} />
+            <Hint text={diagnostic.hint} translated={messages.diagnostic(diagnostic.code ?? "")} />
           </span>
         </li>
       ))}

@@ -107,7 +107,7 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
 /** Selects a line of a text field, and brings it into view. */
 function showLine(area: HTMLTextAreaElement, line: number): void {
   const lines = area.value.split("\n");
-  const start = lines.slice(0, line - 1).reduce((length, one) => length + one.length + 1, 0);
+  const start = lines.slice(0, line - 1).reduce((length, text) => length + text.length + 1, 0);
   area.focus();
   area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
 }

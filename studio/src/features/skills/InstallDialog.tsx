@@ -15,7 +15,7 @@ const FORM = "install-source";
 export function InstallDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords("skills");
   const install = useInstall(onClose);
-  const { found, chosen } = install;
+  const { candidates, chosen } = install;
   return (
     <Dialog
       open={open}
@@ -24,7 +24,7 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
       description={words.installHint}
       wide
       actions={
-        found ? (
+        candidates ? (
           <>
             <Button key="back" onClick={install.back}>
               {words.back}
@@ -47,7 +47,11 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
       }
     >
       <div className="flex flex-col gap-3">
-        {found ? <Candidates install={install} found={found} /> : <SourceForm install={install} />}
+        {candidates ? (
+          <Candidates install={install} candidates={candidates} />
+        ) : (
+          <SourceForm install={install} />
+        )}
         <ErrorNote error={install.error} />
       </div>
     </Dialog>
@@ -90,17 +94,17 @@ function SourceForm({ install }: { install: Installing }) {
   );
 }
 
-function Candidates({ install, found }: { install: Installing; found: readonly Candidate[] }) {
+function Candidates({ install, candidates }: { install: Installing; candidates: readonly Candidate[] }) {
   const words = useWords("skills");
   return (
     <>
       <ul className="flex flex-col gap-2" aria-label={words.candidates}>
-        {found.map((one) => (
+        {candidates.map((candidate) => (
           <CandidateCard
-            key={one.name}
-            candidate={one}
-            chosen={install.chosen.includes(one.name)}
-            onToggle={(on) => install.toggle(one.name, on)}
+            key={candidate.name}
+            candidate={candidate}
+            chosen={install.chosen.includes(candidate.name)}
+            onToggle={(on) => install.toggle(candidate.name, on)}
           />
         ))}
       </ul>
@@ -118,19 +122,19 @@ function useInstall(onClose: () => void) {
   const { mutate, isPending, error, reset } = useInstallSkills();
   const [source, setSource] = useState("");
   const [ref, setRef] = useState("");
-  const [found, setFound] = useState<Candidate[] | null>(null);
+  const [candidates, setCandidates] = useState<Candidate[] | null>(null);
   const [chosen, setChosen] = useState<string[]>([]);
   const [agreed, setAgreed] = useState(false);
-  const asked = { source: source.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) };
+  const request = { source: source.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) };
   const back = () => {
     reset();
-    setFound(null);
+    setCandidates(null);
     setAgreed(false);
   };
   const show = (skills: Candidate[]) => {
-    setFound(skills);
+    setCandidates(skills);
     setAgreed(false);
-    setChosen(skills.filter((one) => one.verdict !== "malicious").map((one) => one.name));
+    setChosen(skills.filter((skill) => skill.verdict !== "malicious").map((skill) => skill.name));
   };
   const leave = () => {
     back();
@@ -139,12 +143,16 @@ function useInstall(onClose: () => void) {
     onClose();
   };
   const confirm = () => {
-    const digests = (found ?? []).filter((one) => chosen.includes(one.name));
+    const digests = (candidates ?? []).filter((candidate) => chosen.includes(candidate.name));
     mutate(
-      { ...asked, skills: chosen, agreed: Object.fromEntries(digests.map((one) => [one.name, one.digest])) },
+      {
+        ...request,
+        skills: chosen,
+        agreed: Object.fromEntries(digests.map((candidate) => [candidate.name, candidate.digest])),
+      },
       {
         onSuccess: ({ skills }) => {
-          toast(words.installed(skills.map((one) => one.name).join(", ")));
+          toast(words.installed(skills.map((skill) => skill.name).join(", ")));
           leave();
         },
         onError: (refusal) => {
@@ -161,7 +169,7 @@ function useInstall(onClose: () => void) {
     setSource,
     ref,
     setRef,
-    found,
+    candidates,
     chosen,
     agreed,
     setAgreed,
@@ -170,8 +178,8 @@ function useInstall(onClose: () => void) {
     back,
     leave,
     confirm,
-    look: () => mutate({ ...asked, everything: true }, { onSuccess: ({ skills }) => show(skills) }),
+    look: () => mutate({ ...request, everything: true }, { onSuccess: ({ skills }) => show(skills) }),
     toggle: (name: string, on: boolean) =>
-      setChosen((before) => (on ? [...before, name] : before.filter((one) => one !== name))),
+      setChosen((before) => (on ? [...before, name] : before.filter((other) => other !== name))),
   };
 }

@@ -61,7 +61,7 @@ function Heading({ name, skill }: { name: string; skill: SkillDocument | undefin
 function Views({ name, skill, view }: { name: string; skill: SkillDocument; view: string | undefined }) {
   const words = useWords("skills");
   const [, navigate] = useLocation();
-  const found = (skill.security?.findings.length ?? 0) + skill.diagnostics.length;
+  const findingCount = (skill.security?.findings.length ?? 0) + skill.diagnostics.length;
   const editable = skill.editable && skill.path.endsWith("SKILL.md");
   const tabs: Tab<View>[] = [
     { value: "text", label: words.views.text, content: <SkillText skill={skill} /> },
@@ -72,7 +72,7 @@ function Views({ name, skill, view }: { name: string; skill: SkillDocument; view
     },
     {
       value: "checks",
-      label: <Counted label={words.views.checks} count={found} />,
+      label: <Counted label={words.views.checks} count={findingCount} />,
       content: <Checks skill={skill} />,
     },
     ...(editable

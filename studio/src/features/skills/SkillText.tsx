@@ -33,8 +33,10 @@ export function SkillText({ skill }: { skill: SkillDocument }) {
 
 function About({ skill }: { skill: SkillDocument }) {
   const words = useWords("skills");
-  const known = new Set(["license", "compatibility", "allowed-tools", "name", "description"]);
-  const more = Object.fromEntries(Object.entries(skill.front_matter).filter(([key]) => !known.has(key)));
+  const standardFields = new Set(["license", "compatibility", "allowed-tools", "name", "description"]);
+  const more = Object.fromEntries(
+    Object.entries(skill.front_matter).filter(([key]) => !standardFields.has(key)),
+  );
   return (
     <section
       aria-label={words.about}

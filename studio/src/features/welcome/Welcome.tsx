@@ -1,7 +1,7 @@
 import { useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { newIdempotencyKey } from "../../api/client";
-import { useStartDemo, useStartOptions } from "../../api/starting";
+import { useStartDemo, useStartOptions } from "../../api/startRun";
 import { useWords } from "../../i18n";
 import { Badge } from "../../ui/Badge";
 import { Button } from "../../ui/Button";

@@ -16,7 +16,7 @@ export const fork = {
     deny: "Deny calls that no rule allows",
   } as Record<string, string>,
   what: "What happens next",
-  kept: (count: number, shown: string) =>
+  reusedCalls: (count: number, shown: string) =>
     count === 0
       ? "No calls up to this point."
       : count === 1
@@ -24,7 +24,7 @@ export const fork = {
         : `${shown} finished calls keep their results and are not executed again.`,
   executed: "was requested and will be executed.",
   executedAgain: "had started and will be executed again.",
-  asked: "The model continues from here.",
+  continues: "The model continues from here.",
   askedAfter: "Then the model continues.",
   askedAnew: "The partial answer is discarded and the model is asked again.",
   sharedFiles: "Files are not rolled back: the fork works on the workspace as it is now.",

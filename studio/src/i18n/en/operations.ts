@@ -11,10 +11,10 @@ export const operations = {
   },
   origins: {
     default: (_place: string) => "default",
-    profile: (place: string) => `sandbox profile ${place}`,
+    profile: (name: string) => `sandbox profile ${name}`,
     chosen: (_place: string) => "set here",
-    file: (place: string) => `file ${place}`,
-    variable: (place: string) => `environment variable ${place}`,
+    file: (path: string) => `file ${path}`,
+    variable: (name: string) => `environment variable ${name}`,
     server: (_place: string) => "set when the server started",
   },
   model: {
@@ -101,7 +101,7 @@ export const operations = {
     hint: "The sandboxes available on the server, tested by running real commands.",
     again: "Check again",
     state: "Sandbox status",
-    kept: "Sandbox ready",
+    ready: "Sandbox ready",
     uses: (name: string) => `Commands run in ${name}.`,
     notKept: "Sandbox requirements not met",
     notKeptHint:

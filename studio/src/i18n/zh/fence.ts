@@ -5,7 +5,7 @@ export const fence = {
   writes: "可写入",
   reads: "可读取",
   workspace: "工作区",
-  temporary: (place: string) => `专用的 ${place}，结束后清除`,
+  temporary: (path: string) => `专用的 ${path}，结束后清除`,
   writesNothing: "无",
   alsoReads: "可写入的内容",
   system: "系统程序",

@@ -17,11 +17,11 @@ export const fork = {
     deny: "拒绝未被规则允许的操作",
   } as Record<string, string>,
   what: "接下来会发生什么",
-  kept: (count: number, shown: string) =>
+  reusedCalls: (count: number, shown: string) =>
     count === 0 ? "到此为止尚未进行任何调用。" : `保留 ${shown} 个已完成调用及其结果，不会再次执行。`,
   executed: "已被请求，将会执行。",
   executedAgain: "已经开始，将再次执行。",
-  asked: "模型将从此处继续。",
+  continues: "模型将从此处继续。",
   askedAfter: "随后模型继续。",
   askedAnew: "正在接收的回答将被丢弃，并重新询问模型。",
   sharedFiles: "文件不会回滚：分叉在工作区的当前状态上继续。",

@@ -13,10 +13,10 @@ export const operations = {
   },
   origins: {
     default: (_place: string) => "默认值",
-    profile: (place: string) => `沙箱配置档 ${place}`,
+    profile: (name: string) => `沙箱配置档 ${name}`,
     chosen: (_place: string) => "在此处选定",
-    file: (place: string) => `文件 ${place}`,
-    variable: (place: string) => `环境变量 ${place}`,
+    file: (path: string) => `文件 ${path}`,
+    variable: (name: string) => `环境变量 ${name}`,
     server: (_place: string) => "启动服务器时指定",
   },
   model: {
@@ -102,7 +102,7 @@ export const operations = {
     hint: "服务器上可用的命令沙箱，均经实际测试。",
     again: "重新检查",
     state: "沙箱状态",
-    kept: "沙箱就绪",
+    ready: "沙箱就绪",
     uses: (name: string) => `命令在 ${name} 沙箱中执行。`,
     notKept: "沙箱无法满足要求",
     notKeptHint: "有一项要求未满足，需要它的运行会被拒绝。见下方的未覆盖项。",

@@ -49,16 +49,16 @@ export default function DiffBody(source: DiffSource) {
         <DiffCounts added={added} removed={removed} />
         <fieldset className="ml-auto flex overflow-hidden rounded-md border border-line-strong">
           <legend className="sr-only">{words.layout}</legend>
-          {(["unified", "split"] as const).map((one) => (
+          {(["unified", "split"] as const).map((option) => (
             <Button
-              key={one}
+              key={option}
               small
               tone="quiet"
-              aria-pressed={layout === one}
+              aria-pressed={layout === option}
               className="rounded-none! aria-pressed:bg-accent-soft"
-              onClick={() => choose(one)}
+              onClick={() => choose(option)}
             >
-              {words[one]}
+              {words[option]}
             </Button>
           ))}
         </fieldset>

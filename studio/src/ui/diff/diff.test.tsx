@@ -96,7 +96,7 @@ it("shows a patch of ten thousand files without drawing them all", async () => {
     (_, at) => `--- a/f${at}\n+++ b/f${at}\n@@ -1 +1 @@\n-a\n+b\n`,
   ).join("");
   renderApp(<DiffView patch={patch} />);
-  expect(await screen.findByText("10000 files")).toBeTruthy();
+  expect(await screen.findByText("10000 files", {}, { timeout: 20_000 })).toBeTruthy();
   expect(document.querySelectorAll("table").length).toBe(30);
 });
 

@@ -24,8 +24,8 @@ describe("the settings", () => {
   });
 
   it("of one part stand together", () => {
-    const found = grouped([setting("config_version", "1"), setting("profile_id", "a")], "", false);
-    expect(found.map(({ name, settings }) => [name, settings.length])).toEqual([["", 2]]);
+    const groups = grouped([setting("config_version", "1"), setting("profile_id", "a")], "", false);
+    expect(groups.map(({ name, settings }) => [name, settings.length])).toEqual([["", 2]]);
   });
 
   it("are found by name, value and origin, with every word", () => {

@@ -10,7 +10,7 @@ export function isKeyName(text: string): boolean {
 
 /** The scopes with one taken in or out, in the usual order. */
 export function toggled(scopes: readonly Scope[], scope: Scope): Scope[] {
-  return SCOPES.filter((one) => (one === scope ? !scopes.includes(one) : scopes.includes(one)));
+  return SCOPES.filter((name) => (name === scope ? !scopes.includes(name) : scopes.includes(name)));
 }
 
 /** Keys in use first, the newest first; of equal ones the name decides. */

@@ -1,4 +1,4 @@
-import type { Judgement } from "../../../api/configuration";
+import type { PolicyDecision } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
@@ -8,20 +8,20 @@ import { Note } from "../Note";
 import { VerdictMark } from "./VerdictMark";
 
 /** What each policy mode would say, and a rule that would allow the call without asking. */
-export function Alternatives({ judgement }: { judgement: Judgement }) {
+export function Alternatives({ judgement }: { judgement: PolicyDecision }) {
   const words = useWords("operations").policy;
   return (
     <div className="flex min-w-0 flex-col gap-2">
       <h3 className="font-semibold">{words.alternatives}</h3>
       <ul aria-label={words.modes} className="divide-y overflow-hidden rounded-md border bg-surface">
-        {judgement.modes.map((one) => (
-          <li key={one.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
+        {judgement.modes.map((mode) => (
+          <li key={mode.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
             <span className="w-36">
-              {words.mode} <code className="font-mono text-xs">{shownText(one.mode)}</code>
+              {words.mode} <code className="font-mono text-xs">{shownText(mode.mode)}</code>
             </span>
-            <VerdictMark verdict={one.verdict} />
-            {one.current ? <Badge tone="accent">{words.current}</Badge> : null}
-            <ServerText text={one.rule} className="min-w-0 text-xs text-soft" />
+            <VerdictMark verdict={mode.verdict} />
+            {mode.current ? <Badge tone="accent">{words.current}</Badge> : null}
+            <ServerText text={mode.rule} className="min-w-0 text-xs text-soft" />
           </li>
         ))}
       </ul>

@@ -31,12 +31,12 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
     setDraft({ ...draft, ...change });
   };
   const submit = () => {
-    const asked = requestOf(draft);
-    if ("fault" in asked) {
-      setFault(asked.fault);
+    const request = requestOf(draft);
+    if ("fault" in request) {
+      setFault(request.fault);
     } else if (!busy) {
       setValues(addressOf(draft));
-      onCheck(asked.body);
+      onCheck(request.body);
     }
   };
   return (

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { Judgement } from "../../../api/configuration";
+import type { PolicyDecision } from "../../../api/configuration";
 import { RiskMark } from "../../../events/approval/RiskMark";
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
@@ -13,7 +13,7 @@ import { VerdictMark } from "./VerdictMark";
 const BORDERS: Record<string, string> = { allow: "border-good", ask: "border-wait", deny: "border-bad" };
 
 /** What the rules say of a call: the decision, what decided, why, how each part was seen, and what else could be. */
-export function Decision({ judgement }: { judgement: Judgement }) {
+export function Decision({ judgement }: { judgement: PolicyDecision }) {
   const words = useWords("operations").policy;
   const { verdict, explanation, facts } = judgement;
   return (

@@ -1,4 +1,4 @@
-import type { Judgement } from "../../../api/configuration";
+import type { PolicyDecision } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { ServerText } from "../../../ui/ServerText";
@@ -7,7 +7,7 @@ import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
 const MOST = 200;
 
 /** Everything the call would do, and what allows each part. */
-export function Parts({ parts }: { parts: Judgement["explanation"]["parts"] }) {
+export function Parts({ parts }: { parts: PolicyDecision["explanation"]["parts"] }) {
   const words = useWords("operations").policy;
   if (parts.length === 0) {
     return null;

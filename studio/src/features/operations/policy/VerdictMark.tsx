@@ -15,11 +15,11 @@ export function VerdictMark({ verdict, long }: { verdict: string; long?: boolean
   const words = useWords("operations").policy;
   const look = LOOKS[verdict];
   const Icon = look?.icon ?? HandIcon;
-  const said = long ? words.verdicts[verdict] : words.verdictWords[verdict];
+  const label = long ? words.verdicts[verdict] : words.verdictWords[verdict];
   return (
     <span className={classes("inline-flex items-center gap-1.5 font-medium", look?.text)}>
       <Icon className="size-4 shrink-0" />
-      {said ?? shownText(verdict)}
+      {label ?? shownText(verdict)}
     </span>
   );
 }

@@ -19,11 +19,11 @@ export function requestOf(draft: Draft): { body: PlannedCommand } | { fault: Fau
   if (draft.way === "line") {
     return draft.line.trim() ? { body: { line: draft.line.trim() } } : { fault: "empty" };
   }
-  const found = readJson(draft.arguments.trim() || "{}");
-  if (found === undefined) {
+  const parsed = readJson(draft.arguments.trim() || "{}");
+  if (parsed === undefined) {
     return { fault: "notJson" };
   }
-  const given = asObject(found);
+  const given = asObject(parsed);
   if (given === null) {
     return { fault: "notObject" };
   }
@@ -43,8 +43,8 @@ function wholeCall(
     return null;
   }
   const raw = typeof inner.arguments === "string" ? readJson(inner.arguments) : inner.arguments;
-  const known = asObject(raw);
-  return known ? { tool: name, arguments: known } : null;
+  const object = asObject(raw);
+  return object ? { tool: name, arguments: object } : null;
 }
 
 function readJson(text: string): unknown {

@@ -1,4 +1,4 @@
-import type { Fence } from "../../../api/configuration";
+import type { SandboxAdapter } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
 import { Badge } from "../../../ui/Badge";
@@ -9,7 +9,7 @@ import { ServerBlock } from "../../../ui/ServerBlock";
 import { ServerText } from "../../../ui/ServerText";
 
 /** One fence: whether it works, why not, and what helps. */
-export function FenceCard({ fence, inUse }: { fence: Fence; inUse: boolean }) {
+export function FenceCard({ fence, inUse }: { fence: SandboxAdapter; inUse: boolean }) {
   const words = useWords("operations").sandbox;
   return (
     <li className="flex min-w-0 flex-col gap-2 rounded-lg border bg-surface p-3">

@@ -30,11 +30,11 @@ export default function SandboxTab() {
 
 function Findings({ doctor }: { doctor: Doctor }) {
   const words = useWords("operations").sandbox;
-  const first = doctor.adapters.find((one) => one.works);
+  const first = doctor.adapters.find((adapter) => adapter.works);
   return (
     <>
       {doctor.required_promises_kept ? (
-        <Note tone="good" title={words.kept} label={words.state}>
+        <Note tone="good" title={words.ready} label={words.state}>
           <p>{first ? words.uses(shownText(first.adapter)) : null}</p>
         </Note>
       ) : (

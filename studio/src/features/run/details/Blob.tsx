@@ -22,8 +22,8 @@ export function Blob({
 }) {
   const words = useWords("details");
   const format = useFormat();
-  const [wanted, setWanted] = useState(false);
-  const { data, error, isFetching, refetch } = useBlobText(runId, digest, wanted);
+  const [isRequested, setIsRequested] = useState(false);
+  const { data, error, isFetching, refetch } = useBlobText(runId, digest, isRequested);
   if (data) {
     return <>{render(data)}</>;
   }
@@ -31,7 +31,7 @@ export function Blob({
     <div className="flex flex-col items-start gap-2">
       {error ? <ErrorNote error={error} onRetry={() => refetch()} /> : null}
       <p className="text-soft">{words.leftOut}</p>
-      <Button small icon={<DownloadIcon />} busy={isFetching} onClick={() => setWanted(true)}>
+      <Button small icon={<DownloadIcon />} busy={isFetching} onClick={() => setIsRequested(true)}>
         {size ? `${label} (${format.bytes(size)})` : label}
       </Button>
     </div>

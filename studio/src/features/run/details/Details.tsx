@@ -29,7 +29,7 @@ interface DetailsProps {
 
 /** Everything about the selected event of a run; nothing without a selection. */
 export function Details({ runId, events, view, selected, onClose }: DetailsProps) {
-  const event = useMemo(() => events.find((one) => one.seq === selected), [events, selected]);
+  const event = useMemo(() => events.find((candidate) => candidate.seq === selected), [events, selected]);
   return event ? <Chosen runId={runId} events={events} view={view} event={event} onClose={onClose} /> : null;
 }
 
@@ -41,20 +41,20 @@ function Chosen({
   onClose,
 }: Omit<DetailsProps, "selected"> & { event: LogEvent }) {
   const words = useWords("details");
-  const [wanted, setWanted] = useState<TabName | null>(null);
+  const [selectedTab, setSelectedTab] = useState<TabName | null>(null);
   const subject = useMemo(() => subjectOf(event, events, view), [event, events, view]);
   const tabs = useTabs(runId, events, subject);
   const likely = likelyTab(event);
   const shown =
-    [wanted, likely].find((name) => tabs.some((tab) => tab.value === name)) ?? tabs[0]?.value ?? "raw";
+    [selectedTab, likely].find((name) => tabs.some((tab) => tab.value === name)) ?? tabs[0]?.value ?? "raw";
   useKeys(
     tabs.some((tab) => tab.value === "diff")
-      ? [{ keys: "d", label: words.showDiff, run: () => setWanted("diff") }]
+      ? [{ keys: "d", label: words.showDiff, run: () => setSelectedTab("diff") }]
       : [],
   );
   return (
     <Frame title={words.title} heading={<Heading subject={subject} />} onClose={onClose}>
-      <Tabs label={words.title} value={shown} onChange={setWanted} tabs={tabs} className="min-w-0" />
+      <Tabs label={words.title} value={shown} onChange={setSelectedTab} tabs={tabs} className="min-w-0" />
     </Frame>
   );
 }

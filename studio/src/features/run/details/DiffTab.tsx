@@ -19,12 +19,12 @@ export function DiffTab({
 }) {
   const words = useWords("details");
   const shown = detailsBlob(call, events);
-  const asked = useBlobText(runId, shown, Boolean(shown));
-  const given = useBlobText(runId, call.arguments_blob, !shown || asked.isError);
-  if (asked.isFetching || given.isFetching) {
+  const blob = useBlobText(runId, shown, Boolean(shown));
+  const given = useBlobText(runId, call.arguments_blob, !shown || blob.isError);
+  if (blob.isFetching || given.isFetching) {
     return <Skeleton />;
   }
-  const patch = asked.data ? patchOf(dataOf(parsed(asked.data.text))) : "";
+  const patch = blob.data ? patchOf(dataOf(parsed(blob.data.text))) : "";
   if (patch) {
     return <DiffView patch={patch} />;
   }

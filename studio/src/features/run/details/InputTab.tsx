@@ -9,7 +9,7 @@ import { dataOf, type Subject, textOf } from "./subject";
 
 /** Whether there is anything that went in. */
 export function hasInput({ call, model, event }: Subject): boolean {
-  return call !== null || model !== null || saidTo(event) !== "" || textBlob(event) !== "";
+  return call !== null || model !== null || messageOf(event) !== "" || textBlob(event) !== "";
 }
 
 /** What went in: arguments of a call, the question to the model, what somebody said. */
@@ -51,7 +51,7 @@ export function InputTab({ runId, subject }: { runId: string; subject: Subject }
   const blob = textBlob(event);
   return (
     <div className="flex flex-col gap-3">
-      {saidTo(event) ? <PlainText text={saidTo(event)} /> : null}
+      {messageOf(event) ? <PlainText text={messageOf(event)} /> : null}
       {blob ? (
         <Blob
           key={blob}
@@ -85,15 +85,12 @@ function textBlob(event: LogEvent): string {
   return textOf(event.payload.text_blob);
 }
 
-/** What was said to the run or to the model in an event. */
-function saidTo(event: LogEvent): string {
-  const { payload } = event;
-  const body = dataOf(payload.body);
-  return (
-    textOf(payload.task) ||
-    textOf(payload.question) ||
-    textOf(payload.asked) ||
-    textOf(body?.text) ||
-    textOf(body?.answer)
-  );
+/** Payload fields that hold the text sent to the run or to the model, in order of preference. */
+const MESSAGE_FIELDS = ["task", "question", "asked"];
+
+/** The text sent to the run or to the model in an event. */
+function messageOf(event: LogEvent): string {
+  const body = dataOf(event.payload.body);
+  const values = [...MESSAGE_FIELDS.map((name) => event.payload[name]), body?.text, body?.answer];
+  return values.map(textOf).find((text) => text !== "") ?? "";
 }

@@ -42,8 +42,8 @@ export function SandboxTab({
   events: readonly LogEvent[];
 }) {
   const words = useWords("details");
-  const asked = useBlobText(runId, detailsBlob(call, events));
-  const shown = asked.data ? dataOf(dataOf(dataOf(parsed(asked.data.text))?.intent)?.fence) : null;
+  const blob = useBlobText(runId, detailsBlob(call, events));
+  const shown = blob.data ? dataOf(dataOf(dataOf(parsed(blob.data.text))?.intent)?.fence) : null;
   const planned = call.sandbox === null;
   const fence = call.sandbox ?? fenceOf(call.approvals) ?? {};
   // Results do not repeat it: it is what somebody was shown, as long as that was the same fence.
@@ -106,9 +106,13 @@ function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess 
       {promises.length > 0 ? (
         <Fact name={words.promises(promises.length)}>
           <ul className="flex flex-wrap gap-1">
-            {promises.map((one) => (
-              <li key={one} title={shownText(one)} className="rounded bg-sunken px-1.5 py-0.5 text-xs">
-                {shownText(names[one] ?? one)}
+            {promises.map((promise) => (
+              <li
+                key={promise}
+                title={shownText(promise)}
+                className="rounded bg-sunken px-1.5 py-0.5 text-xs"
+              >
+                {shownText(names[promise] ?? promise)}
               </li>
             ))}
           </ul>
@@ -151,18 +155,18 @@ function Network({ call }: { call: CallItem }) {
           </tr>
         </thead>
         <tbody>
-          {call.network.map((one) => (
-            <Row key={one.number}>
+          {call.network.map((access) => (
+            <Row key={access.number}>
               <Cell>
-                <Badge tone={one.verdict === "allow" ? "good" : "bad"}>
-                  {words.verdicts[one.verdict] ?? shownText(one.verdict)}
+                <Badge tone={access.verdict === "allow" ? "good" : "bad"}>
+                  {words.verdicts[access.verdict] ?? shownText(access.verdict)}
                 </Badge>
               </Cell>
               <Cell className="font-mono text-xs [overflow-wrap:anywhere]">
-                {shownText(one.host)}:{one.port}
+                {shownText(access.host)}:{access.port}
               </Cell>
               <Cell>
-                <ServerText text={one.rule || one.reason || one.by || ""} />
+                <ServerText text={access.rule || access.reason || access.by || ""} />
               </Cell>
             </Row>
           ))}
@@ -181,8 +185,8 @@ interface Denied {
 
 function denialsOf(call: CallItem): Denied[] {
   const list = dataOf(call.result?.data)?.denials;
-  return (Array.isArray(list) ? list : []).flatMap((one) => {
-    const denial = dataOf(one);
+  return (Array.isArray(list) ? list : []).flatMap((item) => {
+    const denial = dataOf(item);
     return denial
       ? [
           {

@@ -49,8 +49,8 @@ export function fenceOf(approvals: readonly ApprovalView[]): Data | null {
 
 /** The digest of what whoever decided about a call was shown: the changes line by line, and the whole fence. */
 export function detailsBlob(call: CallItem, events: readonly LogEvent[]): string | null {
-  const seq = call.approvals.findLast((one) => one.call_id === call.call_id)?.seq;
-  const event = seq === undefined ? undefined : events.find((one) => one.seq === seq);
+  const seq = call.approvals.findLast((approval) => approval.call_id === call.call_id)?.seq;
+  const event = seq === undefined ? undefined : events.find((candidate) => candidate.seq === seq);
   return textOf(event?.payload.details_blob) || null;
 }
 
@@ -66,7 +66,7 @@ export function textOf(value: unknown): string {
 
 /** A list of texts; what is none is left out. */
 export function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 }
 
 function callOf(event: LogEvent, view: RunView): CallItem | null {
@@ -75,25 +75,31 @@ function callOf(event: LogEvent, view: RunView): CallItem | null {
     return null;
   }
   const whole = id.split("#")[0];
-  const found = view.items.findLast(
+  const item = view.items.findLast(
     (item) => item.kind === "call" && (item.call_id === id || item.call_id === whole),
   );
-  return found?.kind === "call" ? found : null;
+  return item?.kind === "call" ? item : null;
 }
 
 function modelOf(event: LogEvent, events: readonly LogEvent[], view: RunView): ModelStep | null {
   if (!event.type.startsWith("llm_")) {
     return null;
   }
-  const span = view.spans.findLast((one) => one.kind === "model" && one.first_seq <= event.seq);
-  const request = events.find((one) => one.seq === span?.first_seq);
+  const span = view.spans.findLast(
+    (candidate) => candidate.kind === "model" && candidate.first_seq <= event.seq,
+  );
+  const request = events.find((candidate) => candidate.seq === span?.first_seq);
   if (!span || !request) {
     return null;
   }
-  const next = view.spans.find((one) => one.kind === "model" && one.first_seq > span.first_seq)?.first_seq;
+  const next = view.spans.find(
+    (candidate) => candidate.kind === "model" && candidate.first_seq > span.first_seq,
+  )?.first_seq;
   const last = next ?? Number.POSITIVE_INFINITY;
   const inside = view.items.filter((item) => item.seq >= span.first_seq && item.seq < last);
-  const usage = events.find((one) => one.type === "llm_usage" && one.seq > span.first_seq && one.seq < last);
+  const usage = events.find(
+    (candidate) => candidate.type === "llm_usage" && candidate.seq > span.first_seq && candidate.seq < last,
+  );
   return {
     request,
     text: inside.flatMap((item) => (item.kind === "assistant" ? [item.text] : [])).join("\n\n"),

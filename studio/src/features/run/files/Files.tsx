@@ -20,7 +20,7 @@ const ROLES = ["deliverable", "workspace", "archive", "execution"];
 export function Files({ runId }: { runId: string }) {
   const words = useWords("artifacts");
   const { data, error, refetch } = useArtifacts(runId);
-  const [{ file: wanted }, change] = useSearchValues();
+  const [{ file: selectedName }, change] = useSearchValues();
   if (error) {
     return <ErrorNote error={error} onRetry={() => refetch()} />;
   }
@@ -30,7 +30,7 @@ export function Files({ runId }: { runId: string }) {
   if (data.artifacts.length === 0) {
     return <EmptyState title={words.none}>{data.final ? words.noneEver : words.noneYet}</EmptyState>;
   }
-  const chosen = data.artifacts.find((one) => one.name === wanted);
+  const chosen = data.artifacts.find((artifact) => artifact.name === selectedName);
   return (
     <div className="grid min-w-0 grid-cols-1 items-start gap-4 lg:h-full lg:overflow-y-auto lg:grid-cols-[minmax(18rem,26rem)_minmax(0,1fr)]">
       <div className="flex min-w-0 flex-col gap-3">

@@ -42,9 +42,9 @@ export const TEXT_BYTES = 1_000_000;
 /** How a file is best shown, by its name and its type. */
 export function previewKind(name: string, mediaType: string): PreviewKind {
   const ending = /\.([^./]+)$/.exec(name.toLowerCase())?.[1] ?? "";
-  const known = BY_ENDING[ending];
-  if (known) {
-    return known;
+  const kind = BY_ENDING[ending];
+  if (kind) {
+    return kind;
   }
   return TEXT_ENDINGS.has(ending) || mediaType.startsWith("text/") || /json|yaml|toml|xml/.test(mediaType)
     ? "text"

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { type NewFork, useForkRun } from "../../../api/runs";
-import { useStartOptions } from "../../../api/starting";
+import { useStartOptions } from "../../../api/startRun";
 import { foldLog, type RunView, useRunLog } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { shownText } from "../../../lib/hidden";
@@ -39,18 +39,18 @@ function Opened({ runId, event, view, onClose }: ForkProps) {
   const [mode, setMode] = useState("");
   const message = text ?? plan.message;
   const start = () => {
-    const wanted: NewFork = { at: event };
+    const request: NewFork = { at: event };
     if (message.trim() && message.trim() !== plan.message.trim()) {
-      wanted.prompt = message;
+      request.prompt = message;
     }
     if (model.trim() && model.trim() !== view.state.model) {
-      wanted.model = model.trim();
+      request.model = model.trim();
     }
     if (mode) {
-      wanted.policy_mode = mode as NewFork["policy_mode"];
+      request.policy_mode = mode as NewFork["policy_mode"];
     }
     fork.mutate(
-      { id: runId, wanted },
+      { id: runId, request },
       {
         onSuccess: ({ run_id }) => {
           toast(words.done);
@@ -96,8 +96,8 @@ function Opened({ runId, event, view, onClose }: ForkProps) {
             onChange={(change) => setModel(change.target.value)}
           />
           <datalist id="fork-models">
-            {[...new Set(Object.values(options?.models ?? {}))].map((one) => (
-              <option key={one} value={one} />
+            {[...new Set(Object.values(options?.models ?? {}))].map((name) => (
+              <option key={name} value={name} />
             ))}
           </datalist>
           <Select
@@ -105,7 +105,10 @@ function Opened({ runId, event, view, onClose }: ForkProps) {
             value={mode}
             options={[
               { value: "", label: words.samePolicy },
-              ...(options?.policy_modes ?? []).map((one) => ({ value: one, label: words.modes[one] ?? one })),
+              ...(options?.policy_modes ?? []).map((name) => ({
+                value: name,
+                label: words.modes[name] ?? name,
+              })),
             ]}
             onChange={(change) => setMode(change.target.value)}
           />
@@ -127,7 +130,7 @@ function Consequences({ plan, shared }: { plan: ForkPlan; shared: boolean }) {
       <ul className="flex flex-col gap-1">
         <li className="flex gap-2">
           <CheckIcon className="mt-0.5 size-4 shrink-0 text-good" />
-          {words.kept(plan.kept, format.number(plan.kept))}
+          {words.reusedCalls(plan.reusedCalls, format.number(plan.reusedCalls))}
         </li>
         {plan.executed.map((call) => (
           <li key={call.call_id} className="flex gap-2">
@@ -140,7 +143,7 @@ function Consequences({ plan, shared }: { plan: ForkPlan; shared: boolean }) {
         ))}
         <li className="flex gap-2">
           <AgainIcon className="mt-0.5 size-4 shrink-0 text-wait" />
-          {plan.discarded ? words.askedAnew : plan.executed.length > 0 ? words.askedAfter : words.asked}
+          {plan.discarded ? words.askedAnew : plan.executed.length > 0 ? words.askedAfter : words.continues}
         </li>
         <li className="flex gap-2">
           <InfoIcon className="mt-0.5 size-4 shrink-0 text-soft" />
@@ -155,7 +158,7 @@ function Consequences({ plan, shared }: { plan: ForkPlan; shared: boolean }) {
 function usePlan(runId: string, event: number, view: RunView): ForkPlan {
   const { events } = useRunLog(runId);
   return useMemo(() => {
-    const before = events.filter((one) => one.seq <= event);
+    const before = events.filter((candidate) => candidate.seq <= event);
     return forkPlan(before.length > 0 ? foldLog(before) : view);
   }, [events, event, view]);
 }

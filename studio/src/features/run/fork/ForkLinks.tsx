@@ -26,15 +26,15 @@ export function ForkLinks({ runId, view }: { runId: string; view: RunView }) {
           <ForkIcon className="size-4 shrink-0" />
           <span id="forks-of-run">{words.children(children.length)}</span>
           <ul aria-labelledby="forks-of-run" className="flex flex-wrap gap-x-3 gap-y-1">
-            {children.map((one) => (
-              <li key={one.run_id} className="flex items-center gap-1.5">
+            {children.map((child) => (
+              <li key={child.run_id} className="flex items-center gap-1.5">
                 <Link
-                  href={`/runs/${encodeURIComponent(one.run_id)}`}
+                  href={`/runs/${encodeURIComponent(child.run_id)}`}
                   className="font-mono [overflow-wrap:anywhere]"
                 >
-                  {shownText(one.run_id)}
+                  {shownText(child.run_id)}
                 </Link>
-                <StatusMark state={one.status} />
+                <StatusMark state={child.status} />
               </li>
             ))}
           </ul>

@@ -15,7 +15,7 @@ it("before the first answer another text replaces the task", () => {
   expect(after(4)).toEqual({
     message: "Write a haiku about the sea.",
     replacesTask: true,
-    kept: 0,
+    reusedCalls: 0,
     executed: [],
     discarded: false,
   });
@@ -31,7 +31,7 @@ it("after an answer its calls are made, those that had begun again", () => {
     ["look", false],
     ["no_such_tool", false],
   ]);
-  expect(after(20)).toMatchObject({ kept: 2, replacesTask: false, discarded: false });
+  expect(after(20)).toMatchObject({ reusedCalls: 2, replacesTask: false, discarded: false });
   expect(after(20).executed.map((call) => call.again)).toEqual([true, false]);
 });
 

@@ -7,7 +7,7 @@ export interface ForkPlan {
   /** Whether another text takes the place of the task; else it follows what was said. */
   replacesTask: boolean;
   /** Calls whose results are kept; they are not made again. */
-  kept: number;
+  reusedCalls: number;
   /** Calls that had not ended: made for the first time, or again. */
   executed: readonly { call_id: string; tool: string; again: boolean }[];
   /** Whether an answer of the model had begun and is asked for anew. */
@@ -17,15 +17,15 @@ export interface ForkPlan {
 /** Reads from the view at the point of a fork what will happen in it. */
 export function forkPlan(view: RunView): ForkPlan {
   const calls = view.items.filter((item): item is CallItem => item.kind === "call");
-  const said = view.items.filter(
+  const messages = view.items.filter(
     (item): item is UserItem => item.kind === "user" && (item.source === "task" || item.source === "steer"),
   );
   const answered = view.items.some((item) => item.kind === "assistant" && item.complete && !item.history);
   const accepted = calls.filter((call) => call.accepted);
   return {
-    message: said.at(-1)?.text ?? view.state.task,
+    message: messages.at(-1)?.text ?? view.state.task,
     replacesTask: !answered && accepted.length === 0,
-    kept: accepted.filter((call) => call.result !== null).length,
+    reusedCalls: accepted.filter((call) => call.result !== null).length,
     executed: accepted
       .filter((call) => call.result === null)
       .map(({ call_id, tool, started_at }) => ({ call_id, tool, again: started_at !== null })),

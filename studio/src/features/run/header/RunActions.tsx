@@ -52,8 +52,8 @@ export function RunActions({
   const [open, setOpen] = useState<"cancel" | "verify" | null>(null);
   const resume = useResumeRun();
   const over = isOver(view);
-  const asked = view.approvals.length > 0 || view.questions.length > 0;
-  const stands = !over && (trouble || (view.state.status === "waiting_for_user" && !asked));
+  const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;
+  const stands = !over && (trouble || (view.state.status === "waiting_for_user" && !hasOpenRequests));
   const goOn = () =>
     resume.mutate(
       { id: runId },
@@ -71,7 +71,7 @@ export function RunActions({
   const lines = () =>
     downloadText(
       `${runId}.jsonl`,
-      events.map((one) => `${JSON.stringify(one)}\n`).join(""),
+      events.map((event) => `${JSON.stringify(event)}\n`).join(""),
       "application/jsonl",
     );
   useCommands([

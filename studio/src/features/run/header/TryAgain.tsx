@@ -14,7 +14,7 @@ export function TryAgain({ runId }: { runId: string }) {
   const fork = useForkRun();
   const start = () =>
     fork.mutate(
-      { id: runId, wanted: {} },
+      { id: runId, request: {} },
       {
         onSuccess: ({ run_id }) => {
           toast(words.triedAgain);

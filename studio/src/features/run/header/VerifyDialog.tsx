@@ -54,11 +54,13 @@ function Result({ verdict }: { verdict: Verdict }) {
       <p className="text-soft">{verdict.authentic ? words.authentic : words.notAuthentic}</p>
       {verdict.findings.length > 0 ? (
         <ul className="flex flex-col gap-1 rounded-md bg-sunken p-2 text-xs">
-          {verdict.findings.map((one, index) => (
+          {verdict.findings.map((finding, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
             <li key={index}>
-              <PlainText text={[one.severity, one.code, one.where].filter(Boolean).map(String).join(" · ")} />
-              <ServerText text={String(one.message ?? "")} />
+              <PlainText
+                text={[finding.severity, finding.code, finding.where].filter(Boolean).map(String).join(" · ")}
+              />
+              <ServerText text={String(finding.message ?? "")} />
             </li>
           ))}
         </ul>

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { foldLog, type LogEvent } from "../../../events";
-import { countUpTo, nextBeat, Replay } from "./replay";
+import { countUpTo, nextStep, Replay } from "./replay";
 
 const FIXTURE = `${import.meta.dirname}/../../../../../tests/fixtures/studio/agent.json`;
 const { events } = JSON.parse(readFileSync(FIXTURE, "utf8")) as { events: LogEvent[] };
@@ -38,8 +38,8 @@ describe("a replay", () => {
     replay.take(log);
     expect(replay.at(9_999).state.tool_calls).toBe(5000);
     expect(replay.at(5_001).state.tool_calls).toBe(2501);
-    const one = replay.at(5_003);
-    expect(one.items[0]).toBe(replay.at(9_000).items[0]);
+    const view = replay.at(5_003);
+    expect(view.items[0]).toBe(replay.at(9_000).items[0]);
   });
 
   it("goes on when the log grows, and begins anew with another log", () => {
@@ -61,21 +61,21 @@ describe("the playhead", () => {
   });
 
   it("waits as long as it took, divided by the speed", () => {
-    expect(nextBeat(many(10), 0, 1)).toEqual({ seq: 1, wait: 100 });
-    expect(nextBeat(many(10), 0, 4)).toEqual({ seq: 1, wait: 25 });
+    expect(nextStep(many(10), 0, 1)).toEqual({ seq: 1, wait: 100 });
+    expect(nextStep(many(10), 0, 4)).toEqual({ seq: 1, wait: 25 });
   });
 
   it("takes events of one moment together", () => {
-    expect(nextBeat(many(100), 0, 16)).toEqual({ seq: 3, wait: 18.75 });
+    expect(nextStep(many(100), 0, 16)).toEqual({ seq: 3, wait: 18.75 });
   });
 
   it("cuts long pauses, and stops at the end", () => {
     const log = [many(1)[0] as LogEvent, { ...(many(2)[1] as LogEvent), timestamp: "1970-01-02T00:00:00Z" }];
-    expect(nextBeat(log, 0, 1)?.wait).toBe(2000);
-    expect(nextBeat(log, 1, 1)).toBeNull();
+    expect(nextStep(log, 0, 1)?.wait).toBe(2000);
+    expect(nextStep(log, 1, 1)).toBeNull();
   });
 
   it("jumps in steps of at least a second for who wants little motion", () => {
-    expect(nextBeat(many(100), 0, 1, 1000)).toEqual({ seq: 10, wait: 1000 });
+    expect(nextStep(many(100), 0, 1, 1000)).toEqual({ seq: 10, wait: 1000 });
   });
 });

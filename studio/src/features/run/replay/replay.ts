@@ -1,22 +1,22 @@
 import { EMPTY_VIEW, foldEvents, type LogEvent, type RunView } from "../../../events";
 
-const EVERY = 200;
+const SNAPSHOT_INTERVAL = 200;
 
 /** The states of a run at each of its events; states on the way are kept, so that going back is quick too. */
 export class Replay {
   private events: readonly LogEvent[] = [];
-  private kept: RunView[] = [EMPTY_VIEW];
+  private snapshots: RunView[] = [EMPTY_VIEW];
   private latest = { count: 0, view: EMPTY_VIEW };
 
   /** Takes the log as it is now; a longer one of the same run keeps what is known. */
   take(events: readonly LogEvent[]): void {
-    const known = (this.kept.length - 1) * EVERY;
-    const last = Math.max(this.latest.count, known) - 1;
+    const folded = (this.snapshots.length - 1) * SNAPSHOT_INTERVAL;
+    const last = Math.max(this.latest.count, folded) - 1;
     const same =
       last < 0 ||
       (last < events.length && events[last] === this.events[last] && events[0] === this.events[0]);
     if (!same) {
-      this.kept = [EMPTY_VIEW];
+      this.snapshots = [EMPTY_VIEW];
       this.latest = { count: 0, view: EMPTY_VIEW };
     }
     this.events = events;
@@ -25,20 +25,20 @@ export class Replay {
   /** The state after the event with a number, and after all before it. */
   at(seq: number): RunView {
     const count = countUpTo(this.events, seq);
-    this.keepUpTo(count);
-    const place = Math.floor(count / EVERY);
-    const base = { count: place * EVERY, view: this.kept[place] ?? EMPTY_VIEW };
+    this.takeSnapshots(count);
+    const index = Math.floor(count / SNAPSHOT_INTERVAL);
+    const base = { count: index * SNAPSHOT_INTERVAL, view: this.snapshots[index] ?? EMPTY_VIEW };
     const from = this.latest.count <= count && this.latest.count > base.count ? this.latest : base;
     const view = foldEvents(from.view, this.events.slice(from.count, count));
     this.latest = { count, view };
     return view;
   }
 
-  private keepUpTo(count: number): void {
-    while (this.kept.length * EVERY <= count) {
-      const done = (this.kept.length - 1) * EVERY;
-      const next = this.events.slice(done, done + EVERY);
-      this.kept.push(foldEvents(this.kept.at(-1) ?? EMPTY_VIEW, next));
+  private takeSnapshots(count: number): void {
+    while (this.snapshots.length * SNAPSHOT_INTERVAL <= count) {
+      const done = (this.snapshots.length - 1) * SNAPSHOT_INTERVAL;
+      const next = this.events.slice(done, done + SNAPSHOT_INTERVAL);
+      this.snapshots.push(foldEvents(this.snapshots.at(-1) ?? EMPTY_VIEW, next));
     }
   }
 }
@@ -59,21 +59,21 @@ export function countUpTo(events: readonly LogEvent[], seq: number): number {
 }
 
 /** Where a playhead is after some real time: the number of an event, and how long until the next one. */
-export interface Beat {
+export interface PlaybackStep {
   seq: number;
   wait: number;
 }
 
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 const FRAME_MS = 16;
 
 /** The next stop after an event when a run is played: recorded time by speed, long pauses cut, crowds taken together. */
-export function nextBeat(
+export function nextStep(
   events: readonly LogEvent[],
   seq: number,
   speed: number,
   least = FRAME_MS,
-): Beat | null {
+): PlaybackStep | null {
   let at = countUpTo(events, seq);
   let wait = 0;
   while (at < events.length) {
@@ -89,5 +89,5 @@ export function nextBeat(
 function pauseBefore(events: readonly LogEvent[], at: number): number {
   const before = Date.parse(events[at - 1]?.timestamp ?? "");
   const pause = Date.parse(events[at]?.timestamp ?? "") - before;
-  return Number.isFinite(pause) ? Math.min(LONGEST_PAUSE_MS, Math.max(0, pause)) : 0;
+  return Number.isFinite(pause) ? Math.min(MAX_PAUSE_MS, Math.max(0, pause)) : 0;
 }

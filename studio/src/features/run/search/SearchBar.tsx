@@ -47,7 +47,7 @@ export function SearchBar({
       {value.trim() ? (
         <>
           <span role="status" className="text-xs whitespace-nowrap text-soft tabular-nums">
-            {words.found(Math.max(0, at + 1), count)}
+            {words.matchPosition(Math.max(0, at + 1), count)}
           </span>
           <IconButton
             small

@@ -1,30 +1,30 @@
 import type { LogEvent, TranscriptItem } from "../../../events";
 
-const LONGEST = 200_000;
+const MAX_CHARACTERS = 200_000;
 const texts = new WeakMap<object, string>();
 
 /** Everything an item or an event says, in lower case; made once. */
-export function textOf(thing: TranscriptItem | LogEvent): string {
-  let text = texts.get(thing);
+export function textOf(entry: TranscriptItem | LogEvent): string {
+  let text = texts.get(entry);
   if (text === undefined) {
-    text = JSON.stringify(thing, withoutNoise).slice(0, LONGEST).toLowerCase();
-    texts.set(thing, text);
+    text = JSON.stringify(entry, omitNoise).slice(0, MAX_CHARACTERS).toLowerCase();
+    texts.set(entry, text);
   }
   return text;
 }
 
 const NOISE = new Set(["key", "mac", "epoch", "arguments_sha256", "idempotency_key"]);
 
-function withoutNoise(name: string, value: unknown): unknown {
+function omitNoise(name: string, value: unknown): unknown {
   return NOISE.has(name) ? undefined : value;
 }
 
 /** Those in which all words occur; none where nothing is searched for. */
-export function matching<Thing extends TranscriptItem | LogEvent>(
-  things: readonly Thing[],
-  wanted: string,
-): readonly Thing[] {
-  const parts = wanted
+export function filterMatches<Entry extends TranscriptItem | LogEvent>(
+  entries: readonly Entry[],
+  query: string,
+): readonly Entry[] {
+  const parts = query
     .toLowerCase()
     .split(/\s+/)
     .filter(Boolean)
@@ -32,8 +32,8 @@ export function matching<Thing extends TranscriptItem | LogEvent>(
     .map((word) => JSON.stringify(word).slice(1, -1));
   return parts.length === 0
     ? []
-    : things.filter((thing) => {
-        const text = textOf(thing);
+    : entries.filter((entry) => {
+        const text = textOf(entry);
         return parts.every((word) => text.includes(word));
       });
 }

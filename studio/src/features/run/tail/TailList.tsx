@@ -46,22 +46,22 @@ export function TailList<Item>(props: TailListProps<Item>) {
     overscan: 6,
   });
   const gesture = useGesture();
-  const wanted = useRef<Wanted | null>(null);
+  const target = useRef<ScrollTarget | null>(null);
   useImperativeHandle(handle, () => ({
     scrollToIndex: (index, align = "auto") => {
-      wanted.current = { index, align, since: performance.now(), left: SETTLED };
+      target.current = { index, align, since: performance.now(), left: SETTLED };
       virtual.scrollToIndex(index, { align });
     },
   }));
   // Where a far item stands is known only when those around it were measured, so it is gone to again until it is there.
   useLayoutEffect(() => {
-    const goal = wanted.current;
+    const goal = target.current;
     if (!goal) {
       return;
     }
     goal.left -= isSeen(scroller.current, goal.index) ? 1 : 0;
     if (goal.left <= 0 || gesture.isAfter(goal.since)) {
-      wanted.current = null;
+      target.current = null;
     } else {
       virtual.scrollToIndex(goal.index, { align: goal.align });
     }
@@ -129,7 +129,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
   );
 }
 
-interface Wanted {
+interface ScrollTarget {
   index: number;
   align: "auto" | "center" | "start";
   since: number;

@@ -20,16 +20,16 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
   const words = useWords("run");
   const send = useSendMessage();
   const [sent, setSent] = useState<readonly Sent[]>([]);
-  const waiting = sent.filter((one) => !wasRead(events, one));
+  const waiting = sent.filter((message) => !wasRead(events, message));
   return (
     <section aria-label={words.steer} className="flex flex-col gap-1.5">
       {waiting.length > 0 ? (
         <ul aria-label={words.unread} className="flex flex-col gap-1 text-xs text-soft">
-          {waiting.map((one) => (
-            <li key={one.id} className="flex items-center gap-1.5">
+          {waiting.map((message) => (
+            <li key={message.id} className="flex items-center gap-1.5">
               <ClockIcon />
               <span className="min-w-0 truncate">
-                {words.kept}: <bdi>{shownText(one.text)}</bdi>
+                {words.received}: <bdi>{shownText(message.text)}</bdi>
               </span>
             </li>
           ))}
@@ -47,7 +47,7 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
             {
               onSuccess: (receipt) => {
                 setSent((before) => [...before, { id: receipt.message_id, text, after }]);
-                announce(words.kept);
+                announce(words.received);
                 done();
               },
             },
@@ -61,5 +61,5 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
 function wasRead(events: readonly LogEvent[], sent: Sent): boolean {
   return events
     .slice(countTo(events, sent.after))
-    .some((one) => one.type === "inbox_received" && one.payload.message_id === sent.id);
+    .some((event) => event.type === "inbox_received" && event.payload.message_id === sent.id);
 }

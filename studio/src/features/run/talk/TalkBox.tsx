@@ -24,8 +24,8 @@ export function TalkBox({
   if (state.status === "review_required") {
     return <ReviewBox runId={runId} />;
   }
-  const asked = view.approvals.length > 0 || view.questions.length > 0;
-  const stands = trouble !== null || (state.status === "waiting_for_user" && !asked);
+  const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;
+  const stands = trouble !== null || (state.status === "waiting_for_user" && !hasOpenRequests);
   return (
     <div className="flex flex-col gap-2">
       {stands ? (

@@ -14,7 +14,7 @@ export function TimeAxis({ axis, seen }: { axis: Axis; seen: Window }) {
   const words = useWords("timeline");
   const format = useFormat();
   const length = seen.last - seen.first;
-  const place = (at: number) => `${((at - seen.first) / length) * 100}%`;
+  const toPercent = (at: number) => `${((at - seen.first) / length) * 100}%`;
   const ticks = ticksBetween(axis, seen.first, seen.last, MOST_TICKS);
   return (
     <div className="relative h-6 overflow-hidden text-xs text-soft">
@@ -26,7 +26,7 @@ export function TimeAxis({ axis, seen }: { axis: Axis; seen: Window }) {
               key={part.at}
               title={words.quietFor(format.duration(part.to - part.from))}
               className="absolute inset-y-0 border-x border-dotted border-line-strong bg-sunken"
-              style={{ left: place(part.at), width: `${(part.length / length) * 100}%` }}
+              style={{ left: toPercent(part.at), width: `${(part.length / length) * 100}%` }}
             >
               <span className="sr-only">{words.quietFor(format.duration(part.to - part.from))}</span>
             </span>
@@ -35,7 +35,7 @@ export function TimeAxis({ axis, seen }: { axis: Axis; seen: Window }) {
           <span
             key={tick.at}
             className="absolute inset-y-0 border-l border-line pl-1 leading-6 whitespace-nowrap tabular-nums"
-            style={{ left: place(tick.at) }}
+            style={{ left: toPercent(tick.at) }}
           >
             {format.duration(tick.elapsed)}
           </span>

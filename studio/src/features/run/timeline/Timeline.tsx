@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef } from "react";
-import { FINAL } from "../../../api/runs";
+import { FINAL_STATUSES } from "../../../api/runs";
 import type { RunView } from "../../../events";
 import { useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
@@ -34,19 +34,19 @@ export function Timeline({
     [rows],
   );
   const reachable = chosen ?? bars[0]?.seq;
-  const place = bars.find((one) => one.seq === chosen)?.index;
+  const index = bars.find((bar) => bar.seq === chosen)?.index;
   useEffect(() => {
-    if (place !== undefined) {
-      list.current?.scrollToIndex(place);
+    if (index !== undefined) {
+      list.current?.scrollToIndex(index);
     }
-  }, [place]);
+  }, [index]);
   if (rows.length === 0) {
     return <EmptyState title={words.empty} />;
   }
   const first = scale.offset * axis.length;
   const seen = { first, last: first + axis.length / scale.zoom };
   const go = (step: number) => {
-    const at = bars.findIndex((one) => one.seq === reachable);
+    const at = bars.findIndex((bar) => bar.seq === reachable);
     const next = bars[Math.min(bars.length - 1, Math.max(0, at + step))];
     if (next) {
       onSelect(next.seq);
@@ -126,7 +126,7 @@ function focusBar(frame: HTMLElement | null, seq: number): void {
 /** The layout of a view; that of a run which goes on moves with the clock. */
 function useLayout(view: RunView) {
   const clock = useNow();
-  const moving = !FINAL.has(view.state.status) && view.spans.some((span) => span.ended_at === null);
+  const moving = !FINAL_STATUSES.has(view.state.status) && view.spans.some((span) => span.ended_at === null);
   const now = moving ? clock : 0;
   return useMemo(() => layoutOf(view, now), [view, now]);
 }

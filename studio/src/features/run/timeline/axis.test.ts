@@ -1,27 +1,27 @@
 import { describe, expect, it } from "vitest";
-import { buildAxis, merged, placeOf, roundStep, ticksBetween, without } from "./axis";
+import { buildAxis, mergeIntervals, placeOf, roundStep, subtractIntervals, ticksBetween } from "./axis";
 
 const HOUR = 3_600_000;
 
 describe("stretches", () => {
   it("become one where they touch", () => {
-    const found = merged([
+    const intervals = mergeIntervals([
       { from: 5, to: 7 },
       { from: 0, to: 3 },
       { from: 3, to: 4 },
     ]);
-    expect(found).toEqual([
+    expect(intervals).toEqual([
       { from: 0, to: 4 },
       { from: 5, to: 7 },
     ]);
   });
 
   it("lose what is taken from them", () => {
-    expect(without([{ from: 0, to: 10 }], [{ from: 4, to: 6 }])).toEqual([
+    expect(subtractIntervals([{ from: 0, to: 10 }], [{ from: 4, to: 6 }])).toEqual([
       { from: 0, to: 4 },
       { from: 6, to: 10 },
     ]);
-    expect(without([{ from: 0, to: 10 }], [{ from: -1, to: 11 }])).toEqual([]);
+    expect(subtractIntervals([{ from: 0, to: 10 }], [{ from: -1, to: 11 }])).toEqual([]);
   });
 });
 

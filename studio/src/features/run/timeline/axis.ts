@@ -1,11 +1,11 @@
 /** A stretch of time in milliseconds. */
-export interface Stretch {
+export interface Interval {
   from: number;
   to: number;
 }
 
 /** A stretch of the axis: real time, and the place it takes; a quiet one is shorter than it was. */
-export interface AxisPart extends Stretch {
+export interface AxisPart extends Interval {
   quiet: boolean;
   at: number;
   length: number;
@@ -32,9 +32,9 @@ const QUIET_SHARE = 0.04;
 const SHORTEST_MS = 20;
 
 /** The union of stretches, in order, without those that are no time at all. */
-export function merged(stretches: readonly Stretch[]): Stretch[] {
-  const ordered = stretches.filter(({ from, to }) => to >= from).toSorted((a, b) => a.from - b.from);
-  const whole: Stretch[] = [];
+export function mergeIntervals(intervals: readonly Interval[]): Interval[] {
+  const ordered = intervals.filter(({ from, to }) => to >= from).toSorted((a, b) => a.from - b.from);
+  const whole: Interval[] = [];
   for (const { from, to } of ordered) {
     const last = whole.at(-1);
     if (last && from <= last.to) {
@@ -47,16 +47,16 @@ export function merged(stretches: readonly Stretch[]): Stretch[] {
 }
 
 /** What is left of stretches when others are taken away. */
-export function without(stretches: readonly Stretch[], taken: readonly Stretch[]): Stretch[] {
-  let rest = merged(stretches);
-  for (const hole of taken) {
-    rest = rest.flatMap((one) => {
-      if (hole.to <= one.from || hole.from >= one.to) {
-        return [one];
+export function subtractIntervals(intervals: readonly Interval[], taken: readonly Interval[]): Interval[] {
+  let rest = mergeIntervals(intervals);
+  for (const gap of taken) {
+    rest = rest.flatMap((interval) => {
+      if (gap.to <= interval.from || gap.from >= interval.to) {
+        return [interval];
       }
       const parts = [
-        { from: one.from, to: hole.from },
-        { from: hole.to, to: one.to },
+        { from: interval.from, to: gap.from },
+        { from: gap.to, to: interval.to },
       ];
       return parts.filter(({ from, to }) => to > from);
     });
@@ -65,8 +65,10 @@ export function without(stretches: readonly Stretch[], taken: readonly Stretch[]
 }
 
 /** An axis from start to end on which the time outside of `busy` is collapsed where it is long. */
-export function buildAxis(start: number, end: number, busy: readonly Stretch[]): Axis {
-  const inside = merged(busy.map(({ from, to }) => ({ from: Math.max(from, start), to: Math.min(to, end) })));
+export function buildAxis(start: number, end: number, busy: readonly Interval[]): Axis {
+  const inside = mergeIntervals(
+    busy.map(({ from, to }) => ({ from: Math.max(from, start), to: Math.min(to, end) })),
+  );
   const work = inside.reduce((sum, { from, to }) => sum + (to - from), 0);
   const basis = Math.max(work, SHORTEST_MS);
   const parts: AxisPart[] = [];
@@ -121,9 +123,9 @@ const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 720
 
 /** A round step so that at most `most` of them fit into a length. */
 export function roundStep(length: number, most: number): number {
-  const wanted = length / Math.max(1, most);
+  const minStep = length / Math.max(1, most);
   const all = [...STEPS, ...LONG_STEPS.map((seconds) => seconds * 1000)];
-  return all.find((step) => step >= wanted) ?? Math.ceil(wanted / 86_400_000) * 86_400_000;
+  return all.find((step) => step >= minStep) ?? Math.ceil(minStep / 86_400_000) * 86_400_000;
 }
 
 /** Labelled places between two places of the axis: round times since the start, none inside what is collapsed. */

@@ -22,8 +22,8 @@ it("a call is one row with what it waited for", () => {
 });
 
 it("a call that was begun again after a pause has no bar that never ends", () => {
-  const asked = agent.rows.find((row) => row.label === "ask_human");
-  expect(asked?.bars.map((bar) => [bar.kind, bar.state])).toEqual([
+  const row = agent.rows.find((row) => row.label === "ask_human");
+  expect(row?.bars.map((bar) => [bar.kind, bar.state])).toEqual([
     ["tool", "stopped"],
     ["waiting", "answered"],
     ["tool", "done"],

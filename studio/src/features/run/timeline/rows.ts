@@ -1,11 +1,11 @@
 import type { CallItem, RunView, Span } from "../../../events";
-import { type Axis, buildAxis, type Stretch, without } from "./axis";
+import { type Axis, buildAxis, type Interval, subtractIntervals } from "./axis";
 
 /** How a bar ended. */
 export type BarState = "running" | "done" | "failed" | "approved" | "denied" | "answered" | "stopped";
 
 /** One bar: what happened from when to when. */
-export interface Bar extends Stretch {
+export interface Bar extends Interval {
   key: string;
   kind: Span["kind"];
   seq: number;
@@ -60,11 +60,11 @@ export function barOf(rows: readonly TimelineRow[], seq: number | undefined): Ba
 }
 
 /** Work is what a model or a tool does; a tool that waits for a person does nothing meanwhile. */
-function busyOf(rows: readonly TimelineRow[]): Stretch[] {
+function busyOf(rows: readonly TimelineRow[]): Interval[] {
   return rows.flatMap((row) => {
     const waiting = row.bars.filter((bar) => bar.kind === "waiting");
     const working = row.bars.filter((bar) => bar.kind !== "waiting");
-    return waiting.length > 0 ? without(working, waiting) : working;
+    return waiting.length > 0 ? subtractIntervals(working, waiting) : working;
   });
 }
 
@@ -89,7 +89,7 @@ function closedSpans(view: RunView, now: number): Closed[] {
     const stopped = span.ended_at === null && later !== undefined;
     const open = ended === null && !stopped ? Math.max(now, latest) : latest;
     const to = timeOf(span.ended_at, stopped ? (later?.from ?? latest) : open);
-    const one: Closed = {
+    const closedSpan: Closed = {
       span,
       from,
       to: Math.max(from, to),
@@ -97,8 +97,8 @@ function closedSpans(view: RunView, now: number): Closed[] {
         span.last_seq ?? (stopped ? (later?.span.first_seq ?? span.first_seq) - 1 : view.state.last_seq),
       state: span.ended_at !== null ? endState(span) : stopped || ended !== null ? "stopped" : "running",
     };
-    next.set(name, one);
-    closed.push(one);
+    next.set(name, closedSpan);
+    closed.push(closedSpan);
   }
   return closed.toReversed();
 }
@@ -137,6 +137,6 @@ function rowsOf(view: RunView, spans: readonly Closed[]): TimelineRow[] {
 }
 
 function timeOf(time: string | null, otherwise: number): number {
-  const found = time ? Date.parse(time) : Number.NaN;
-  return Number.isFinite(found) ? found : otherwise;
+  const milliseconds = time ? Date.parse(time) : Number.NaN;
+  return Number.isFinite(milliseconds) ? milliseconds : otherwise;
 }

@@ -39,14 +39,14 @@ function Files({ files }: { files: CallItem["files"] }) {
   const format = useFormat();
   return (
     <ul className="flex max-h-60 flex-col overflow-y-auto text-xs text-soft">
-      {files.map((one) => (
-        <li key={one.seq} className="[overflow-wrap:anywhere]">
-          {words.fileOps[one.op] ?? shownText(one.op)} <code>{shownText(one.path)}</code>
-          {typeof one.size === "number" ? ` · ${format.bytes(one.size)}` : ""}
-          {one.ok ? null : (
+      {files.map((file) => (
+        <li key={file.seq} className="[overflow-wrap:anywhere]">
+          {words.fileOps[file.op] ?? shownText(file.op)} <code>{shownText(file.path)}</code>
+          {typeof file.size === "number" ? ` · ${format.bytes(file.size)}` : ""}
+          {file.ok ? null : (
             <span className="text-bad">
               {" · "}
-              <ServerText text={one.error ?? words.failed} />
+              <ServerText text={file.error ?? words.failed} />
             </span>
           )}
         </li>
@@ -59,15 +59,15 @@ function Network({ network }: { network: CallItem["network"] }) {
   const words = useWords("run");
   return (
     <ul className="flex max-h-60 flex-col gap-1 overflow-y-auto text-xs">
-      {network.map((one) => (
-        <li key={one.seq} className="[overflow-wrap:anywhere]">
-          <Badge tone={one.verdict === "deny" ? "bad" : "good"}>
-            {one.verdict === "deny" ? words.networkDenied : words.networkAllowed}
+      {network.map((access) => (
+        <li key={access.seq} className="[overflow-wrap:anywhere]">
+          <Badge tone={access.verdict === "deny" ? "bad" : "good"}>
+            {access.verdict === "deny" ? words.networkDenied : words.networkAllowed}
           </Badge>{" "}
           <code>
-            {shownText(one.host)}:{one.port}
+            {shownText(access.host)}:{access.port}
           </code>{" "}
-          <ServerText text={[one.by, one.reason].filter(Boolean).join(" · ")} className="text-soft" />
+          <ServerText text={[access.by, access.reason].filter(Boolean).join(" · ")} className="text-soft" />
         </li>
       ))}
     </ul>

@@ -22,7 +22,7 @@ export function CallEntry({ item }: { item: CallItem }) {
   const { asking } = useShown();
   const about = gist(item.arguments);
   const state = asking.has(item.call_id) && item.result === null ? "waiting" : item.state;
-  const open = item.approvals.filter((one) => one.decision === null && !one.refused);
+  const open = item.approvals.filter((approval) => approval.decision === null && !approval.refused);
   return (
     <Frame
       item={item}
@@ -55,8 +55,8 @@ export function CallEntry({ item }: { item: CallItem }) {
       {item.result && !item.result.ok ? (
         <Failure result={item.result} denied={item.state === "denied"} />
       ) : null}
-      {open.map((one) => (
-        <OpenApproval key={one.approval_id} approval={one} />
+      {open.map((approval) => (
+        <OpenApproval key={approval.approval_id} approval={approval} />
       ))}
       <div className="flex flex-col">
         {Object.keys(item.arguments).length > 0 ? (
@@ -83,7 +83,7 @@ function Failure({ result, denied }: { result: Data; denied: boolean }) {
   const words = useWords("run");
   const messages = useMessages();
   const sentence = [result.stderr, result.message, result.error].find(
-    (one) => typeof one === "string" && one !== "",
+    (value) => typeof value === "string" && value !== "",
   );
   const kind = typeof result.error_kind === "string" ? result.error_kind : "";
   const code =

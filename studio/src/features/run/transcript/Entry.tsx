@@ -13,19 +13,19 @@ import { AssistantEntry, ReasoningEntry, UserEntry } from "./talk";
 export const Entry = memo(function Entry({
   item,
   selected,
-  found,
+  isMatch,
 }: {
   item: TranscriptItem;
   selected: boolean;
   /** What was searched for occurs in it. */
-  found: boolean;
+  isMatch: boolean;
 }) {
   return (
     <div
       aria-current={selected || undefined}
       className={classes(
         "border-l-2 border-transparent",
-        found && "border-wait!",
+        isMatch && "border-wait!",
         selected && "border-accent! bg-accent-soft",
       )}
     >

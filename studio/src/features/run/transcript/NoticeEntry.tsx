@@ -11,9 +11,11 @@ export function NoticeEntry({ item }: { item: NoticeItem }) {
   const messages = useMessages();
   const { details } = item;
   const moved = item.type === "run_state_changed";
-  const state = (one: unknown) => states[String(one)] ?? String(one);
+  const state = (value: unknown) => states[String(value)] ?? String(value);
   const values = moved ? { from: state(details.from), to: state(details.to) } : details;
-  const sentence = [details.message, details.reason].filter((one) => typeof one === "string" && one !== "");
+  const sentence = [details.message, details.reason].filter(
+    (part) => typeof part === "string" && part !== "",
+  );
   return (
     <Frame
       item={item}

@@ -15,11 +15,13 @@ const ApprovalCard = lazy(async () => ({
 export function OpenApproval({ approval }: { approval: ApprovalView }) {
   const { runId, live } = useShown();
   const open = useApprovals(runId);
-  const found = live ? open.data?.find((one) => one.approval_id === approval.approval_id) : undefined;
+  const request = live
+    ? open.data?.find((candidate) => candidate.approval_id === approval.approval_id)
+    : undefined;
   const short = <Summary approval={approval} />;
-  return found ? (
+  return request ? (
     <Suspense fallback={short}>
-      <ApprovalCard approval={found} compact />
+      <ApprovalCard approval={request} compact />
     </Suspense>
   ) : (
     short

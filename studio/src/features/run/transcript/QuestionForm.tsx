@@ -22,8 +22,8 @@ export function QuestionForm({ callId, parts }: { callId: string; parts: readonl
       return;
     }
     const only = parts.length === 1 ? parts[0] : undefined;
-    const said = only ? { answer: given[only.id] } : { answers: { ...given } };
-    answer.mutate({ id: runId, call_id: callId, ...said }, { onSuccess: () => announce(words.answerSent) });
+    const body = only ? { answer: given[only.id] } : { answers: { ...given } };
+    answer.mutate({ id: runId, call_id: callId, ...body }, { onSuccess: () => announce(words.answerSent) });
   };
   return (
     <form
@@ -92,7 +92,7 @@ function Part({
         label={part.choices.length > 0 ? words.ownAnswer : words.yourAnswer}
         hideLabel={part.choices.length === 0}
         rows={2}
-        value={part.choices.some((one) => one.label === value) ? "" : value}
+        value={part.choices.some((choice) => choice.label === value) ? "" : value}
         onChange={(event) => onChange(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

@@ -16,7 +16,7 @@ export function Transcript({
   live,
   selected,
   onSelect,
-  found,
+  matches,
   following,
   onFollowing,
   handle,
@@ -27,24 +27,24 @@ export function Transcript({
   selected: number | undefined;
   onSelect: (seq: number) => void;
   /** The items in which a search found something. */
-  found: ReadonlySet<TranscriptItem>;
+  matches: ReadonlySet<TranscriptItem>;
   following: boolean;
   onFollowing: (following: boolean) => void;
   handle: Ref<TailHandle>;
 }) {
   const words = useWords("run");
   const [opened] = useState(() => new Map<string, boolean>());
-  const open = JSON.stringify(view.questions.map((one) => one.call_id));
+  const open = JSON.stringify(view.questions.map((question) => question.call_id));
   const shown = useMemo<Shown>(
     () => ({ runId, live, onSelect, opened, asking: new Set(JSON.parse(open) as string[]) }),
     [runId, live, onSelect, opened, open],
   );
-  const place = selected === undefined ? -1 : placeOf(view.items, selected);
+  const itemIndex = selected === undefined ? -1 : placeOf(view.items, selected);
   const render = useCallback(
     (item: TranscriptItem, index: number) => (
-      <Entry item={item} selected={index === place} found={found.has(item)} />
+      <Entry item={item} selected={index === itemIndex} isMatch={matches.has(item)} />
     ),
-    [place, found],
+    [itemIndex, matches],
   );
   return (
     <RunContext value={shown}>

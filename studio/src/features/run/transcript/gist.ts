@@ -21,7 +21,7 @@ export function gist(given: Data): string {
   for (const name of [...TELLING, ...Object.keys(given)]) {
     const value = given[name];
     const text =
-      Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(" ") : value;
+      Array.isArray(value) && value.every((item) => typeof item === "string") ? value.join(" ") : value;
     if (typeof text === "string" && text.trim() !== "") {
       return text.slice(0, LONGEST).replace(/\s+/g, " ").trim();
     }

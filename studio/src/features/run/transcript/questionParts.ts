@@ -13,17 +13,17 @@ export function partsOf(item: QuestionItem): QuestionPart[] {
     const choices = item.choices.map((label) => ({ label, description: "" }));
     return [{ id: "answer", question: item.question, choices }];
   }
-  return item.questions.map((one, index) => ({
-    id: String(one.id ?? index),
-    question: [one.header, one.question].filter(Boolean).join(": "),
-    choices: Array.isArray(one.choices) ? one.choices.map(choiceOf) : [],
+  return item.questions.map((question, index) => ({
+    id: String(question.id ?? index),
+    question: [question.header, question.question].filter(Boolean).join(": "),
+    choices: Array.isArray(question.choices) ? question.choices.map(choiceOf) : [],
   }));
 }
 
-function choiceOf(one: unknown): { label: string; description: string } {
-  if (typeof one === "object" && one !== null) {
-    const { label, description } = one as { label?: unknown; description?: unknown };
+function choiceOf(value: unknown): { label: string; description: string } {
+  if (typeof value === "object" && value !== null) {
+    const { label, description } = value as { label?: unknown; description?: unknown };
     return { label: String(label ?? ""), description: String(description ?? "") };
   }
-  return { label: String(one), description: "" };
+  return { label: String(value), description: "" };
 }

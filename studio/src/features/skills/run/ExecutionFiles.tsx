@@ -51,9 +51,9 @@ export function ExecutionFiles({ execution }: { execution: Execution }) {
             ) : null}
           </li>
         ))}
-        {refused.map((one) => (
-          <li key={one.path} className="px-3 py-2 text-soft [overflow-wrap:anywhere]">
-            {words.notKept(shownText(one.path))} <ServerText text={one.reason} />
+        {refused.map((file) => (
+          <li key={file.path} className="px-3 py-2 text-soft [overflow-wrap:anywhere]">
+            {words.notKept(shownText(file.path))} <ServerText text={file.reason} />
           </li>
         ))}
       </ul>

@@ -43,7 +43,10 @@ export function InputControl({
         <Select
           {...about}
           {...typed}
-          options={[...none, ...field.choices.map((one) => ({ ...one, label: shownText(one.label) }))]}
+          options={[
+            ...none,
+            ...field.choices.map((choice) => ({ ...choice, label: shownText(choice.label) })),
+          ]}
         />
       );
     }

@@ -27,19 +27,21 @@ export function RecentExecutions({
         {words.recent}
       </h2>
       <ul className="max-h-80 divide-y overflow-y-auto rounded-lg border border-line bg-surface">
-        {executions.slice(0, MOST).map((one) => (
-          <li key={one.execution_id}>
+        {executions.slice(0, MOST).map((execution) => (
+          <li key={execution.execution_id}>
             <button
               type="button"
-              aria-current={one.execution_id === chosen ? "true" : undefined}
-              onClick={() => onChoose(one.execution_id)}
+              aria-current={execution.execution_id === chosen ? "true" : undefined}
+              onClick={() => onChoose(execution.execution_id)}
               className="flex min-h-9 w-full flex-wrap items-center gap-2 px-3 py-1 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
             >
-              <ExecutionMark status={one.status} />
-              <span className="flex-1 text-soft" title={format.date(one.created_at)}>
-                {format.relative(one.created_at, now)}
+              <ExecutionMark status={execution.status} />
+              <span className="flex-1 text-soft" title={format.date(execution.created_at)}>
+                {format.relative(execution.created_at, now)}
               </span>
-              {one.finished_at ? <span className="text-soft">{format.duration(one.duration_ms)}</span> : null}
+              {execution.finished_at ? (
+                <span className="text-soft">{format.duration(execution.duration_ms)}</span>
+              ) : null}
             </button>
           </li>
         ))}

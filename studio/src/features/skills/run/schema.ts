@@ -92,7 +92,7 @@ function kindOf(schema: Schema): InputField["kind"] {
 }
 
 function typeOf(schema: Schema): string {
-  const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).filter((one) => one !== "null");
+  const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).filter((name) => name !== "null");
   return types.length === 1 ? text(types[0]) : "";
 }
 

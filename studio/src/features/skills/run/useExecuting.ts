@@ -14,7 +14,7 @@ export function useExecuting(skill: string, onBegun: (id: string) => void) {
   const listed = useExecutions({ skill }, isPending);
   const executions: Execution[] = listed.data?.pages.flatMap((page) => page.executions) ?? [];
   const before = useRef<ReadonlySet<string> | null>(null);
-  const begun = executions.find((one) => before.current && !before.current.has(one.execution_id));
+  const begun = executions.find((execution) => before.current && !before.current.has(execution.execution_id));
   const id = isPending ? begun?.execution_id : undefined;
   const latest = useRef(onBegun);
   latest.current = onBegun;
@@ -29,7 +29,7 @@ export function useExecuting(skill: string, onBegun: (id: string) => void) {
     busy: isPending,
     error,
     send: (wish: Wish) => {
-      before.current = new Set(executions.map((one) => one.execution_id));
+      before.current = new Set(executions.map((execution) => execution.execution_id));
       mutate(
         { skill, ...wish, key: newIdempotencyKey() },
         {

@@ -1,20 +1,20 @@
 import type { Draft } from "./draft";
-import type { Known, KnownEvent, LogEvent } from "./types";
+import type { AnyTypedEvent, LogEvent, TypedEvent } from "./types";
 
 const CLOSING = new Set(["tool_call_started", "run_completed"]);
 
 /** What was said: only answers that became complete count; the same rules as `projections/conversation.py`. */
-export function talk(draft: Draft, event: KnownEvent): void {
+export function applyMessages(draft: Draft, event: AnyTypedEvent): void {
   // Logs of version 0 do not say that an answer is complete, but these only happen when it is.
-  if (draft.coming.length > 0 && CLOSING.has(event.type)) {
-    accept(draft, event);
+  if (draft.streaming.length > 0 && CLOSING.has(event.type)) {
+    acceptResponse(draft, event);
   }
   switch (event.type) {
     case "run_started":
-      start(draft, event);
+      addTask(draft, event);
       break;
     case "history_loaded":
-      remember(draft, event);
+      addHistory(draft, event);
       break;
     case "inbox_received":
       if (event.payload.kind === "steer") {
@@ -25,36 +25,36 @@ export function talk(draft: Draft, event: KnownEvent): void {
       draft.add(event, { kind: "user", source: "rejected", text: event.payload.message });
       break;
     case "llm_request_started":
-      discard(draft, event);
+      discardResponse(draft, event);
       draft.purpose = event.payload.purpose ?? "answer";
       break;
     case "llm_response_delta":
-      grow(draft, event);
+      appendDelta(draft, event);
       break;
     case "llm_response_finished":
-      accept(draft, event);
+      acceptResponse(draft, event);
       break;
     case "run_failed":
     case "run_cancelled":
-      discard(draft, event);
+      discardResponse(draft, event);
       break;
     default:
   }
 }
 
 /** The task is shown when it is new: a fork may have been given another one. */
-function start(draft: Draft, event: Known<"run_started">): void {
+function addTask(draft: Draft, event: TypedEvent<"run_started">): void {
   const last = draft.items.findLast((item) => item.kind === "user" && item.source === "task");
   if (last?.kind !== "user" || last.text !== event.payload.task) {
     draft.add(event, { kind: "user", source: "task", text: event.payload.task });
   }
 }
 
-function remember(draft: Draft, event: Known<"history_loaded">): void {
-  for (const [index, said] of event.payload.messages.entries()) {
-    const text = said.content ?? "";
-    const place =
-      said.role === "assistant"
+function addHistory(draft: Draft, event: TypedEvent<"history_loaded">): void {
+  for (const [number, message] of event.payload.messages.entries()) {
+    const text = message.content ?? "";
+    const index =
+      message.role === "assistant"
         ? draft.add(event, {
             kind: "assistant",
             text,
@@ -65,31 +65,31 @@ function remember(draft: Draft, event: Known<"history_loaded">): void {
             history: true,
           })
         : draft.add(event, { kind: "user", source: "history", text });
-    const item = draft.items[place];
+    const item = draft.items[index];
     if (item) {
-      draft.items[place] = { ...item, key: `${item.key}-${index}` };
+      draft.items[index] = { ...item, key: `${item.key}-${number}` };
     }
   }
 }
 
-function grow(draft: Draft, event: Known<"llm_response_delta">): void {
+function appendDelta(draft: Draft, event: TypedEvent<"llm_response_delta">): void {
   const { delta_type: type, text = "" } = event.payload;
   const kind = type === "text" ? "assistant" : type === "reasoning" ? "reasoning" : null;
   if (kind === null || text === "") {
     return;
   }
-  const last = draft.coming.at(-1);
+  const last = draft.streaming.at(-1);
   if (draft.at(last, kind)) {
     draft.change(last, kind, event, (item) => ({ text: item.text + text }));
     return;
   }
-  const more = { text, complete: false };
-  draft.coming.push(
+  const fields = { text, complete: false };
+  draft.streaming.push(
     kind === "reasoning"
-      ? draft.add(event, { kind, ...more })
+      ? draft.add(event, { kind, ...fields })
       : draft.add(event, {
           kind,
-          ...more,
+          ...fields,
           model: draft.state.model,
           purpose: draft.purpose,
           discarded: false,
@@ -99,24 +99,24 @@ function grow(draft: Draft, event: Known<"llm_response_delta">): void {
 }
 
 /** The answer that came in counts now, and so do its calls. */
-function accept(draft: Draft, event: LogEvent<string, unknown>): void {
-  const about = event as LogEvent;
-  for (const place of draft.coming) {
-    draft.change(place, "assistant", about, () => ({ complete: true }));
-    draft.change(place, "reasoning", about, () => ({ complete: true }));
-    draft.change(place, "call", about, () => ({ accepted: true }));
+function acceptResponse(draft: Draft, event: LogEvent<string, unknown>): void {
+  const logEvent = event as LogEvent;
+  for (const index of draft.streaming) {
+    draft.change(index, "assistant", logEvent, () => ({ complete: true }));
+    draft.change(index, "reasoning", logEvent, () => ({ complete: true }));
+    draft.change(index, "call", logEvent, () => ({ accepted: true }));
   }
-  draft.coming = [];
+  draft.streaming = [];
   draft.answers += 1;
 }
 
 /** The answer that was coming in never became complete. */
-function discard(draft: Draft, event: LogEvent<string, unknown>): void {
-  const about = event as LogEvent;
-  for (const place of draft.coming) {
-    draft.change(place, "assistant", about, () => ({ complete: true, discarded: true }));
-    draft.change(place, "reasoning", about, () => ({ complete: true }));
-    draft.change(place, "call", about, () => ({ state: "abandoned" }));
+function discardResponse(draft: Draft, event: LogEvent<string, unknown>): void {
+  const logEvent = event as LogEvent;
+  for (const index of draft.streaming) {
+    draft.change(index, "assistant", logEvent, () => ({ complete: true, discarded: true }));
+    draft.change(index, "reasoning", logEvent, () => ({ complete: true }));
+    draft.change(index, "call", logEvent, () => ({ state: "abandoned" }));
   }
-  draft.coming = [];
+  draft.streaming = [];
 }

@@ -21,8 +21,8 @@ export function useStartOptions() {
 export function useStartRun() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ wanted, key }: { wanted: NewRun; key: string }) =>
-      sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: wanted, idempotencyKey: key }),
+    mutationFn: ({ request, key }: { request: NewRun; key: string }) =>
+      sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: request, idempotencyKey: key }),
     onSuccess: () => client.invalidateQueries({ queryKey: ["runs"] }),
   });
 }

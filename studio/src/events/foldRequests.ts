@@ -1,40 +1,40 @@
 import type { Draft } from "./draft";
 import type { ApprovalView } from "./items";
-import type { Known, KnownEvent } from "./types";
+import type { AnyTypedEvent, TypedEvent } from "./types";
 
 const CONTEXT = "context-recovery";
 
 /** Approvals and questions, open and settled; the same rules as `projections/pending.py`. */
-export function applyAsking(draft: Draft, event: KnownEvent): void {
+export function applyRequests(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "approval_requested":
-      ask(draft, event);
+      addApproval(draft, event);
       break;
     case "approval_decided":
-      decide(draft, event);
+      applyDecision(draft, event);
       break;
     case "approval_refused":
-      refuse(draft, event);
+      applyRefusal(draft, event);
       break;
     case "human_request":
-      question(draft, event);
+      addQuestion(draft, event);
       break;
     case "human_response":
-      respond(draft, event);
+      applyResponse(draft, event);
       break;
     case "inbox_received":
       if (event.payload.kind === "answer") {
-        receive(draft, event);
+        applyInboxAnswer(draft, event);
       }
       break;
     case "context_recovery_decided":
-      close(draft, CONTEXT);
+      closeRequests(draft, CONTEXT);
       break;
     case "run_completed":
     case "run_failed":
     case "run_cancelled":
-      for (const place of draft.questions.values()) {
-        draft.change(place, "question", event, () => ({ open: false }));
+      for (const index of draft.questions.values()) {
+        draft.change(index, "question", event, () => ({ open: false }));
       }
       draft.approvals.clear();
       draft.questions.clear();
@@ -44,31 +44,33 @@ export function applyAsking(draft: Draft, event: KnownEvent): void {
 }
 
 /** Forgets what a settled call asked; one that asked again counted its questions. */
-export function close(draft: Draft, callId: string): void {
-  for (const [name, place] of [...draft.questions]) {
+export function closeRequests(draft: Draft, callId: string): void {
+  for (const [name, index] of [...draft.questions]) {
     if (name === callId || name.startsWith(`${callId}#`)) {
       draft.questions.delete(name);
-      const item = draft.at(place, "question");
+      const item = draft.at(index, "question");
       if (item) {
-        draft.items[place] = { ...item, open: false };
+        draft.items[index] = { ...item, open: false };
       }
     }
   }
-  const view = [...draft.approvals].find(([id, place]) => approvalOf(draft, id, place)?.call_id === callId);
+  const view = [...draft.approvals].find(([id, index]) => findApproval(draft, id, index)?.call_id === callId);
   if (view) {
     draft.approvals.delete(view[0]);
   }
 }
 
-function approvalOf(draft: Draft, id: string, place: number): ApprovalView | undefined {
-  const item = draft.items[place];
+function findApproval(draft: Draft, id: string, index: number): ApprovalView | undefined {
+  const item = draft.items[index];
   if (item?.kind === "approval") {
     return item.approval;
   }
-  return item?.kind === "call" ? item.approvals.findLast((one) => one.approval_id === id) : undefined;
+  return item?.kind === "call"
+    ? item.approvals.findLast((approval) => approval.approval_id === id)
+    : undefined;
 }
 
-function ask(draft: Draft, event: Known<"approval_requested">): void {
+function addApproval(draft: Draft, event: TypedEvent<"approval_requested">): void {
   const { payload } = event;
   const approval: ApprovalView = {
     approval_id: payload.approval_id || payload.approval_key,
@@ -91,22 +93,22 @@ function ask(draft: Draft, event: Known<"approval_requested">): void {
     arguments_changed: false,
     refused: "",
   };
-  let place = draft.callPlace(payload.call_id);
-  if (place === undefined) {
-    place = draft.add(event, { kind: "approval", approval });
+  let index = draft.findCallIndex(payload.call_id);
+  if (index === undefined) {
+    index = draft.add(event, { kind: "approval", approval });
   } else {
-    draft.change(place, "call", event, (call) => ({
+    draft.change(index, "call", event, (call) => ({
       state: "waiting",
       approvals: [...call.approvals, approval],
     }));
   }
-  draft.approvals.set(approval.approval_id, place);
+  draft.approvals.set(approval.approval_id, index);
 }
 
-function decide(draft: Draft, event: Known<"approval_decided">): void {
+function applyDecision(draft: Draft, event: TypedEvent<"approval_decided">): void {
   const { payload } = event;
   const id = payload.approval_id || payload.approval_key;
-  settle(draft, event, id, {
+  updateApproval(draft, event, id, {
     decision: payload.decision,
     decided_at: event.timestamp,
     decided_by: payload.decided_by ?? "",
@@ -117,35 +119,40 @@ function decide(draft: Draft, event: Known<"approval_decided">): void {
   });
 }
 
-function refuse(draft: Draft, event: Known<"approval_refused">): void {
+function applyRefusal(draft: Draft, event: TypedEvent<"approval_refused">): void {
   const { payload } = event;
   if (payload.call_id) {
-    settle(draft, event, payload.approval_id ?? "", { refused: payload.message || payload.reason });
+    updateApproval(draft, event, payload.approval_id ?? "", { refused: payload.message || payload.reason });
   }
 }
 
 /** Writes what became of a request where it was asked; a decision without a request belongs to its call alone. */
-function settle(
+function updateApproval(
   draft: Draft,
-  event: Known<"approval_decided"> | Known<"approval_refused">,
+  event: TypedEvent<"approval_decided"> | TypedEvent<"approval_refused">,
   id: string,
   outcome: Partial<ApprovalView>,
 ): void {
-  const place = draft.approvals.get(id) ?? draft.callPlace(event.payload.call_id);
+  const index = draft.approvals.get(id) ?? draft.findCallIndex(event.payload.call_id);
   draft.approvals.delete(id);
-  draft.change(place, "approval", event, (item) => ({ approval: { ...item.approval, ...outcome } }));
-  draft.change(place, "call", event, (call) => {
-    const at = call.approvals.findLastIndex((one) => one.approval_id === id);
-    const approvals = call.approvals.map((one, index) => (index === at ? { ...one, ...outcome } : one));
-    const whole = event.payload.call_id === call.call_id;
-    const denied = outcome.decision !== undefined && !outcome.decision?.startsWith("approved");
-    return { approvals, state: call.started_at ? "running" : whole && denied ? "denied" : "requested" };
+  draft.change(index, "approval", event, (item) => ({ approval: { ...item.approval, ...outcome } }));
+  draft.change(index, "call", event, (call) => {
+    const latest = call.approvals.findLastIndex((approval) => approval.approval_id === id);
+    const approvals = call.approvals.map((approval, position) =>
+      position === latest ? { ...approval, ...outcome } : approval,
+    );
+    const isOwnRequest = event.payload.call_id === call.call_id;
+    const isDenied = outcome.decision !== undefined && !outcome.decision?.startsWith("approved");
+    return {
+      approvals,
+      state: call.started_at ? "running" : isOwnRequest && isDenied ? "denied" : "requested",
+    };
   });
 }
 
-function question(draft: Draft, event: Known<"human_request">): void {
+function addQuestion(draft: Draft, event: TypedEvent<"human_request">): void {
   const { payload } = event;
-  const place = draft.add(event, {
+  const index = draft.add(event, {
     kind: "question",
     call_id: payload.call_id,
     question: payload.question ?? "",
@@ -156,34 +163,34 @@ function question(draft: Draft, event: Known<"human_request">): void {
     answered_at: null,
     open: true,
   });
-  draft.questions.set(payload.call_id, place);
+  draft.questions.set(payload.call_id, index);
 }
 
-function respond(draft: Draft, event: Known<"human_response">): void {
+function applyResponse(draft: Draft, event: TypedEvent<"human_response">): void {
   const { call_id: callId, answer = "", answers } = event.payload;
-  const place =
+  const index =
     draft.questions.get(callId) ??
     draft.items.findLastIndex((item) => item.kind === "question" && item.call_id === callId);
   draft.questions.delete(callId);
-  const given = answers && Object.keys(answers).length > 0 ? answers : { answer };
-  draft.change(place, "question", event, () => ({
-    answers: given,
+  const values = answers && Object.keys(answers).length > 0 ? answers : { answer };
+  draft.change(index, "question", event, () => ({
+    answers: values,
     answered_at: event.timestamp,
     open: false,
   }));
 }
 
 /** An answer reached the run; one that names no question belongs to the oldest. */
-function receive(draft: Draft, event: Known<"inbox_received">): void {
+function applyInboxAnswer(draft: Draft, event: TypedEvent<"inbox_received">): void {
   const body = event.payload.body ?? {};
   const callId = String(body.call_id || (draft.questions.keys().next().value ?? ""));
-  const place = draft.questions.get(callId);
-  if (place === undefined) {
+  const index = draft.questions.get(callId);
+  if (index === undefined) {
     return;
   }
   draft.questions.delete(callId);
-  const given =
+  const values =
     typeof body.answers === "object" && body.answers !== null ? body.answers : { answer: body.answer ?? "" };
-  const answers = Object.fromEntries(Object.entries(given).map(([name, text]) => [name, String(text)]));
-  draft.change(place, "question", event, () => ({ answers, answered_at: event.timestamp, open: false }));
+  const answers = Object.fromEntries(Object.entries(values).map(([name, text]) => [name, String(text)]));
+  draft.change(index, "question", event, () => ({ answers, answered_at: event.timestamp, open: false }));
 }

@@ -11,7 +11,7 @@ export interface Finding {
 }
 
 /** A run that was brought here; not authentic where this machine does not have the key of its log. */
-export interface Imported {
+export interface ImportResult {
   run_id: string;
   status: string;
   authentic: boolean;
@@ -29,7 +29,7 @@ export function useImportRun() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (file: File) =>
-      sendJson<Imported>("POST", "runs/import", { raw: { data: file, type: archiveType(file.name) } }),
+      sendJson<ImportResult>("POST", "runs/import", { raw: { data: file, type: archiveType(file.name) } }),
     onSuccess: () => client.invalidateQueries({ queryKey: ["runs"] }),
   });
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getJson, path } from "./client";
 
 /** One thing a run did, without ids and times. */
-export interface Move {
+export interface Action {
   kind: "task" | "answer" | "call" | "result" | "end";
   what: string;
 }
@@ -10,8 +10,8 @@ export interface Move {
 /** Moves that are the same in both runs, or stand where the other has others. */
 export interface ComparedRow {
   op: "equal" | "replace" | "delete" | "insert";
-  a: Move[];
-  b: Move[];
+  a: Action[];
+  b: Action[];
 }
 
 /** Where two runs are the same and where they differ. */

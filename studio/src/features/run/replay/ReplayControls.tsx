@@ -4,13 +4,13 @@ import { useFormat, useWords } from "../../../i18n";
 import { Select } from "../../../ui/Field";
 import { IconButton } from "../../../ui/IconButton";
 import { ChevronRightIcon, PauseIcon, PlayIcon } from "../../../ui/icons";
-import { countUpTo, nextBeat } from "./replay";
+import { countUpTo, nextStep } from "./replay";
 
 const SPEEDS = [1, 2, 4, 8, 16];
 const CALM_MS = 1000;
 
 /** A slider over the events of a run; `position` is the number of the last event that is shown. */
-export function Playhead({
+export function ReplayControls({
   events,
   position,
   onChange,
@@ -23,8 +23,8 @@ export function Playhead({
   const format = useFormat();
   const [speed, setSpeed] = useState(1);
   const [playing, setPlaying] = usePlaying(events, position, speed, onChange);
-  const place = Math.max(0, countUpTo(events, position) - 1);
-  const event = events[place];
+  const index = Math.max(0, countUpTo(events, position) - 1);
+  const event = events[index];
   const start = Date.parse(events[0]?.timestamp ?? "");
   const elapsed = format.duration(Math.max(0, Date.parse(event?.timestamp ?? "") - start));
   const last = Math.max(0, events.length - 1);
@@ -41,7 +41,7 @@ export function Playhead({
         small
         label={words.first}
         icon={<EndIcon back />}
-        disabled={place === 0}
+        disabled={index === 0}
         onClick={() => go(0)}
       />
       <IconButton
@@ -50,7 +50,7 @@ export function Playhead({
         icon={playing ? <PauseIcon /> : <PlayIcon />}
         disabled={events.length < 2}
         onClick={() => {
-          if (!playing && place === last) {
+          if (!playing && index === last) {
             onChange(events[0]?.seq ?? 0);
           }
           setPlaying(!playing);
@@ -60,7 +60,7 @@ export function Playhead({
         small
         label={words.last}
         icon={<EndIcon />}
-        disabled={place === last}
+        disabled={index === last}
         onClick={() => go(last)}
       />
       <input
@@ -69,12 +69,12 @@ export function Playhead({
         aria-valuetext={words.at(event?.seq ?? 0, event?.type ?? "", elapsed)}
         min={0}
         max={last}
-        value={place}
+        value={index}
         onChange={(change) => go(change.target.valueAsNumber)}
         className="h-6 min-w-40 flex-1 accent-accent"
       />
       <span className="min-w-24 text-xs whitespace-nowrap text-soft tabular-nums">
-        {words.of(format.number(place + 1), format.number(events.length))}
+        {words.of(format.number(index + 1), format.number(events.length))}
         <span className="@max-[480px]:hidden"> · {words.elapsed(elapsed)}</span>
       </span>
       <div className="w-18">
@@ -82,7 +82,7 @@ export function Playhead({
           label={words.speed}
           hideLabel
           value={String(speed)}
-          options={SPEEDS.map((one) => ({ value: String(one), label: words.times(one) }))}
+          options={SPEEDS.map((factor) => ({ value: String(factor), label: words.times(factor) }))}
           onChange={(change) => setSpeed(Number(change.target.value))}
         />
       </div>
@@ -109,7 +109,7 @@ function usePlaying(
   const [playing, setPlaying] = useState(false);
   const latest = useRef(onChange);
   latest.current = onChange;
-  const beat = playing ? nextBeat(events, position, speed, leastPause()) : null;
+  const beat = playing ? nextStep(events, position, speed, leastPause()) : null;
   const seq = beat?.seq;
   const wait = beat?.wait ?? 0;
   useEffect(() => {
