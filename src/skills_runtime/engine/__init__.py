@@ -1,4 +1,4 @@
-"""The application layer: `RunService` over runs, and the dispatcher that works on them."""
+"""The application layer: `RunService` over runs, and the dispatcher that executes them."""
 
 from typing import TYPE_CHECKING
 

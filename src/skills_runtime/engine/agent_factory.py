@@ -1,4 +1,4 @@
-"""The agents that work on runs: one for each way the settings can be, used again while nothing in them changes."""
+"""The agents that execute runs: one per distinct settings, reused while the settings stay the same."""
 
 import asyncio
 import threading
@@ -21,22 +21,22 @@ Model = Callable[[Resolved], Backend]
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is asked and told while runs are worked on."""
+    """How runs interact with users while they are executed."""
 
     approver: Approver | None = msgspec.field(default_factory=InboxApprovals)
-    """Who decides on calls; as a rule whoever answers in the inbox, later."""
+    """Decides on calls; by default decisions arrive later through the inbox."""
     human: HumanIO | None = None
-    """Who answers questions; nobody means that they wait in the inbox."""
+    """Answers questions; `None` means that they wait in the inbox."""
     hooks: tuple[Callable[[Event], None], ...] = ()
-    """Called with each event of each run, in whichever thread it happens."""
+    """Called with each event of each run, in the thread in which it is recorded."""
     remembered: dict[str, str] = {}
-    """What was approved for as long as this process lasts, and by whom."""
+    """Approvals that last as long as this process, with the approver."""
     depth: int = 0
-    """How many runs stand above these."""
+    """The nesting depth of these runs below their top run."""
 
 
 class AgentFactory:
-    """Builds the agents for settings; can be used from any thread."""
+    """Builds the agents for settings; thread-safe."""
 
     def __init__(self, inbox: Inbox, interaction: Interaction | None = None, *, model: Model = backend_for) -> None:
         self._inbox = inbox
@@ -47,7 +47,7 @@ class AgentFactory:
         self._lock = threading.Lock()
 
     def agent_for(self, resolved: Resolved) -> Agent:
-        """Return the agent for these settings; settings that cannot work are refused."""
+        """Return the agent for these settings; invalid settings are refused."""
         key = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
         with self._lock:
             cached = self._cached.get(key)
@@ -82,7 +82,7 @@ class AgentFactory:
 
 
 def model_problem(resolved: Resolved) -> str:
-    """Why no run could use the model, or nothing; nobody is asked anything."""
+    """Return why no run could use the model, or an empty text; the user is not asked anything."""
     try:
         backend_for(resolved)
     except SkillsRuntimeError as error:

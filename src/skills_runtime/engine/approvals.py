@@ -1,4 +1,4 @@
-"""Approval requests of runs: which are open, what the approver is shown, and the rules that could be made of them."""
+"""Approval requests of runs: the open ones, what the approver is shown, and the rules they suggest."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -30,36 +30,36 @@ SANDBOX_SUMMARY_FIELDS = (
     "egress",
     "file_access",
 )
-"""What is told of the fence in short; the whole stands in `intent.fence`."""
+"""Summary fields of the sandbox; `intent.fence` has all of them."""
 PERSISTENT_SCOPES = ("skill", "user")
-"""How far rules reach that outlive their run."""
+"""The scopes of rules that outlive their run."""
 
 
 class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that waits for a decision, and the run that asks for it."""
+    """A call that waits for a decision, and the run that requests it."""
 
     paths: RunPaths
     run_id: str
     session_id: str
     parent: str | None = None
-    """The run that began this one as its sub-agent."""
+    """The run that started this one as its sub-agent."""
     pending: PendingApproval
     decided: dict[str, Any] | None = None
-    """A decision that the run has not acted on yet."""
+    """A decision that the run has not applied yet."""
     task: str = ""
     workspace: str = ""
 
     @property
     def id(self) -> str:
-        """What a decision has to name."""
+        """Return the id that a decision has to name."""
         return self.pending.approval_id
 
     def request(self) -> ApprovalRequest:
-        """Read everything the approver is shown."""
+        """Read everything that the approver is shown."""
         return read_request(self.paths, self.run_id, self.pending)
 
     def document(self) -> dict[str, Any]:
-        """The request as clients read it."""
+        """Return the request as clients read it."""
         pending, request = self.pending, self.request()
         return {
             "approval_id": pending.approval_id,
@@ -84,7 +84,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> ApprovalRequest:
-    """Read what the approver is shown, to the letter; an older log has only the summary."""
+    """Read exactly what the approver is shown; older logs have only the summary."""
     if pending.details_blob is not None:
         return msgspec.json.decode(blobs_of(paths).get(pending.details_blob), type=ApprovalRequest)
     return ApprovalRequest(
@@ -101,20 +101,20 @@ def read_request(paths: RunPaths, run_id: str, pending: PendingApproval) -> Appr
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody decides about a request they saw."""
+    """A user's decision on a request they have seen."""
 
     decision: DecisionKind
     decided_by: str
     approval_key: str | None = None
-    """The key of what they saw; nothing means what was found."""
+    """The key of the request they have seen; `None` means the current one."""
     note: str = ""
     arguments: dict[str, Any] | None = None
     """Run the call with these arguments instead."""
     rule: RuleScope | None = None
-    """Also allow such calls: for the rest of the run, or always, by the same skill or by anything."""
+    """Also allow such calls from now on: in this run, or always, by the same skill or by any."""
 
     def decision_on(self, approval: OpenApproval) -> Decision:
-        """The decision as it is sent to the run."""
+        """Build the decision that is sent to the run."""
         rule: dict[str, Any] = {}
         if self.rule is not None:
             if self.decision != "approved" or self.arguments is not None:
@@ -126,7 +126,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_approvals(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[OpenApproval]:
-    """What one run asks; a run that cannot be read asks nothing anybody could decide."""
+    """Return the open requests of a run; an unreadable run has none."""
     try:
         view = read_view(paths, ports)
     except (SkillsRuntimeError, OSError):
@@ -145,7 +145,7 @@ def open_approvals(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[O
 
 
 def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] | None:
-    """The decision that was sent and not acted on, wherever it is by now."""
+    """Return the decision that was sent and not applied yet, from the log or the inbox."""
     received = view.pending.approvals.find_decision(approval_id)
     if received is not None:
         return received.body
@@ -156,7 +156,7 @@ def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] |
 
 
 def deduplicate(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
-    """Each request once: what a sub-agent asks is asked by the run that began it, as soon as that waits for it."""
+    """Drop duplicates: once a run waits for its sub-agent's request, only the run's own entry is kept."""
     approvals = list(approvals)
     requested = {(approval.run_id, approval.id) for approval in approvals}
     return [
@@ -165,7 +165,7 @@ def deduplicate(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
 
 
 def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
-    """The parts that a page shows, each under a name of its own."""
+    """Return the parts of a request that a page shows."""
     intent = request.intent
     rules, no_rule = rule_previews(request, rule_file)
     return {
@@ -183,7 +183,7 @@ def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
 
 
 def command_text(intent: Intent) -> str | None:
-    """The exact command as one would type it, or nothing where none is run."""
+    """Return the exact command as typed in a shell, or nothing if the call runs none."""
     if intent.line is not None:
         return intent.line
     if intent.typed is not None:
@@ -192,12 +192,12 @@ def command_text(intent: Intent) -> str | None:
 
 
 def rule_file_of(resolved: Resolved) -> Path:
-    """Return where rules are added that hold for every run of this user."""
+    """Return the file of the rules for all runs of this user."""
     return user_rule_file(resolved)
 
 
 def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:
-    """The rules that could be added, as they would be written, or why there is none."""
+    """Return the rules that could be added, as they would be written, or why there are none."""
     scopes: tuple[RuleScope, ...] = ("run", "skill") if request.intent.skill else ("run", "user")
     try:
         rules: list[tuple[RuleScope, Rule]] = [(scope, rule_for(request, scope)) for scope in scopes]
@@ -210,7 +210,7 @@ def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[
 
 
 def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Path | None) -> Decision:
-    """Approve a call and add the rule that allows such calls; one that outlives the run is in the file already."""
+    """Approve a call and add a rule for such calls; a rule that outlives the run must be in the file already."""
     rule = rule_for(request, scope)
     if scope in PERSISTENT_SCOPES and rule_file is not None:
         add_rule(rule_file, rule)
@@ -218,7 +218,7 @@ def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Pat
 
 
 def rule_for(request: ApprovalRequest, scope: RuleScope) -> Rule:
-    """The rule that allows such a call from now on; of a call of high risk none is made."""
+    """Return the rule that allows such calls from now on; a high-risk call is refused."""
     if request.risk.get("level") == "high":
         hint = "approve it once, or write a rule yourself"
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint=hint)

@@ -1,4 +1,4 @@
-"""Demonstrations: a folder with a task, settings and the script of a model, so that a run really happens offline."""
+"""Demonstrations: a folder with a task, settings and a scripted model, for a real run without a network."""
 
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,18 @@ from skills_runtime.skills import BUNDLED_NAMESPACE, find_bundled_skills
 STUDIO_DEMO = Path(__file__).parent / "demo_run"
 """The demonstration of the web app: a scripted model, a real skill and sandbox, an approval and a deliverable."""
 PROFILE = "scripted-demo"
-"""What tells such a run from all others, in its log and in lists."""
+"""Marks demonstration runs in logs and lists."""
 
 
 class Demo(msgspec.Struct, frozen=True):
-    """A task, and the settings above all others that make it run without a network."""
+    """A task, with settings of the highest precedence that make it run without a network."""
 
     prompt: str
     settings: dict[str, Any]
 
 
 def read_demo(folder: Path) -> Demo:
-    """The demonstration in a folder: `prompt.md`, `kgent.yaml` and `script.yaml`."""
+    """Read the demonstration in a folder: `prompt.md`, `kgent.yaml` and `script.yaml`."""
     script = nest_value("llm.fake.script", str(folder / "script.yaml"))
     return Demo(
         prompt=(folder / "prompt.md").read_text(encoding="utf-8"),
@@ -34,7 +34,7 @@ def read_demo(folder: Path) -> Demo:
 
 
 def demo_request() -> RunRequest:
-    """The run of the web app's demonstration; its settings are above all others, so it never leaves the machine."""
+    """Build the request for the web app's demonstration; its settings take precedence and use no network."""
     demo = read_demo(STUDIO_DEMO)
     skills = {
         "spaces": [{"id": "bundled", "namespace": BUNDLED_NAMESPACE, "sources": ["bundled"]}],
@@ -44,15 +44,15 @@ def demo_request() -> RunRequest:
 
 
 def check_demo_sandbox(resolved: Resolved) -> None:
-    """Refuse where the policy forbids everything, or where nothing would fence in what the demonstration executes."""
+    """Refuse if the policy denies everything, or if the demonstration would run without a sandbox."""
     if resolved.settings.safety.mode == "deny":
         raise AccessRefused(
             "the policy here is `deny`, and the demonstration would have to loosen it",
             hint="begin it in a workspace of its own, or let the operator change `safety.mode`",
         )
     settings = resolved.settings.sandbox.model_copy(update={"default_policy": "restricted"})
-    fence = build_sandbox(settings, workspace=resolved.workspace_root, variables=resolved.environment.process)
-    if not isinstance(fence, OsSandbox) or not fence.state()[2]:
+    sandbox = build_sandbox(settings, workspace=resolved.workspace_root, variables=resolved.environment.process)
+    if not isinstance(sandbox, OsSandbox) or not sandbox.state()[2]:
         raise SandboxError(
             "no sandbox works on this machine, and the demonstration runs nothing without one",
             hint="install bubblewrap; `sandbox doctor` says what is missing",
@@ -60,5 +60,5 @@ def check_demo_sandbox(resolved: Resolved) -> None:
 
 
 def is_scripted(profile_id: str) -> bool:
-    """Whether a run is a demonstration, whose model only says what was written beforehand."""
+    """Return whether a run is a demonstration with a scripted model."""
     return profile_id == PROFILE

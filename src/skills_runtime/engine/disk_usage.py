@@ -1,4 +1,4 @@
-"""How much room everything takes on the disk: counted up to a limit, so that asking is never expensive."""
+"""Measure disk usage, up to a limited number of entries so that a request is never expensive."""
 
 import os
 import shutil
@@ -17,20 +17,20 @@ MAX_LARGEST_RUNS = 10
 
 
 class ScanBudget:
-    """How much may still be looked at."""
+    """The number of entries that may still be visited."""
 
     def __init__(self, max_files: int = MAX_FILES, max_seconds: float = MAX_SECONDS) -> None:
         self._remaining_files = max_files
         self._deadline = monotonic() + max_seconds
 
     def spend(self) -> bool:
-        """Take one look; false when there is none left."""
+        """Count one entry; return false if the budget is used up."""
         self._remaining_files -= 1
         return self._remaining_files >= 0 and monotonic() < self._deadline
 
 
 class DirectoryUsage(msgspec.Struct, kw_only=True):
-    """What one directory takes."""
+    """The usage of one directory."""
 
     bytes: int = 0
     files: int = 0
@@ -38,7 +38,7 @@ class DirectoryUsage(msgspec.Struct, kw_only=True):
 
 
 class StorageCategory(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of what is kept: where, how much, and how many things of its kind."""
+    """One category of stored data: where, how much, and how many items."""
 
     name: str
     path: str
@@ -50,7 +50,7 @@ class StorageCategory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Storage(msgspec.Struct, frozen=True, kw_only=True):
-    """What everything takes, and what is left."""
+    """The usage of each category, and the free space."""
 
     parts: tuple[StorageCategory, ...]
     disk: dict[str, int]
@@ -58,7 +58,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
-    """Count what is kept for a workspace; links are not followed."""
+    """Measure what is stored for a workspace, without following links."""
     budget = ScanBudget()  # of all together: each part begins with what the ones before have left
     runs = [(name, _measure_directory(path, budget)) for name, path in _runs(workspace, budget)]
     largest = sorted(runs, key=lambda run: run[1].bytes, reverse=True)[:MAX_LARGEST_RUNS]
@@ -81,7 +81,7 @@ def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path
 
 
 def _runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
-    """The runs of a workspace; one that lives elsewhere is reached by its link."""
+    """Yield the runs of a workspace; a run stored elsewhere is reached through its link."""
     directory = runs_root(workspace)
     for name in _names(directory):
         if not budget.spend():
@@ -91,7 +91,7 @@ def _runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
 
 
 def _resolve_run(link: Path) -> Path | None:
-    """Where a run really is, or nothing where a link leads nowhere or it is not ours to look into."""
+    """Return the directory of a run, or nothing if the link is broken or leads to another user's directory."""
     try:
         paths = RunPaths(link.resolve())
         return paths.root if paths.events.is_file() else None

@@ -1,10 +1,10 @@
-"""Who works on runs: the `Dispatcher` port, by run id, and its adapter for this process.
+"""Execute runs: the `Dispatcher` port, by run id, and its adapter for this process.
 
 - Every method takes a run id and is idempotent. No adapter is handed an open run: it opens runs by id through its
   `RunHost`, so the run's lock is taken and released where the work is done.
-- Nothing is returned: what came of a run is read from its log.
-- `cancel` and `stop` return when nothing of the run executes any more; `cancel` ends it, `stop` leaves it resumable.
-- `drain` waits for the runs under way, takes no more, and does not interrupt them.
+- Nothing is returned: the outcome of a run is read from its log.
+- `cancel` and `stop` return when all tasks of the run have stopped; `cancel` ends it, `stop` leaves it resumable.
+- `drain` waits for the runs in progress, accepts no more, and does not interrupt them.
 - `RunService` is the only caller for the runs of a workspace. Replays and trials of skills, whose runs belong to no
   workspace, go through `dispatch_run`.
 """
@@ -27,83 +27,83 @@ from skills_runtime.runs import Run, read_prompt, runs_root
 
 DEFAULT_SLOTS = 8
 WATCH_SECONDS = 0.05
-"""How soon a cancellation from another process is seen."""
+"""How often the inbox is checked for cancellations from other processes."""
 
 
 class Dispatcher(Protocol):
-    """Works on runs somewhere, some time; every method is idempotent, and ignores runs that are not its own."""
+    """Executes runs; every method is idempotent and ignores runs of other dispatchers."""
 
     async def schedule(self, run_id: str, not_before: str | None = None) -> None:
-        """Have a run worked on until it ends or waits for somebody, not before a time; nothing if it is already."""
+        """Execute a run until it ends or waits for input, not before a given time; ignored if already scheduled."""
         ...
 
     async def nudge(self, run_id: str) -> None:
-        """Have cancellations in a run's inbox obeyed now."""
+        """Apply cancellations in a run's inbox now."""
         ...
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        """End a run; returns when it has ended."""
+        """Cancel a run; returns when it has ended."""
         ...
 
     async def stop(self, run_id: str) -> None:
-        """Stop the work on a run without ending it; returns when nothing of it runs any more."""
+        """Stop executing a run without ending it; returns when all its tasks have stopped."""
         ...
 
     async def drain(self) -> None:
-        """Take no more runs, and wait for those under way."""
+        """Accept no more runs, and wait for those in progress."""
         ...
 
 
 class OpenedRun(NamedTuple):
-    """A run, open for writing, and the agent that works on it."""
+    """A run, open for writing, and its agent."""
 
     run: Run
     agent: Agent
 
 
 class RunHost(Protocol):
-    """What an adapter that works in this process needs to know of runs."""
+    """What a dispatcher in this process needs to know about runs."""
 
     def open(self, run_id: str) -> OpenedRun:
         """Open a run for writing, with the agent of its settings; called in a thread."""
         ...
 
     def should_continue(self, run_id: str) -> bool:
-        """Whether a run that stopped by itself has been sent what it waits for meanwhile; called in a thread."""
+        """Return whether a run that parked has meanwhile received what it waits for; called in a thread."""
         ...
 
     def on_started(self, run_id: str) -> None:
-        """A run is open here, and worked on as soon as a slot is free."""
+        """Handle that a run is open here and will be executed once a slot is free."""
         ...
 
     def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
-        """A run is closed here; `error` is what kept it from going on where its log cannot tell."""
+        """Handle that a run is closed here;  `error` is a failure that its log could not record."""
         ...
 
 
 @dataclass(slots=True)
 class _ActiveRun:
-    """A run that is worked on."""
+    """A run in progress."""
 
     control: Control
     task: "asyncio.Task[None] | None" = None
-    """Everything until the run is left."""
+    """The whole execution, until the run is closed."""
     segment: "asyncio.Task[RunResult] | None" = None
-    """The agent at work; cancelled once at most, for a second time would cut short what it does about the first."""
+    """The current agent task; cancelled at most once, because a second time would interrupt its cleanup."""
     cancelled: bool = False
 
     def cancel(self) -> None:
-        """Interrupt the agent."""
+        """Cancel the agent task."""
         if self.segment is not None and not self.cancelled:
             self.cancelled = True
             self.segment.cancel()
 
 
 class InlineDispatcher:
-    """Works on runs in this process, a bounded number at a time, and keeps the index in step.
+    """Executes runs in this process, a bounded number at a time, and keeps the index up to date.
 
-    A run is opened when it is scheduled, so one that cannot be opened is refused at once, and nobody else takes it
-    while it waits for a slot.
+    A run is opened when it is scheduled, so that one that cannot be opened is refused at once, and no other process
+    takes it while it waits for a slot.
     """
 
     def __init__(self, host: RunHost, ledger: Ledger | None = None, *, slots: int = DEFAULT_SLOTS) -> None:
@@ -117,7 +117,7 @@ class InlineDispatcher:
         self._draining = False
 
     async def schedule(self, run_id: str, not_before: str | None = None) -> None:
-        """Open a run and work on it when a slot is free; its beginning is on the disk when this returns."""
+        """Open a run and execute it when a slot is free; its first events are durable when this returns."""
         if self._draining:
             raise ValidationFailed("no more runs are taken: this process is about to stop")
         delay = 0.0
@@ -140,20 +140,20 @@ class InlineDispatcher:
         await asyncio.sleep(0)
 
     async def nudge(self, run_id: str) -> None:
-        """Obey a cancellation in the inbox of a run that is worked on here."""
+        """Apply a cancellation in the inbox of a run in progress."""
         if run_id in self._active:
             self._check_cancellation(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        """End a run that is worked on here, for the reason in its inbox if there is one."""
-        del reason  # the loop takes it from the inbox, where whoever cancels has left it
+        """Cancel a run in progress, with the reason from its inbox if there is one."""
+        del reason  # the loop reads it from the inbox
         self._forget_timer(run_id)
         if active := self._active.get(run_id):
             active.cancel()
             await _wait_until_done(active)
 
     async def stop(self, run_id: str) -> None:
-        """Stop the work on a run that is worked on here."""
+        """Stop executing a run."""
         self._forget_timer(run_id)
         if active := self._active.get(run_id):
             active.control.stopping = True
@@ -161,7 +161,7 @@ class InlineDispatcher:
             await _wait_until_done(active)
 
     async def drain(self) -> None:
-        """Take no more runs, and return when nothing of those under way runs any more."""
+        """Accept no more runs, and wait for those in progress."""
         self._draining = True
         for run_id in tuple(self._timers):
             self._forget_timer(run_id)
@@ -184,7 +184,7 @@ class InlineDispatcher:
             timer.cancel()
 
     async def _work_on(self, run_id: str, run: OpenedRun, active: _ActiveRun) -> None:
-        """Work on a run until it ends or waits, and again when it was sent what it waits for meanwhile."""
+        """Execute a run until it ends or waits, and again if it meanwhile received what it waits for."""
         error: SkillsRuntimeError | None = None
         try:
             while True:
@@ -198,7 +198,7 @@ class InlineDispatcher:
         except SkillsRuntimeError as failed:
             error = failed
         except OSError as failed:
-            error = StorageFailed(f"the run cannot be worked on: {failed.strerror or failed}")
+            error = StorageFailed(f"the run cannot be executed:  {failed.strerror or failed}")
         finally:
             self._release(run_id, error)
 
@@ -207,7 +207,7 @@ class InlineDispatcher:
             self._host.on_finished(run_id, error)
 
     async def _execute(self, opened: OpenedRun, active: _ActiveRun) -> SkillsRuntimeError | None:
-        """One segment of a run; returns what the log cannot tell of."""
+        """Execute one segment of a run; return the failure that its log could not record."""
         run, control = opened.run, active.control
         active.cancelled = False
         active.segment = asyncio.create_task(self._in_slot(opened, control), name=f"segment {run.state.run_id}")
@@ -240,7 +240,7 @@ class InlineDispatcher:
         return run
 
     async def _index_while_open(self, opened: OpenedRun) -> None:
-        """Keep the row of a run in step; the index never knows more than the disk."""
+        """Update the row of a run while it is open; the index is never ahead of the disk."""
         run = opened.run
         await run.commit_async()
         if self._ledger is None:
@@ -249,7 +249,7 @@ class InlineDispatcher:
         prompt = read_prompt(run.paths.root)
 
         def record(state: RunState) -> None:
-            # The index is only derived, and catches up when it is next refreshed: it never stops a run.
+            # The index is derived and catches up at the next refresh, so its failures never stop a run.
             with suppress(SkillsRuntimeError):
                 row = build_row(run.paths, state, prompt, pending_approvals=len(run.view.pending.approvals.open))
                 index.record(row, text=f"{prompt}\n{state.final_output}")
@@ -259,7 +259,7 @@ class InlineDispatcher:
         run.watch(record)
 
     async def _watch(self) -> None:
-        """Look for cancellations whenever the inbox was written; other messages wait for the next turn."""
+        """Look for cancellations whenever an inbox was written; other messages wait for the next turn."""
         last_version: int | None = None
         while self._active and self._ledger is not None:
             with suppress(SkillsRuntimeError):  # one that is busy is looked into the next time
@@ -281,9 +281,9 @@ async def _wait_until_done(active: _ActiveRun) -> None:
 
 
 async def dispatch_run(run_id: str, open_run: Callable[[], OpenedRun]) -> SkillsRuntimeError | None:
-    """Work on a run that belongs to no workspace until it ends or waits; returns what its log cannot tell of.
+    """Execute a run outside any workspace until it ends or waits; return the failure that its log could not record.
 
-    A caller who is cancelled stops the work; the run can be resumed.
+    Cancelling the caller stops the execution; the run can be resumed.
     """
     host = _SingleRunHost(open_run)
     dispatcher = InlineDispatcher(host)
@@ -309,7 +309,7 @@ class _SingleRunHost:
 
     def should_continue(self, run_id: str) -> bool:
         del run_id
-        return False  # nobody can send it anything
+        return False  # it has no inbox
 
     def on_started(self, run_id: str) -> None:
         pass
@@ -320,14 +320,14 @@ class _SingleRunHost:
 
 
 class KeyedLocks:
-    """A lock for each name, kept only while somebody holds or waits for it."""
+    """A lock per name, kept only while it is held or awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncGenerator[None]:
-        """Hold the lock of a name for the length of the block."""
+        """Hold the lock of a name for the duration of the block."""
         lock, waiting = self._locks.get(name, (asyncio.Lock(), 0))
         self._locks[name] = (lock, waiting + 1)
         try:

@@ -1,6 +1,6 @@
-"""Skills executed without a model: start, list, show, cancel and remove executions, and find what can be executed.
+"""Executions of skills without a model: start, list, show, cancel and remove them, and list executable skills.
 
-`Executions` needs no ledger: a command can use it alone, `RunService.executions` is the same for a service.
+`Executions` needs no ledger: a command can use it alone; `RunService.executions` is the same for a service.
 """
 
 import os
@@ -48,35 +48,35 @@ from skills_runtime.skills import (
 )
 
 DIRECTORY = ".skills_runtime_sdk/executions"
-"""Where executions are kept, below the workspace."""
+"""Where executions are stored, below the workspace."""
 LOG_FILES = {"stdout": STDOUT, "stderr": STDERR}
 NAMESPACE = "local"
 DEPTH = 1
-"""A skill is a directory in the directory of skills, and nothing deeper."""
+"""A skill is a direct subdirectory of the skills directory."""
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How executions of a workspace are done; the defaults are those of a single command."""
+    """Options of executions; the defaults suit a single command."""
 
     resolved: Resolved | None = None
-    """The settings of the workspace where they have been resolved already."""
+    """The settings of the workspace, if already resolved."""
     directory: Path | None = None
-    """Where executions are kept; nothing means below the workspace."""
+    """Where executions are stored; `None` means below the workspace."""
     library: Library | None = None
-    """The skills to choose from; nothing means those of the settings."""
+    """The skills to choose from; `None` means those of the settings."""
     skills_dir: Path | None = None
     """Execute only the skills in this directory, by the names in their `skill.yaml`."""
     limits: ExecutionLimits | None = None
     pool: PoolLimits = PoolLimits(warm=0)
-    """By default no process waits for the next execution."""
+    """By default no process is kept warm for the next execution."""
     in_memory: bool = False
-    """Whether executions work in memory where the machine allows it."""
+    """Whether executions use an in-memory directory where the machine allows it."""
     on_egress: Callable[[EgressRecord], None] = lambda _: None
-    """Called with every host that a skill wanted to reach."""
+    """Called with every host that a skill tried to reach."""
 
 
 class Executions:
-    """The executions of a workspace; enter it to end everything that is under way when it is left."""
+    """The executions of a workspace; leaving its context ends all executions in progress."""
 
     def __init__(self, workspace: Workspace, options: ExecutionOptions | None = None) -> None:
         self._workspace = workspace
@@ -91,15 +91,15 @@ class Executions:
 
     @property
     def executor(self) -> Executor:
-        """What carries executions out and keeps them."""
+        """Return the executor, which runs and stores executions."""
         return self._executor
 
     def find(self, name: str) -> Skill:
-        """Find a skill that can be executed; one without its program is found too, and says so when it is started."""
+        """Find an executable skill; a skill whose entry file is missing is found too and fails when it is started."""
         return self._skills.find(name)
 
     def name_of(self, skill: Skill) -> str | None:
-        """Return the name under which a skill of the workspace is among those of `skills_dir`, if it is."""
+        """Return the name of a workspace skill among those of `skills_dir`, if it is one of them."""
         if self._options.skills_dir is None or skill.run is None:
             return None
         try:
@@ -109,43 +109,43 @@ class Executions:
         return skill.run.name if served.directory == skill.directory else None
 
     def list_skills(self) -> "SkillListing":
-        """List the skills that can be executed, and what is wrong with others."""
+        """List the executable skills, and the problems of others."""
         return self._skills.list_skills()
 
     async def start(
         self, skill: Skill, value: Any, *, timeout_ms: int | None = None, key: str | None = None
     ) -> Execution:
-        """Execute a skill and return when it has ended, however it did; a caller who is cancelled ends it.
+        """Execute a skill and return when it has ended, with any outcome; cancelling the caller ends it.
 
-        The same key with the same skill and input gets the same execution.
+        The same key with the same skill and input returns the same execution.
         """
         return await self._executor.execute(skill, value, timeout_ms=timeout_ms, key=key)
 
     async def list(
         self, *, limit: int = 100, after: str | None = None, status: Status | None = None, skill: str | None = None
     ) -> Sequence[Record]:
-        """List executions, the newest first, following the one whose id is given."""
+        """List executions, the newest first, after the one with the given id."""
         return await self._executor.list(limit=limit, after=after, status=status, skill=skill)
 
     async def show(self, execution_id: str) -> Execution:
-        """Return an execution, under way or not."""
+        """Return an execution, in progress or ended."""
         return await self._executor.get(execution_id)
 
     async def cancel(self, execution_id: str) -> Execution:
-        """End an execution and everything it started; one that has ended stays as it is."""
+        """Cancel an execution and all its processes; one that has ended stays as it is."""
         return await self._executor.cancel(execution_id)
 
     async def cancel_all(self) -> None:
-        """End every execution that was started here."""
+        """Cancel every execution that was started here."""
         for record in await self._executor.list(status="running"):
             await self._executor.cancel(record.execution_id)
 
     async def remove(self, execution_id: str) -> None:
-        """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
+        """Remove an ended execution with all its files, which frees its idempotency key."""
         await self._executor.forget(execution_id)
 
     def directory_of(self, execution_id: str) -> Path:
-        """Return where the files of an execution are."""
+        """Return the directory of an execution's files."""
         return self._executor.directory(execution_id)
 
     @cached_property
@@ -180,7 +180,7 @@ class Executions:
 
 
 class SkillListing(msgspec.Struct, frozen=True):
-    """The skills that can be executed, and what is wrong with others."""
+    """The executable skills, and the problems of others."""
 
     skills: tuple[Skill, ...]
     errors: tuple[str, ...]
@@ -195,7 +195,7 @@ class _ExecutableSkills(Protocol):
 
 
 class LibrarySkills:
-    """The skills of a library, and those that come with the runtime."""
+    """The skills of a library, and the bundled ones."""
 
     def __init__(self, library: Library, environment: Mapping[str, str]) -> None:
         bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), find_bundled_skills())
@@ -203,7 +203,7 @@ class LibrarySkills:
         self._library_by_mention: dict[str, Library] = {}
 
     def find(self, name: str) -> Skill:
-        """Find a skill by its mention or its name; those that come with the runtime come last."""
+        """Find a skill by its mention or name; bundled skills come last."""
         errors: list[SkillError] = []
         for library in self._libraries:
             try:
@@ -216,16 +216,16 @@ class LibrarySkills:
         raise errors[0]
 
     def list_skills(self) -> SkillListing:
-        """List the skills with a program; what is wrong with others is told where skills are listed."""
+        """List the skills with an entry point; problems of other skills are reported by `skills list`."""
         return SkillListing(tuple(skill for skill in self._libraries[0].list() if skill.run is not None), ())
 
     def variables(self, skill: Skill) -> Mapping[str, str]:
-        """Return the variables that a skill declares; a missing one that it requires is an error."""
+        """Return the variables that a skill declares; a missing required one is an error."""
         return declared_variables(self._library_by_mention.get(skill.mention.text, self._libraries[0]), skill)
 
 
 class SkillRegistry:
-    """Executable skills below one directory; a new or changed one is seen at once, by every worker alike."""
+    """Executable skills below one directory; additions and changes are visible at once to every worker."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         files = FilesystemSource(Origin(NAMESPACE, NAMESPACE, "skills-dir"), root, ScanOptions(max_depth=DEPTH))
@@ -243,7 +243,7 @@ class SkillRegistry:
         raise NotFound(f"there is no skill {displayed!a}", hint=hint, resource="skill", name=displayed)
 
     def list_skills(self) -> SkillListing:
-        """List everything there is now, by the names of the directories."""
+        """List the current skills, by directory name."""
         definitions = self._definitions()
         ready, errors = list[Skill](), list(definitions.errors)
         for skill in definitions.skills:
@@ -256,12 +256,12 @@ class SkillRegistry:
         return SkillListing(tuple(ready), tuple(sorted(errors)))
 
     def variables(self, skill: Skill) -> Mapping[str, str]:
-        """Return the variables that a skill declares, as far as they are set."""
+        """Return the variables that a skill declares and that are set."""
         declared = skill.run.env if skill.run is not None else ()
         return {name: value for name in declared if (value := self._environment.get(name)) is not None}
 
     def _definitions(self) -> SkillListing:
-        """All definitions, each of which may still lack its program."""
+        """Return all definitions, including those whose entry file is missing."""
         report = self._source.skills()
         first: dict[str, Skill] = {}
         errors = list[str]()
@@ -283,6 +283,6 @@ def _directory_name(skill: Skill) -> str:
 
 
 def _concerns_execution(problem: Problem) -> bool:
-    """Whether a directory was meant to be executed; problems of others do not belong into this list."""
+    """Return whether a problem is about an executable skill; others do not belong in this list."""
     about_skill = problem.code == "SKILL_SCAN_METADATA_INVALID"
     return problem.severity != "notice" and (not about_skill or os.path.lexists(Path(problem.locator, RUN_FILE)))

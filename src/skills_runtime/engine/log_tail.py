@@ -1,4 +1,4 @@
-"""Reading a log from any place on, as frames of an event stream, as far as it has been written."""
+"""Read a log from any offset as frames of an event stream, up to its current end."""
 
 import os
 from collections.abc import Iterator
@@ -13,21 +13,21 @@ from skills_runtime.runs import RunPaths
 from skills_runtime.runs.log import CHECKPOINTS, Checkpoints, open_for_reading, read_lines, read_log_header
 
 BATCH_BYTES = 1 << 17
-"""How much is read, kept or sent at a time."""
+"""How much is read, buffered or sent at a time."""
 
 
 class Frame(NamedTuple):
-    """One event: its number, its line as written, and the same as a message of an event stream."""
+    """One event: its sequence number, its line as written, and its server-sent event."""
 
     seq: int
     line: bytes
     text: bytes
     is_last: bool
-    """Whether nothing follows it."""
+    """Whether it is the last event of the run."""
 
 
 def frame_of(seq: int, event_type: str, line: bytes) -> Frame:
-    """An event as a message: `id` is its number, `event` its type, `data` its line."""
+    """Build a server-sent event: `id` is the sequence number, `event` the type, `data` the line."""
     name = event_type if event_type.isidentifier() and event_type.isascii() else "message"
     data = line.replace(b"\r", b" ") if b"\r" in line else line  # a bare CR would end the line of a message
     text = b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)
@@ -35,7 +35,7 @@ def frame_of(seq: int, event_type: str, line: bytes) -> Frame:
 
 
 class LogTail:
-    """A place in a log that moves on as it is read; torn lines are left until they are whole."""
+    """A position in a log that advances as it is read; incomplete lines are left until they are complete."""
 
     def __init__(self, paths: RunPaths, *, from_seq: int = 0) -> None:
         self._closing = ExitStack()
@@ -54,7 +54,7 @@ class LogTail:
         self._offset = start.offset
 
     def read(self, limit: int = BATCH_BYTES, *, max_frames: int | None = None) -> list[Frame]:
-        """The next frames, about as many bytes as the limit; none when the rest is not written yet."""
+        """Return the next frames, about `limit` bytes; none if nothing more is written yet."""
         frames: list[Frame] = []
         remaining = limit
         if self.ended:
@@ -90,5 +90,5 @@ class LogTail:
         return frame_of(self.seq, wire.type, line)
 
     def close(self) -> None:
-        """Let go of the file; harmless when repeated."""
+        """Close the file; safe to repeat."""
         self._closing.close()

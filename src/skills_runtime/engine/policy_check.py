@@ -1,4 +1,4 @@
-"""What the rules of the workspace say about a call that nobody makes, and what would make them say something else."""
+"""Explain what the policy decides about a hypothetical call, and what would change the decision."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -16,13 +16,13 @@ from skills_runtime.safety.policy import Ask, PolicyDecision, SafetyMode, decide
 
 
 def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:
-    """Explain what the rules say about a command, a line of shell or separate words, that a tool would run."""
+    """Explain the decision on a command, a shell line or an argument list, that a tool would run."""
     intent = Intent(line=command) if isinstance(command, str) else Intent(argv=tuple(command))
     return preview_command(resolved, previewable_tools(resolved), tool, intent)
 
 
 async def explain_call(resolved: Resolved, call: PlannedCall) -> PolicyPreview:
-    """Explain what the rules say about a call of any tool."""
+    """Explain the decision on a call of any tool."""
     return await preview_call(resolved, previewable_tools(resolved), call)
 
 
@@ -33,7 +33,7 @@ async def describe_decision(
     argv: Sequence[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The verdict in one word, why, how the call was understood, and what else could be said of it."""
+    """Return the decision, its reason, how the call was parsed, and alternatives."""
     if sum(value is not None for value in (line, argv, arguments)) != 1:
         raise ValidationFailed("give the call once, as `line`, as `argv` or as `arguments`")
     if arguments is not None:
@@ -57,7 +57,7 @@ def _verdict_name(verdict: PolicyDecision) -> str:
 
 
 def _describe_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
-    """What would be said if this were the mode of the workspace."""
+    """Return what the decision would be in another policy mode."""
     verdict = decide(preview.facts, msgspec.structs.replace(preview.rules, mode=mode))
     return {
         "mode": mode,
@@ -71,7 +71,7 @@ def _describe_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
 def _proposed_rules(
     resolved: Resolved, preview: PolicyPreview, arguments: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], str]:
-    """The rules that would allow the call without asking; only of one that is asked about."""
+    """Return the rules that would allow the call without asking; none if it is not asked about."""
     verdict = preview.explanation.verdict
     if not isinstance(verdict, Ask):
         return [], ""

@@ -1,4 +1,4 @@
-"""Whether a run should be worked on, by its state and the messages to it, and whether the process that did is gone."""
+"""Decide whether a run should be continued, from its state and its messages, and whether its process is gone."""
 
 import os
 from collections.abc import Sequence
@@ -8,22 +8,22 @@ from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState
 from skills_runtime.runs import RunPaths
 
-PROCESS_GONE = "the process that worked on this run has ended"
+PROCESS_GONE = "the process that executed this run has ended"
 STOPPED = "stopped"
 _NAME_BYTES = 20
 _ANSWERS = frozenset({"approve", "answer", "cancel"})
-"""Messages that a run which waits may have waited for."""
+"""Messages that a waiting run may be waiting for."""
 
 
 def should_continue(state: RunState, messages: Sequence[InboxMessage]) -> bool:
-    """Whether a run that has just stopped by itself has been told what it waits for meanwhile."""
+    """Return whether a run that just parked has meanwhile received what it waits for."""
     if state.status is not RunStatus.WAITING_FOR_USER or state.waiting_kind == STOPPED:
         return False
     return any(message.kind in _ANSWERS for message in messages)
 
 
 def should_resume(state: RunState, messages: Sequence[InboxMessage]) -> bool:
-    """Whether a run nobody works on should go on: it was cut off, stopped, sent back, or told what it waits for."""
+    """Return whether an idle run should continue: it was interrupted, stopped, sent back, or received its answer."""
     if not state.open or state.status is RunStatus.REVIEW_REQUIRED:
         return False
     if state.status is not RunStatus.WAITING_FOR_USER or state.waiting_kind == STOPPED:
@@ -32,9 +32,9 @@ def should_resume(state: RunState, messages: Sequence[InboxMessage]) -> bool:
 
 
 def explain_orphaned(paths: RunPaths, state: RunState) -> str | None:
-    """Why a run that should go on does not; nothing where somebody may be at work on it.
+    """Explain why a run that should continue does not; nothing if a process may be executing it.
 
-    The lock itself is not tried: whoever opens the run at this moment would be refused.
+    The lock itself is not tried: that would make a process fail that opens the run at this moment.
     """
     if state.status is RunStatus.WAITING_FOR_USER or not should_resume(state, ()):
         return None
@@ -43,7 +43,7 @@ def explain_orphaned(paths: RunPaths, state: RunState) -> str | None:
 
 
 def _read_holder(paths: RunPaths) -> int | None:
-    """The process that wrote its number into the lock last."""
+    """Return the process that last wrote its id into the lock."""
     try:
         with paths.lock.open("rb") as file:
             name = file.read(_NAME_BYTES).strip()

@@ -1,6 +1,6 @@
-"""Replaying a run: the same loop, with the answers of the model and the results of the tools it recorded.
+"""Replay a run: the same loop, with the recorded answers of the model and results of the tools.
 
-Nothing is executed and nobody is asked: what differs is what today's code would do differently.
+Nothing is executed and the user is not asked: a difference shows what today's code would do differently.
 """
 
 import tempfile
@@ -66,17 +66,17 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 COMPLETED_BY_USER = frozenset({"review", "handoff"})
-"""What a run is completed with when somebody decided that it is."""
+"""What completes a run after a user's decision."""
 UNREPLAYED_LIMITS = ("run.max_wall_time_sec", "run.max_tokens", "run.max_cost_usd", "run.max_tool_calls")
-"""Limits on what a replay does not use up, or not all of it: of the calls, those of runs with the same budget."""
+"""Limits that a replay does not consume, or not completely: calls of runs that share the budget are missing."""
 REPRODUCIBLE_FAILURES = frozenset({"validation", "approval_denied"})
-"""Failures that follow from what was said and done."""
+"""Failures that follow from the recorded messages and calls."""
 INITIAL_PAYLOADS = (HistoryLoaded, ImagesAttached, SkillInjected)
-"""What a run is given before its model is asked."""
+"""What a run is given before the first model request."""
 
 
 def was_ended_from_outside(events: Iterable[Event]) -> bool:
-    """Whether somebody, a clock or a service ended the run, so that nothing recorded ends it again."""
+    """Return whether a user, a timeout or a service ended the run, which nothing recorded would repeat."""
     ends = [event.payload for event in events if isinstance(event.payload, RunCompleted | RunCancelled | RunFailed)]
     match ends[-1:]:
         case [RunCompleted(metadata=metadata)]:
@@ -92,7 +92,7 @@ def was_ended_from_outside(events: Iterable[Event]) -> bool:
 
 
 def budget_with_increases(limits: Budget, events: Iterable[Event], *, settled: int) -> Budget:
-    """The limits of the settings, and what people gave the run besides, of which it has used `settled` calls."""
+    """Return the limits of the settings plus the increases by users; the run has used `settled` calls."""
     extra_steps, parked = 0, False
     for event in events:
         match event.payload:
@@ -112,7 +112,7 @@ def budget_with_increases(limits: Budget, events: Iterable[Event], *, settled: i
 
 
 class RecordedApprover:
-    """Decides as it was decided then; of a call that nobody was asked about it approves nothing."""
+    """Repeats recorded decisions; approves no call without one."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._decisions = {
@@ -122,7 +122,7 @@ class RecordedApprover:
     async def request_approval(
         self, *, request: ApprovalRequest, timeout_ms: int | None = None
     ) -> DecisionKind | Decision:
-        """The recorded decision."""
+        """Return the recorded decision."""
         decision = self._decisions.get(request.call_id)
         if decision is None:
             return "denied"
@@ -130,7 +130,7 @@ class RecordedApprover:
 
 
 class RecordedHuman:
-    """Answers what the loop itself asks as somebody answered it then."""
+    """Repeats recorded answers to the loop's own questions."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._answers = {
@@ -138,7 +138,7 @@ class RecordedHuman:
         }
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
-        """The recorded answer; what nobody has answered goes no further."""
+        """Return the recorded answer; an unanswered question ends the replay."""
         response = self._answers.get(call_id)
         if response is None:
             raise Parked(call_id)
@@ -146,7 +146,7 @@ class RecordedHuman:
 
 
 class RecordedInbox:
-    """Hands out the messages of a recording when the replay has come as far as the run had when they came."""
+    """Delivers recorded messages when the replay has progressed as far as the run had."""
 
     def __init__(self, history: Iterable[Event], events: Iterable[Event]) -> None:
         self._current = Conversation()
@@ -161,7 +161,7 @@ class RecordedInbox:
                     self._skills[received.message_id], skills = skills, []
                     self._store(past, received.message_id, received.body)
                 case RunStarted(task=task) if started and past.answers and task != past.task:
-                    # An older product gave a run another task as it went on: to the loop that is a message.
+                    # Older versions replaced the task of a resumed run: to the loop that is a message.
                     self._store(past, f"task_{event.seq}", {"text": task})
                     past.apply(event)
                 case _:
@@ -174,51 +174,51 @@ class RecordedInbox:
         self._messages.append((_progress(past), message))
 
     def skills_of(self, message: InboxMessage) -> Sequence[Payload]:
-        """The skills that a message brought with it then, whatever has become of them since."""
+        """Return the skills that a message injected at the time."""
         return self._skills.get(message.id, ())
 
     def follow(self, conversation: Conversation) -> None:
-        """See how far the replay is, which goes on while it is watched."""
+        """Note how far the replay has progressed."""
         self._current = conversation
 
     def send(
         self, run_id: str, kind: InboxKind, body: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> InboxMessage:
-        """Refuse: nothing new can be said to a recording."""
+        """Refuse: a recording receives no new messages."""
         raise ValidationFailed("a replay takes no messages")
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
-        """The messages that had come by now."""
+        """Return the messages that had arrived by now."""
         current = _progress(self._current)
         return [message for past, message in self._messages if past <= current]
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
-        """Hand a message out only once."""
+        """Deliver a message only once."""
         self._messages = [(past, message) for past, message in self._messages if message.id != message_id]
 
 
 def _progress(conversation: Conversation) -> tuple[int, ...]:
-    """What a run counts as it goes on: of two moments the later one is greater."""
+    """Return counters that grow as a run progresses, so that two moments can be ordered."""
     return conversation.answers, conversation.finished_calls, conversation.rejections
 
 
 class RecordedCalls(msgspec.Struct, frozen=True):
-    """What came of calls, by their ids."""
+    """Results of calls, by their ids."""
 
     results: dict[str, ToolResult] = {}
     skills: dict[str, list[Payload]] = {}
-    """The events of skills that a call began or ended."""
+    """The events of skills that a call started or ended."""
 
 
 class RecordedTool:
-    """Answers every call as it was answered before."""
+    """Answers every call with its recorded result."""
 
     def __init__(self, spec: ToolSpec, recorded: "RecordedCalls") -> None:
         self.spec = msgspec.structs.replace(spec, recovery="retry")  # of one under way at a fork it is known what came
         self._recorded = recorded
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """The recorded result of this call, with the skills that it began or ended; without one it goes no further."""
+        """Return the recorded result of this call and its skill events; without one the replay ends."""
         for payload in self._recorded.skills.get(context.call_id, ()):
             context.emit(payload)
         try:
@@ -228,14 +228,14 @@ class RecordedTool:
 
 
 class DescribingRecordedTool(RecordedTool):
-    """One that also tells what its calls would do, so that today's rules are asked about the same thing."""
+    """A recorded tool that also describes its calls, so that today's policy sees the same intent."""
 
     def __init__(self, tool: DescribingTool, recorded: RecordedCalls) -> None:
         super().__init__(tool.spec, recorded)
         self._tool = tool
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What the call would do, as far as an old recording still tells it."""
+        """Return what the call would do, as far as the recording has it."""
         try:
             return await self._tool.intent(arguments, context)
         except ToolError:
@@ -243,7 +243,7 @@ class DescribingRecordedTool(RecordedTool):
 
 
 def build_recorded_tools(paths: RunPaths, conversation: Conversation) -> Registry:
-    """The tools that a conversation has used, and those that come along."""
+    """Build the tools that a conversation has used, and the built-in ones."""
     blobs = blobs_of(paths)
     results: dict[str, ToolResult] = {}
     for message in conversation.messages:
@@ -256,7 +256,7 @@ def build_recorded_tools(paths: RunPaths, conversation: Conversation) -> Registr
     missing = {name for call_id, name in tool_by_call.items() if results.get(call_id) == missing_tool_result(name)}
     calls = RecordedCalls(results, _skills_of_calls(whole_history(paths)))
     names = {*tool_by_call.values(), *builtin} - missing
-    # What tools have declared says whether their calls were made side by side with others.
+    # The declarations of the tools decide whether calls ran in parallel.
     started = (event.payload for event in whole_history(paths) if isinstance(event.payload, ToolCallStarted))
     effects: dict[str, Effect] = {
         payload.tool: cast("Effect", payload.effect) for payload in started if payload.effect in get_args(Effect)
@@ -277,7 +277,7 @@ def build_recorded_tools(paths: RunPaths, conversation: Conversation) -> Registr
 
 
 def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
-    """What calls began or ended of skills: an event is that of the call of its step."""
+    """Return the skill events of each call: an event belongs to the call of its step."""
     calls: dict[str, str] = {}
     payloads: dict[str, list[Payload]] = {}
     for event in events:
@@ -290,7 +290,7 @@ def _skills_of_calls(events: Iterable[Event]) -> dict[str, list[Payload]]:
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """The first move that is not the recorded one; nothing where one side had already ended."""
+    """The first action that differs; one side is empty if it had already ended."""
 
     number: int
     recorded: str | None
@@ -298,10 +298,10 @@ class Divergence(msgspec.Struct, frozen=True):
 
 
 async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
-    """Run the recording again and compare the moves; a fork goes on from where it was forked, as it did then."""
+    """Run the recording again and compare the actions; a fork continues from where it was forked."""
     paths = RunPaths(root.resolve())
     if not any(isinstance(event.payload, RunStarted) for event in read_events(paths)):
-        return None  # it ended, or waits, before anybody worked on it
+        return None  # it ended or waits before its first turn
     recorded = fold(whole_history(paths), Actions())
     if was_ended_from_outside(whole_history(paths)):
         recorded.end = ""
@@ -336,7 +336,7 @@ async def replay(root: Path, resolved: "Resolved") -> Divergence | None:
 
 
 def _create_copy(paths: RunPaths, resolved: "Resolved", request: RunRequest) -> Run:
-    """A new run that starts from what the recorded one started from, whatever has become of it since."""
+    """Create a new run with the inputs of the recorded one."""
     archived = paths.root / "effective-system-prompt.md"
     system = archived.read_bytes().decode() if archived.is_file() else None
     blobs = blobs_of(paths)
@@ -362,7 +362,7 @@ def _blobs_of(payload: Payload) -> list[str]:
 
 
 def _first_task(paths: RunPaths) -> str:
-    """The task that the run answered first: in old logs it may have replaced one that nobody had answered yet."""
+    """Return the task that the run answered first: in old logs it may have replaced an unanswered one."""
     conversation = Conversation()
     for event in read_events(paths):
         conversation.apply(event)
@@ -372,7 +372,7 @@ def _first_task(paths: RunPaths) -> str:
 
 
 def first_divergence(recorded: Actions, replayed: Actions) -> Divergence | None:
-    """Where two runs part; a recording that was interrupted is compared as far as it goes."""
+    """Return the first difference of two runs; an interrupted recording is compared up to its end."""
     is_finished = bool(recorded.end)
     for number, (expected, actual) in enumerate(zip_longest(recorded.to_list(), replayed.to_list()), start=1):
         if expected is None and not is_finished:

@@ -1,4 +1,4 @@
-"""Messages to runs: text, answers, decisions, cancellation and review, whether a run is worked on now or not."""
+"""Messages to runs: text, answers, decisions, cancellation and review, whether or not a run is in progress."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,14 +18,14 @@ MAX_KEY_CHARS = 256
 
 
 class RunControl:
-    """Sends messages to the runs of this machine; every message is durable before these return."""
+    """Sends messages to the runs of this machine; every message is durable when a call returns."""
 
     def __init__(self, inbox: Inbox, ports: LogPorts) -> None:
         self._inbox = inbox
         self._ports = ports
 
     def send(self, paths: RunPaths, text: str, *, key: str | None = None) -> InboxMessage:
-        """Tell a run something it takes in at its next turn."""
+        """Send a message that the run reads at its next turn."""
         if not text.strip():
             raise ValidationFailed("an empty message says nothing", hint="write what the run should know")
         state = self._open(paths).state
@@ -34,7 +34,7 @@ class RunControl:
     def answer(
         self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
     ) -> InboxMessage:
-        """Answer what a run asked: one text, or one for each question by its id."""
+        """Answer a question of a run: with one text, or one per question by its id."""
         view = self._open(paths)
         question = _question(view, call_id)
         ids = question.ids or ["answer"]
@@ -47,9 +47,9 @@ class RunControl:
     def answer_once(
         self, paths: RunPaths, answers: Mapping[str, str] | str, *, call_id: str | None = None
     ) -> InboxMessage:
-        """Answer a question for somebody who types: the number of a choice stands for it.
+        """Answer a question for a user who types: the number of a choice selects it.
 
-        The same answer again is the same message, another one is refused.
+        The same answer again is the same message; a different one is refused.
         """
         view = read_view(paths, self._ports)
         questions = view.pending.questions
@@ -87,7 +87,7 @@ class RunControl:
         approval_id: str | None = None,
         approval_key: str | None = None,
     ) -> InboxMessage:
-        """Decide on a call that waits for it; only the first decision on a request counts."""
+        """Decide on a waiting call; only the first decision on a request counts."""
         view = self._open(paths)
         approval = _approval(view, approval_id)
         if approval_key not in (None, approval.approval_key):
@@ -105,11 +105,11 @@ class RunControl:
                 raise ApprovalStale(f"`{approval.approval_id}` was decided already: {earlier.body.get('decision')}")
         try:
             return self._send(paths, view.state.run_id, "approve", body, f"decide-{approval.approval_id}")
-        except KeyTaken as taken:  # by somebody who was faster
-            raise ApprovalStale(f"`{approval.approval_id}` was decided already by somebody else") from taken
+        except KeyTaken as taken:  # by a concurrent request
+            raise ApprovalStale(f"`{approval.approval_id}` has already been decided") from taken
 
     def cancel(self, paths: RunPaths, reason: str = "cancelled", *, key: str | None = None) -> InboxMessage | None:
-        """End a run: at once when nobody works on it, else by a message to who does."""
+        """Cancel a run: at once if it is idle, else with a message to its process."""
         try:
             with use_run(paths.root, self._ports) as run:
                 cancelled = RunCancelled(message=reason, wal_locator=str(paths.events))
@@ -120,7 +120,7 @@ class RunControl:
             return self._send(paths, state.run_id, "cancel", {"reason": reason}, key)
 
     def approve(self, paths: RunPaths, note: str = "") -> RunStatus:
-        """Accept the result of a run that waits for review; it is completed now."""
+        """Accept the result of a run that waits for review, which completes it."""
         run = open_run(paths.root, self._ports)
         try:
             _check_review(run.state.status)
@@ -135,7 +135,7 @@ class RunControl:
             run.close()
 
     def revise(self, paths: RunPaths, note: str) -> RunStatus:
-        """Send a run that waits for review back to work; the note is the next thing its model reads."""
+        """Send a run that waits for review back to work; its model reads the note next."""
         if not note.strip():
             raise ValidationFailed("a revision needs a note", hint="say what should be different")
         with use_run(paths.root, self._ports) as run:
@@ -156,7 +156,7 @@ class RunControl:
     def _send(
         self, paths: RunPaths, run_id: str, kind: InboxKind, body: Mapping[str, Any], key: str | None = None
     ) -> InboxMessage:
-        """Store a message; a run that has looked into its inbox for the last time has ended, unless it died then."""
+        """Store a message; a run that has closed its inbox has ended, unless its process died right then."""
 
         def send() -> InboxMessage:
             return self._inbox.send(run_id, kind, body, idempotency_key=key)
@@ -167,7 +167,7 @@ class RunControl:
             return self._send_to_orphan(paths, send, closed)
 
     def _send_to_orphan(self, paths: RunPaths, send: Callable[[], InboxMessage], closed: InboxClosed) -> InboxMessage:
-        """Store a message to a run that nobody works on and that has not ended: whoever goes on with it reads it."""
+        """Store a message to an idle run that has not ended; it is read when the run continues."""
         try:
             run = open_run(paths.root, self._ports)
         except (LogLocked, LogEnded):
@@ -180,7 +180,7 @@ class RunControl:
 
 
 def resolve_choice(text: str, choices: Sequence[str]) -> str:
-    """The choice whose number was typed, or what was typed; a choice that is itself a number is meant first."""
+    """Return the choice with the typed number, or the typed text; a choice that is itself a number wins."""
     text = text.strip()
     if text in choices or not text.isdecimal() or not text.isascii():
         return text

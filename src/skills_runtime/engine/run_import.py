@@ -1,6 +1,6 @@
-"""Bringing a run here that somebody exported elsewhere: unpacked aside, verified, and shown only when it is whole.
+"""Import a run exported elsewhere: unpack it aside, verify it, and publish it only when it is complete.
 
-Nothing of it is ever executed or trusted: what it says about settings does not count here.
+Nothing in it is executed or trusted: its settings do not apply here.
 """
 
 import os
@@ -45,7 +45,7 @@ from skills_runtime.storage import open_directory, relative_parts, walk
 
 HINT = "send a run as it was exported"
 MAX_NUMBER = 2**53
-"""What a page in a browser can still count."""
+"""The largest integer that a browser can represent exactly."""
 MAX_ARCHIVE_BYTES = 64 << 20
 LIMITS = ArchiveLimits(
     archive_bytes=MAX_ARCHIVE_BYTES, members=20_000, file_bytes=256 << 20, total_bytes=512 << 20, ratio=500
@@ -55,7 +55,7 @@ Render = Callable[[RunRow, RunView], object]
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is here now."""
+    """The imported run."""
 
     run_id: str
     status: str
@@ -65,9 +65,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_run(runs: RunService, archive: Path, *, imported_by: str, render: Render) -> Imported:
-    """Take in an archive of a run directory that has ended; one that exists already is never touched.
+    """Import an archive of an ended run; an existing run is never changed.
 
-    A run that `render` cannot show is refused: it would be in the way of all others.
+    A run that `render` cannot show is refused: it would break the list of runs.
     """
     path = runs_root(runs.workspace.workspace_root)
     with tempfile.TemporaryDirectory(prefix="skills-runtime-import-") as temporary:
@@ -98,7 +98,7 @@ def import_run(runs: RunService, archive: Path, *, imported_by: str, render: Ren
 
 @contextmanager
 def _readable() -> Generator[None]:
-    """Whatever goes wrong while somebody else's files are read is a fault of theirs, not of the service."""
+    """Report any failure while reading foreign files as a problem of the archive, not of the service."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
@@ -112,7 +112,7 @@ def _unreadable_error() -> ValidationFailed:
 
 
 def _unpack(path: Path, archive: Path) -> Path:
-    """The run directory in an archive: the whole of it, or the one directory it has."""
+    """Unpack an archive and return the run directory: its root, or its only directory."""
     target = path / "run"
     try:
         unpack(archive, target, LIMITS)
@@ -159,7 +159,7 @@ def _refuse_existing(runs: RunService, run_id: str) -> None:
 
 
 def _normalize(root: Path) -> None:
-    """Give everything the modes of a run, and the directories that an archive leaves out when they are empty."""
+    """Set the modes of a run directory, and create empty directories that the archive omits."""
     if (root / "archive" / IMPORTED).is_dir() or any((root / name).is_file() for name in SUBDIRECTORIES):
         raise _unreadable_error()
     for name in SUBDIRECTORIES:
@@ -184,10 +184,10 @@ def _verify(root: Path, runs: RunService, state: RunState) -> Verdict:
 
 
 def _check_references(paths: RunPaths, state: RunState) -> None:
-    """Refuse a run that names files outside itself: reading them would tell what is on this machine."""
+    """Refuse a run that names files outside itself: reading them would disclose files of this machine."""
     if state.fork is not None:
         raise ValidationFailed(
-            f"the run goes on from another one, `{state.fork.run_id[:80]}`, which is not part of it",
+            f"the run continues another one, `{state.fork.run_id[:80]}`, which is not part of it",
             hint="import that one, and fork it here",
         )
     if not is_legal_id(state.session_id) or not is_legal_id(state.task_id):
@@ -212,7 +212,7 @@ def _check_readable(paths: RunPaths, ports: LogPorts, render: Render) -> None:
 
 
 def _deliverables(paths: RunPaths) -> list[str]:
-    """The files the manifest hands over, as they would be looked at."""
+    """Return the deliverables of the manifest, as they would be served."""
     manifest = msgspec.json.decode(paths.artifact_manifest.read_bytes(), type=ArtifactManifest)
     return [
         artifact.name

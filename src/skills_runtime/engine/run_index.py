@@ -1,4 +1,4 @@
-"""From run directories to rows of the ledger: the index is only ever derived."""
+"""Derive ledger rows from run directories; the index holds no data of its own."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from skills_runtime.text import make_title
 
 
 def build_row(paths: RunPaths, state: RunState, prompt: str, *, pending_approvals: int = 0) -> RunRow:
-    """The row a state amounts to."""
+    """Build the row of a state."""
     return RunRow(
         run_id=state.run_id,
         session_id=state.session_id,
@@ -39,7 +39,7 @@ def build_row(paths: RunPaths, state: RunState, prompt: str, *, pending_approval
 
 
 def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
-    """The row and the searchable text of one run directory."""
+    """Read the row and the searchable text of one run directory."""
     paths = RunPaths(root)
     view = read_view(paths, ports)
     prompt = read_prompt(root)
@@ -48,7 +48,7 @@ def read_row(root: Path, ports: LogPorts) -> tuple[RunRow, str]:
 
 
 def read_verified_row(index: RunIndex, root: Path, ports: LogPorts) -> tuple[RunRow, str]:
-    """The same, refusing a log that took the place of the one the index knows: nobody here can have written it."""
+    """Read the row, refusing a log that replaced the one in the index: no process here can have written it."""
     row, text = read_row(root, ports)
     try:
         indexed = index.get(row.run_id)
@@ -65,11 +65,11 @@ def read_verified_row(index: RunIndex, root: Path, ports: LogPorts) -> tuple[Run
 
 
 def refresh(index: RunIndex, roots: list[Path], ports: LogPorts) -> RebuildReport:
-    """Bring the index in step with the directories below `roots`."""
+    """Update the index from the directories below `roots`."""
     return rebuild(index, roots, lambda root: read_verified_row(index, root, ports))
 
 
 def workspace_roots(index: RunIndex, workspace_root: Path) -> list[Path]:
-    """Where runs of a workspace, and all others this machine remembers, are."""
+    """Return the run directories of a workspace, and all others known on this machine."""
     path = runs_root(workspace_root)
     return [*([path] if path.is_dir() else []), *(root for root in index.roots() if root != path)]

@@ -1,6 +1,6 @@
-"""Reading runs: which there are, where each stands, what it waits for, and what it left behind.
+"""Read runs: list them, their states, open requests and files.
 
-Everything here waits for the disk and changes nothing but the index, which is only derived.
+Everything here blocks on the disk and changes nothing but the index, which is only derived.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,36 +34,36 @@ from skills_runtime.runs import (
 )
 
 MAX_PAGES = 50
-"""How many pages of the index are read for one page of a list."""
+"""Maximum number of index pages read for one page of a list."""
 WAITING = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_TOOL, RunStatus.WAITING_FOR_USER)
-"""Where a run stands that may ask for an approval."""
+"""States in which a run may request an approval."""
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs a list shows; a run matches all that are given."""
+    """A filter for lists of runs; all given criteria must match."""
 
     status: RunStatus | None = None
     session_id: str | None = None
     task_id: str | None = None
     text: str = ""
     everywhere: bool = False
-    """Whether runs of other workspaces count."""
+    """Whether to include runs of other workspaces."""
 
     def matches(self, row: RunRow) -> bool:
-        """Whether a row is one of those that are wanted."""
+        """Return whether a row matches."""
         filters = (("status", self.status), ("session_id", self.session_id), ("task_id", self.task_id))
         return all(value is None or getattr(row, name) == value for name, value in filters)
 
 
 class Artifacts(msgspec.Struct, frozen=True):
-    """The files of a run, as its manifest lists them; they may still change until they are final."""
+    """The files of a run, as its manifest lists them; they may change until they are final."""
 
     artifacts: list[dict[str, Any]]
     final: bool
 
 
 class RunReader:
-    """Reads the runs of a workspace; a run is named by its id, or by whatever else `Workspace.find` understands."""
+    """Reads the runs of a workspace; a run is named by its id or any other reference that `Workspace.find` accepts."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self.workspace = workspace
@@ -77,11 +77,11 @@ class RunReader:
         return self._paths_by_id.get(run) or self.workspace.find(run, self.ledger.index)
 
     def view(self, run: str) -> RunView:
-        """Read where a run stands, by its own verified log."""
+        """Read the state of a run from its verified log."""
         return read_view(self.find(run), self.ports)
 
     def refresh(self, *, everywhere: bool = False) -> tuple[Problem, ...]:
-        """Bring the index in step with the run directories; returns what could not be read."""
+        """Update the index from the run directories; return what could not be read."""
         home = runs_root(self.workspace.workspace_root)
         near = [home] if home.is_dir() else []
         roots = workspace_roots(self.ledger.index, self.workspace.workspace_root) if everywhere else near
@@ -95,7 +95,7 @@ class RunReader:
         before: str | None = None,
         matches: Callable[[RunRow], bool] = lambda _: True,
     ) -> list[RunRow]:
-        """List runs, newest first, from after the cursor `before`."""
+        """List runs, newest first, after the cursor `before`."""
 
         def is_listed(row: RunRow) -> bool:
             return query.matches(row) and (query.everywhere or self.workspace.has(row)) and matches(row)
@@ -120,16 +120,16 @@ class RunReader:
         return listed
 
     def approvals(self) -> list[OpenApproval]:
-        """List the open approval requests, oldest first; what a sub-agent asks is there once."""
+        """List the open approval requests, oldest first; a sub-agent's request appears once."""
         approvals = (approval for paths in self._waiting() for approval in self._approvals_in(paths))
         return sorted(deduplicate(approvals), key=lambda approval: (approval.pending.since, approval.id))
 
     def approvals_of(self, run: str) -> list[OpenApproval]:
-        """List what one run asks."""
+        """List the open requests of one run."""
         return list(self._approvals_in(self.find(run)))
 
     def find_approval(self, approval_id: str, run: str | None = None) -> OpenApproval:
-        """Find the open request with this id; a fork asks what its parent asks, then the run has to be named."""
+        """Find the open request with this id; if a fork has the same request, the run must be named."""
         candidates = [self.find(run)] if run is not None else self._waiting()
         approvals = (
             approval for paths in candidates for approval in self._approvals_in(paths) if approval.id == approval_id
@@ -153,19 +153,19 @@ class RunReader:
                 yield from (RunPaths(Path(row.path)) for row in mine)
                 before = rows[-1].cursor
 
-    # What a run left behind
+    # Records and files of a run
 
     def recorded(self, run: str) -> RecordedRun:
         """Find a run as its directory records it."""
         return RecordedRun(self.find(run))
 
     def verify(self, run: str) -> Verdict:
-        """Check a run against its log, and the log against its key and against what the index saw of it."""
+        """Check a run against its log, and the log against its key and the index."""
         recorded = self.recorded(run)
         return recorded.verify(self.last_indexed_head(recorded))
 
     def last_indexed_head(self, run: RecordedRun) -> Head | None:
-        """Where the index last saw the log in exactly this directory end, whichever run that log names by now."""
+        """Return the last indexed head of the log in exactly this directory, regardless of the run it names now."""
         recorded_id = run.run_id
         for run_id, directory, _ in sorted(self.ledger.index.locations(), key=lambda row: row[0] != recorded_id):
             if _same(directory, run.paths.root):
@@ -173,7 +173,7 @@ class RunReader:
         return None
 
     def artifacts(self, run: str, *, deliverables: bool = False) -> Artifacts:
-        """List the files of a run, or only those that it hands over."""
+        """List the files of a run, or only its deliverables."""
         paths = self.find(run)
         try:
             manifest = read_manifest(paths)
@@ -197,30 +197,30 @@ class RunReader:
         return Artifacts(files, final=False)
 
     def blob(self, run: str, digest: str) -> bytes:
-        """Read the bytes that an event of a run, or of the runs it was forked from, refers to."""
+        """Read a blob that an event of a run, or of a run it was forked from, refers to."""
         return blobs_of(self.find(run)).get(digest)
 
     def is_imported(self, paths: RunPaths) -> bool:
-        """Whether a run was brought here from elsewhere."""
+        """Return whether a run was imported."""
         return was_imported(paths)
 
     def view_at(self, paths: RunPaths) -> RunView:
-        """Read where the run in a directory stands."""
+        """Read the state of the run in a directory."""
         return read_view(paths, self.ports)
 
     # The workspace
 
     @property
     def sessions(self) -> Sessions:
-        """The sessions of the workspace."""
+        """Return the sessions of the workspace."""
         return Sessions(self.workspace, self.ledger.index)
 
     def tasks(self, session_id: str) -> Sequence[TaskRow]:
-        """List the tasks of a session, the one that changed last first."""
+        """List the tasks of a session, the last changed first."""
         return self.ledger.index.tasks(session_id)
 
     def newest(self, limit: int) -> list[RunRow]:
-        """List the newest runs of the workspace, and all of them that have not ended."""
+        """List the newest runs of the workspace, and all that have not ended."""
         index, open_statuses = self.ledger.index, [status for status in RunStatus if not status.terminal]
         rows = [
             *index.list(limit=limit),
@@ -230,11 +230,11 @@ class RunReader:
 
     @property
     def rule_file(self) -> Path:
-        """Where the user's own rules are."""
+        """Return the file of the user's own rules."""
         return rule_file_of(self.workspace.settings())
 
     def whose_turn(self, run: str) -> str:
-        """The run that goes on: what a sub-agent does is worked on by the run that began it."""
+        """Return the run to continue: a sub-agent is executed by its parent run."""
         paths = self.find(run)
         state = read_view(paths, self.ports).state
         self.locate(state.run_id, paths)
@@ -249,7 +249,7 @@ class RunReader:
         return state.run_id
 
     def locate(self, run_id: str, paths: RunPaths) -> None:
-        """Remember where a run is that its user named by a path."""
+        """Remember the directory of a run that its user named by a path."""
         if self.workspace.for_user:
             self._paths_by_id[run_id] = paths
 

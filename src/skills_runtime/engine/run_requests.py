@@ -1,6 +1,6 @@
 """Requests for runs as values, and how far they may change the settings.
 
-A client may make a run smaller than the operator's settings allow, never larger.
+A client may restrict a run further than the operator's settings, never less.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "workspace": ("sandbox.workspace", ("shared", "isolated")),
 }
 RESERVED_RUN_IDS = frozenset({"import", "options"})
-"""Names that a path has where the id of a run would be: nobody could look at such a run."""
+"""Path segments of routes that would hide a run with such an id."""
 SESSION_SPACE = "session"
 """The skill space of the directories that a session adds."""
 _LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max_cost_usd")
 
 
 class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What may be different in one run; nothing means what the settings say."""
+    """Settings of one run; `None` means those of the settings."""
 
     model: str | None = None
     max_steps: int | None = None
@@ -38,7 +38,7 @@ class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     max_cost_usd: float | None = None
     on_limit: Literal["fail", "park"] | None = None
     review: bool = False
-    """Whether somebody must accept the result."""
+    """Whether the result must be reviewed."""
     policy_mode: Literal["allow", "ask", "deny"] | None = None
     """What happens to a call that no rule decides."""
     sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
@@ -46,7 +46,7 @@ class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Whether tools work in the user's tree or in the run's own directory."""
 
     def settings(self) -> dict[str, Any]:
-        """The same as settings."""
+        """Return the overrides as settings."""
         run: dict[str, Any] = {name: getattr(self, name) for name in (*_LIMITS, "on_limit")}
         run["review"] = "required" if self.review else None
         limits = {name: value for name, value in run.items() if value is not None}
@@ -67,34 +67,34 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_id: str | None = None
     overrides: RunOverrides = RunOverrides()
     fork_of: str | None = None
-    """The run it goes on from."""
+    """The run that it continues."""
     fork_at: int | None = None
-    """The last event of that run to keep; nothing means all of them."""
+    """The last event of that run to keep; `None` means all."""
     skill_sources: tuple[str, ...] = ()
-    """Directories of skills that the session uses besides."""
+    """Additional skill directories of the session."""
     skills: tuple[str, ...] = ()
-    """Skills that the run is to have from the beginning, by mention or name."""
+    """Skills to load at the start, by mention or name."""
     images: tuple[Path, ...] = ()
-    """Pictures that belong to the task."""
+    """Images that belong to the task."""
     sandbox_path: Path | None = None
-    """The directory of the new run; nothing means one named by its id, below the workspace."""
+    """The directory of the new run; `None` means one named by its id, below the workspace."""
     settings: Mapping[str, Any] = {}
-    """Settings that our own code gives, such as those of the demonstration; never what a client says."""
+    """Settings from our own code, such as those of the demonstration; never from a client."""
 
     def check_ids(self) -> None:
-        """Refuse ids that no session, task or run can have."""
+        """Refuse ids that are invalid for a session, task or run."""
         for noun, value in (("session", self.session_id), ("task", self.task_id), ("run", self.run_id)):
             if value is not None:
                 check_id(value, noun)
 
     @property
     def digest(self) -> str:
-        """What tells two requests apart."""
+        """Return a digest that identifies the request."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted", enc_hook=str)).hexdigest()
 
 
 def list_allowed_choices(allowed: Settings) -> dict[str, tuple[str, ...]]:
-    """For each wish about the gate and the fence, what a client may choose: what holds, and what is stricter."""
+    """Return what a client may choose for policy and sandbox: the configured value, and stricter ones."""
     return {
         name: tuple(choice for choice in choices if tighten(key, _value(allowed, key), choice) == choice)
         for name, (key, choices) in _CHOICES.items()
@@ -107,7 +107,7 @@ def _value(settings: Settings, key: str) -> str:
 
 
 def check_overrides(overrides: RunOverrides, settings: Settings) -> None:
-    """Refuse a limit that is larger than the operator's, and a gate or a fence that is weaker."""
+    """Refuse a limit above the operator's, and a weaker policy or sandbox."""
     for name, choices in list_allowed_choices(settings).items():
         value = getattr(overrides, name)
         if value is not None and value not in choices:
@@ -124,7 +124,7 @@ def check_overrides(overrides: RunOverrides, settings: Settings) -> None:
 
 
 def build_source_settings(sources: Sequence[str], skills: SkillsSettings) -> dict[str, Any]:
-    """The settings that add these directories to those of the workspace."""
+    """Return the settings that add these directories to those of the workspace."""
     if not sources:
         return {}
     names = [f"{SESSION_SPACE}-{number}" for number in range(1, len(sources) + 1)]
@@ -141,7 +141,7 @@ def build_source_settings(sources: Sequence[str], skills: SkillsSettings) -> dic
 
 
 def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -> str:
-    """The task with the mentions of the chosen skills behind it; one it mentions already is not added again."""
+    """Append mentions of the chosen skills to the task, except those it already mentions."""
     library = load_library(resolved)
     mentions = set(mentions_in(prompt))
     requested = [skill.mention for skill in (find_skill(library, text) for text in chosen)]
@@ -150,5 +150,5 @@ def add_skill_mentions(prompt: str, chosen: Iterable[str], resolved: Resolved) -
 
 
 def find_skill(library: Library, text: str) -> Skill:
-    """The skill that a mention or a name means; raises where it means none, or several."""
+    """Return the skill with this mention or name; raises if there is none, or several."""
     return library.find(parse_mention(text)) if text.startswith("$[") else library.find_by_name(text)

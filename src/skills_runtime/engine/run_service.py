@@ -1,7 +1,7 @@
-"""The one application layer over runs: the CLI, the HTTP service and the workspace server parse, call it, and render.
+"""The application layer over runs, shared by the CLI, the HTTP service and the workspace server.
 
-`RunService` creates, resumes, cancels and lists runs, sends messages to them and finds what they wait for. Work goes to
-a `Dispatcher` by run id; what came of it is read from the log. It knows nothing of HTTP, terminals or exit codes.
+`RunService` creates, resumes, cancels and lists runs, sends messages to them and finds their open requests. A
+`Dispatcher` executes runs by id; their outcome is read from the log. It knows nothing of HTTP, terminals or exit codes.
 """
 
 import asyncio
@@ -76,33 +76,33 @@ if TYPE_CHECKING:
     from skills_runtime.engine.skill_operations import SkillOperations
 
 CANCEL_SECONDS = 10.0
-"""How long a run that is worked on here may take to end before whoever cancelled it is answered."""
+"""How long a cancelled run may take to end before the caller gets a reply."""
 RETRY_LOCKED_SECONDS = 0.5
-"""How soon a run is tried again that another process held when it should have gone on."""
+"""How soon a run that another process had locked is tried again."""
 MAX_SILENT_SECONDS = 1.0
-"""How long nothing may happen in a cancelled run before we look whether anybody still works on it."""
+"""How long a cancelled run may be silent before its process is checked."""
 REPLAY_SETTINGS: Mapping[str, Any] = {
     "sandbox": {"workspace": "isolated"},
     "safety": {"mode": "allow"},
     "deliverables": {"required": []},
 }
-"""A replay touches no workspace, asks nobody and hands nothing over: its tools only repeat what they said."""
+"""A replay touches no workspace, asks no user and delivers nothing: its tools only repeat results."""
 T = TypeVar("T")
 
 
 class ServiceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a service takes on."""
+    """How many runs a service accepts."""
 
     slots: int = DEFAULT_SLOTS
-    """Runs that are worked on at once."""
+    """Runs executed at once."""
     max_open: int = 256
-    """Runs that are worked on or wait for a slot; one more is refused."""
+    """Runs in progress or waiting for a slot; further ones are refused."""
     durable: bool = True
-    """Whether accepted runs are recorded, so that the next process goes on with them after a crash."""
+    """Whether accepted runs are recorded, so that the next process continues them after a crash."""
 
 
 class CreatedRun(msgspec.Struct, frozen=True):
-    """The run of a request, whether it is a new one, and what its user should know about it."""
+    """The run of a request, whether it is new, and notices for its user."""
 
     run_id: str
     new: bool
@@ -110,22 +110,22 @@ class CreatedRun(msgspec.Struct, frozen=True):
 
 
 class AcceptedRun(msgspec.Struct, frozen=True):
-    """A run that was taken on and had not ended when this was written."""
+    """A run that was accepted and had not ended when this was written."""
 
     run_id: str
 
 
 class StillWorking(SkillsRuntimeError):
-    """A run was told to end and has not yet."""
+    """A cancelled run has not ended yet."""
 
     kind = "timeout"
 
 
 class RunService(RunReader):
-    """Everything that can be done with the runs of a workspace; see `open_run_service`.
+    """All operations on the runs of a workspace; see `open_run_service`.
 
-    Methods that start or stop work are coroutines, and need the `working` block. All others wait for the disk: call
-    them from a thread where that matters. A run is named by its id, or by whatever else `Workspace.find` understands.
+    Methods that start or stop work are coroutines and need the `working` block. All others block on the disk: call them
+    from a thread where that matters. A run is named by its id or any other reference that `Workspace.find` accepts.
     """
 
     def __init__(
@@ -164,21 +164,21 @@ class RunService(RunReader):
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The ids of the runs that are worked on here, or wait for a slot."""
+        """Return the ids of the runs in progress or waiting for a slot here."""
         return tuple(self._active)
 
-    # Skills: loaded when they are used, for most callers need neither scanner nor executor.
+    # Skills: loaded on first use, because most callers need neither scanner nor executor.
 
     @cached_property
     def skills(self) -> "SkillOperations":
-        """What can be done with the skills of the workspace."""
+        """Return the operations on the skills of the workspace."""
         from skills_runtime.engine.skill_operations import SkillOperations
 
         return SkillOperations(self.workspace)
 
     @cached_property
     def executions(self) -> "Executions":
-        """The executions of skills without a model."""
+        """Return the executions of skills without a model."""
         from skills_runtime.engine.executions import Executions
 
         return Executions(self.workspace, self._execution_options)
@@ -186,28 +186,28 @@ class RunService(RunReader):
     # Messages
 
     def send(self, run: str, text: str, *, key: str | None = None) -> InboxMessage:
-        """Tell a run something that its model reads at the next turn."""
+        """Send a run a message that its model reads at the next turn."""
         return self._control.send(self.find(run), text, key=key)
 
     def answer(
         self, run: str, answers: Mapping[str, str] | str, *, call_id: str | None = None, key: str | None = None
     ) -> InboxMessage:
-        """Answer what a run has asked; `proceed` lets it go on."""
+        """Answer a question of a run; call `proceed` to continue it."""
         return self._control.answer(self.find(run), answers, call_id=call_id, key=key)
 
     def answer_once(self, run: str, answers: Mapping[str, str] | str, *, call_id: str | None = None) -> InboxMessage:
-        """Answer what a run has asked; the number of a choice stands for it, and another answer later is refused."""
+        """Answer a question of a run; a number selects a choice, and a different answer later is refused."""
         return self._control.answer_once(self.find(run), answers, call_id=call_id)
 
     def decide(self, approval: OpenApproval, answer: ApprovalAnswer) -> InboxMessage:
-        """Decide on a request; only the first decision on exactly what was seen counts. `proceed` lets the run go on.
+        """Decide on a request; only the first decision on exactly what was shown counts. `proceed` continues the run.
 
-        A rule that outlives the run is added only now: a decision that came too late leaves none behind.
+        A rule that outlives the run is added only now, so that a decision that came too late adds none.
         """
         if approval.decided is not None:
             raise ApprovalStale(f"`{approval.id}` was decided already: {approval.decided.get('decision')}")
         decision = answer.decision_on(approval)
-        with self._deciding:  # of two at the same moment one is told that the other was faster
+        with self._deciding:  # of two concurrent decisions the second is refused
             message = self._control.decide(
                 approval.paths,
                 decision,
@@ -219,7 +219,7 @@ class RunService(RunReader):
         return message
 
     def review(self, run: str, *, accept: bool, note: str = "") -> RunStatus:
-        """Accept a result that waits for review, or send it back with a note; `proceed` lets the run go on."""
+        """Accept a result that waits for review, or send it back with a note; call `proceed` to continue the run."""
         paths = self.find(run)
         status = self._control.approve(paths, note) if accept else self._control.revise(paths, note)
         self.record(paths)
@@ -230,10 +230,9 @@ class RunService(RunReader):
     async def create(
         self, request: RunRequest, *, resolved: Resolved | None = None, caller: str = "", key: str | None = None
     ) -> CreatedRun:
-        """Create a run and schedule it; when this returns it is on the disk, and worked on even after a crash.
+        """Create a run and schedule it; when this returns, it is durable and survives a crash.
 
-        `resolved` are its settings where somebody has resolved them already. The same `key` of the same caller is the
-        same run.
+        `resolved` are its settings, if already resolved. The same `key` of the same caller returns the same run.
         """
         self._check_capacity()
         return await self._run_shielded(self._create(request, resolved, caller, key))
@@ -246,25 +245,25 @@ class RunService(RunReader):
         resolved: Resolved | None = None,
         adopt: bool = False,
     ) -> str:
-        """Go on with a run that waits, was stopped or was left by its process; returns its id.
+        """Continue a run that waits, was stopped or lost its process; return its id.
 
-        `adopt` takes it over from a machine whose key is not here.
+        `adopt` takes it over from a machine whose key is missing here.
         """
         self._check_capacity()
         return await self._run_shielded(self._resume(run, overrides or RunOverrides(), resolved, adopt=adopt))
 
     async def proceed(self, run: str) -> None:
-        """Let a run take in what was just sent to it, if it only waited for that."""
+        """Continue a run if it only waited for what was just sent to it."""
         target = await asyncio.to_thread(self.whose_turn, run)
         await self._run_shielded(self._proceed(target))
 
     async def wait(self, run_id: str) -> None:
-        """Return when nobody works on a run here any more."""
+        """Wait until a run is no longer in progress here."""
         if (active := self._active.get(run_id)) is not None:
             await active.wait()
 
     async def stop(self, run_id: str) -> None:
-        """Stop the work on a run here without ending it; returns when nothing of it runs any more."""
+        """Stop executing a run here without ending it; returns when all its tasks have stopped."""
         await self._dispatcher.stop(run_id)
 
     async def cancel(
@@ -276,17 +275,17 @@ class RunService(RunReader):
         patience: float = 0,
         on_wait: Callable[[], None] = lambda: None,
     ) -> RunState:
-        """End a run for good and return its state.
+        """Cancel a run for good and return its state.
 
-        Of one that another process works on the state may be the old one, unless `patience` is the time to wait for it
-        to end; `on_wait` is called when that takes long, and `StillWorking` raised when it takes longer.
+        If another process executes it, the state may be the old one, unless `patience` is the time to wait for its end;
+        `on_wait` is called when that takes long, and `StillWorking` is raised when the time is over.
         """
         paths = await asyncio.to_thread(self.find, run)
         initial = (await asyncio.to_thread(read_view, paths, self.ports)).state
         key = key or RandomIds().new("cancel")  # sent again it is the same message
 
         def request_end() -> bool:
-            """Whether the run has ended: at once when nobody works on it."""
+            """Cancel the run and return whether it has ended, which it has at once if it is idle."""
             return self._control.cancel(paths, reason, key=key) is None
 
         if not await asyncio.to_thread(request_end):
@@ -302,19 +301,19 @@ class RunService(RunReader):
         return (await asyncio.to_thread(read_view, paths, self.ports)).state
 
     async def replay(self, run: str) -> Divergence | None:
-        """Repeat a run with what it recorded; returns the first move that differs today."""
+        """Replay a run from its recording; return the first action that differs today."""
         paths = await asyncio.to_thread(self.find, run)
         resolved = await asyncio.to_thread(self.workspace.settings_of, paths, REPLAY_SETTINGS)
         return await asyncio.to_thread(lambda: asyncio.run(replay(paths.root, resolved)))
 
     @asynccontextmanager
     async def working(self, *, recover: bool = False) -> AsyncGenerator[None]:
-        """Work on runs for the length of the block; what is under way at its end is stopped, and can be resumed.
+        """Execute runs for the duration of the block; those in progress at its end are stopped and can be resumed.
 
-        `recover` goes on with everything that was taken on before and not finished.
+        `recover` continues everything that was accepted earlier and has not ended.
         """
         if recover:
-            # Looked up before the first request comes: a run that is recorded and not made yet is none that was lost.
+            # Read before the first request: a run that is recorded but not created yet must not count as lost.
             self._track(asyncio.create_task(self.recover(self._accepted_ids())))
         try:
             yield
@@ -322,7 +321,7 @@ class RunService(RunReader):
             await self._close()
 
     async def recover(self, accepted: Sequence[str] | None = None) -> None:
-        """Go on with everything that was taken on and not finished, whatever ended the process before."""
+        """Continue everything that was accepted and has not ended, for any reason."""
         remaining = list(accepted) if accepted is not None else self._accepted_ids()
         await asyncio.to_thread(self.refresh)
         if self._keys is not None:
@@ -337,16 +336,16 @@ class RunService(RunReader):
                     return
                 if not await self._recover(run_id):
                     locked.append(run_id)
-            remaining = locked  # whoever holds them now may only look, or be killed before it is done
+            remaining = locked  # their holder may release them, or be killed, without continuing them
             await asyncio.sleep(RETRY_LOCKED_SECONDS if remaining else 0)
 
     def record(self, paths: RunPaths) -> None:
-        """Let the index know of a change made here; it catches up later when it cannot be told now."""
+        """Update the index after a change made here; it catches up later if that fails now."""
         with suppress(SkillsRuntimeError, OSError):
             row, text = read_verified_row(self.ledger.index, paths.root, self.ports)
             self.ledger.index.record(row, text=text)
 
-    # What the dispatcher asks
+    # Callbacks of the dispatcher
 
     def open(self, run_id: str) -> OpenedRun:
         """Open a run for the dispatcher, with the agent of its settings."""
@@ -359,16 +358,16 @@ class RunService(RunReader):
         return OpenedRun(opening.agent.resume(paths.root, adopt=opening.adopt), opening.agent)
 
     def should_continue(self, run_id: str) -> bool:
-        """Whether a run that stopped by itself goes on; one that has ended is not to be recovered any more."""
+        """Return whether a parked run continues; an ended run is removed from recovery."""
         return should_continue(self._read_state(run_id), self.ledger.inbox.pending(run_id))
 
     def on_started(self, run_id: str) -> None:
-        """Note that a run is worked on here."""
+        """Note that a run is in progress here."""
         self.errors.pop(run_id, None)
         self._active.setdefault(run_id, asyncio.Event())
 
     def on_finished(self, run_id: str, error: SkillsRuntimeError | None) -> None:
-        """Note that a run is not worked on here any more."""
+        """Note that a run is no longer in progress here."""
         if error is not None:
             self.errors[run_id] = error
         self._openings.pop(run_id, None)
@@ -376,7 +375,7 @@ class RunService(RunReader):
             active.set()
         self._finished.set()
 
-    # Creating and going on
+    # Creating and resuming
 
     async def _create(self, request: RunRequest, resolved: Resolved | None, caller: str, key: str | None) -> CreatedRun:
         run_id, notices = await asyncio.to_thread(self._choose_id, request)
@@ -387,7 +386,7 @@ class RunService(RunReader):
             if key is not None and await asyncio.to_thread(self._exists, run_id):
                 await self._proceed_locked(run_id)
                 return CreatedRun(run_id, new=False)
-            # Recorded first: a run that is made and then lost sight of would never be worked on.
+            # Recorded first: after a crash, a run that was created but not recorded would never be executed.
             fresh = self._accepted is not None and await asyncio.to_thread(
                 self._accepted.add, run_id, AcceptedRun(run_id)
             )
@@ -403,7 +402,7 @@ class RunService(RunReader):
         return CreatedRun(run_id, new=True, notices=(*notices, *session_notices))
 
     def _choose_id(self, request: RunRequest) -> tuple[str, list[str]]:
-        """The id of a new run; one that was only taken from a directory's name gives way to a run elsewhere."""
+        """Choose the id of a new run; an id derived only from a directory's name yields to an existing run."""
         path, fresh = request.sandbox_path, RandomIds().new("run")
         run_id = check_id(request.run_id, "run") if request.run_id else None
         if run_id in RESERVED_RUN_IDS:
@@ -424,7 +423,7 @@ class RunService(RunReader):
         return fresh, [f"the id `{run_id}` names a run at `{existing}`, so this run is `{fresh}`"]
 
     def _create_directory(self, request: RunRequest, run_id: str, resolved: Resolved | None) -> tuple[str, ...]:
-        """Make the directory of a run; returns what its user should know."""
+        """Create the directory of a run; return notices for its user."""
         agent_request = AgentRequest(
             prompt=request.prompt,
             session_id=request.session_id,
@@ -454,7 +453,7 @@ class RunService(RunReader):
         return (*resolved.notices, *agent.notices(run_id), *session_notices)
 
     def _changes(self, request: RunRequest) -> dict[str, Any]:
-        """The settings that a request changes; a client may only make a run smaller."""
+        """Return the settings that a request changes; a client may only restrict a run."""
         allowed = self.workspace.settings().settings
         check_overrides(request.overrides, allowed)
         changes = deep_merge(request.overrides.settings(), build_source_settings(request.skill_sources, allowed.skills))
@@ -480,7 +479,7 @@ class RunService(RunReader):
         run_id, opening = await asyncio.to_thread(self._prepare, run, overrides, resolved, adopt=adopt)
         async with self._locks.hold(run_id):
             if run_id in self:
-                raise LogLocked(f"the run `{run_id}` is being worked on already", run_id=run_id)
+                raise LogLocked(f"the run `{run_id}` is already in progress", run_id=run_id)
             self._openings[run_id] = opening
             await self._schedule(run_id)
         return run_id
@@ -488,7 +487,7 @@ class RunService(RunReader):
     def _prepare(
         self, run: str, overrides: RunOverrides, resolved: Resolved | None, *, adopt: bool
     ) -> "tuple[str, _Opening]":
-        """The id of a run, and how it is to be opened."""
+        """Return the id of a run and how to open it."""
         paths = self.find(run)
         # The log of another machine cannot be verified before it is adopted.
         state = fold(read_events(paths), RunState()) if adopt else read_view(paths, self.ports).state
@@ -504,7 +503,7 @@ class RunService(RunReader):
             return await self._proceed_locked(run_id)
 
     async def _proceed_locked(self, run_id: str) -> bool:
-        """Schedule a run, unless it is already, or waits for something else; false where another process holds it."""
+        """Schedule a run unless it is scheduled or waits for something else; false if another process has it."""
         if self.stopping:
             return True
         state = (await asyncio.to_thread(self.view, run_id)).state
@@ -527,16 +526,16 @@ class RunService(RunReader):
                 self._openings.pop(run_id, None)
             raise
 
-    # Recovery and the end
+    # Recovery and shutdown
 
     async def _recover(self, run_id: str) -> bool:
-        """Go on with a run, if it should; false where it is held by somebody and has to be tried again."""
+        """Continue a run if it should; return false if it is locked and has to be tried again."""
         try:
             await asyncio.to_thread(self._catch_up, run_id)
             if (await asyncio.to_thread(self._read_state, run_id)).open:
                 return await self._proceed(run_id)
         except NotFound:
-            async with self._locks.hold(run_id):  # whoever asked for it may have come again meanwhile
+            async with self._locks.hold(run_id):  # the client may have resumed it meanwhile
                 if self._accepted is not None and not await asyncio.to_thread(self._exists, run_id):
                     self._accepted.remove(run_id)
         except SkillsRuntimeError as error:
@@ -544,7 +543,7 @@ class RunService(RunReader):
         return True
 
     def _catch_up(self, run_id: str) -> None:
-        """Do for a run that ended what its process, killed right then, could not do any more."""
+        """Finish the bookkeeping of a run whose process was killed right at its end."""
         paths = self.find(run_id)
         state = read_view(paths, self.ports).state
         if not state.open:
@@ -552,7 +551,7 @@ class RunService(RunReader):
                 catch_up(paths, state, self.ports)
 
     def _read_state(self, run_id: str) -> RunState:
-        """The state of a run; one that has ended is not to be recovered any more."""
+        """Return the state of a run; an ended run is removed from recovery."""
         state = self.view(run_id).state
         if not state.open and self._accepted is not None:
             self._accepted.remove(run_id)
@@ -572,12 +571,12 @@ class RunService(RunReader):
         if self.stopping:
             raise Busy("the service is about to stop")
         if len(self) >= self._limits.max_open:
-            raise Busy(f"{len(self)} runs are under way or wait for their turn")
+            raise Busy(f"{len(self)} runs are in progress or waiting for a slot")
 
     async def _wait_until_ended(
         self, paths: RunPaths, start: int, tell: Callable[[], bool], patience: float, on_wait: Callable[[], None]
     ) -> bool:
-        """Follow the log of a cancelled run to its end; whenever it is silent, look whether its process is gone."""
+        """Follow the log of a cancelled run to its end; when it is silent, check whether its process is gone."""
 
         async def read() -> None:
             async for _ in follow_lines(paths, from_seq=start):
@@ -602,7 +601,7 @@ class RunService(RunReader):
             await asyncio.wait({end})
 
     async def _run_shielded(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it even if the caller is cancelled: a run that is half opened belongs to nobody."""
+        """Finish the work even if the caller is cancelled: a half-opened run would have no owner."""
         task = asyncio.create_task(work)
         self._track(task)
         return await asyncio.shield(task)
@@ -623,7 +622,7 @@ class RunService(RunReader):
 
 
 class _Opening(msgspec.Struct, frozen=True):
-    """How a run is opened as long as it is worked on here."""
+    """How a run is opened while it is in progress here."""
 
     agent: Agent
     adopt: bool = False

@@ -1,4 +1,4 @@
-"""The process behind the workspace runtime server: its fence and its child agents are those of the settings."""
+"""The process of the workspace runtime server; its sandbox and child agents follow the settings."""
 
 import asyncio
 import os
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from skills_runtime.ports import ProcessRequest, SandboxPlan
 
 LOCK_SECONDS = 2.0
-"""How long somebody who only looks may hold the lock."""
+"""How long to wait for a process that holds the lock briefly."""
 
 
 class SettingsSandbox:
-    """The fence that the settings ask for at the moment of each command, however long the server has been there."""
+    """The sandbox of the current settings, resolved for each command, however long the server has been running."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
 
     def plan(self, request: "ProcessRequest") -> "SandboxPlan":
-        """The command behind the fence of now."""
+        """Plan the command in the current sandbox."""
         from skills_runtime.agent import LazySandbox
         from skills_runtime.config import resolve
 
@@ -34,13 +34,13 @@ class SettingsSandbox:
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Serve the workspace named by the arguments until nobody needs it, then leave the process."""
+    """Serve the workspace named by the arguments until it is idle, then exit the process."""
     try:
         workspace_root, idle_seconds = Path(arguments[0]), float(arguments[1])
-        with RuntimeDirectory.open(workspace_root, create=True) as runtime_place:
-            lock = _acquire_lock(runtime_place)
+        with RuntimeDirectory.open(workspace_root, create=True) as directory:
+            lock = _acquire_lock(directory)
             try:
-                asyncio.run(_serve(runtime_place, idle_seconds))
+                asyncio.run(_serve(directory, idle_seconds))
             finally:
                 os.close(lock)
     except SkillsRuntimeError as error:
@@ -50,25 +50,25 @@ def main(arguments: Sequence[str]) -> NoReturn:
     sys.exit(0)
 
 
-async def _serve(runtime_place: RuntimeDirectory, idle_seconds: float) -> None:
+async def _serve(directory: RuntimeDirectory, idle_seconds: float) -> None:
     from skills_runtime.engine.served_children import RunChildren
 
     server = RuntimeServer(
-        runtime_place,
-        SettingsSandbox(runtime_place.workspace_root),
-        RunChildren(runtime_place.workspace_root),
+        directory,
+        SettingsSandbox(directory.workspace_root),
+        RunChildren(directory.workspace_root),
         idle_seconds=idle_seconds,
     )
     await server.run(report_ready)
 
 
-def _acquire_lock(runtime_place: RuntimeDirectory) -> int:
-    """The lock that only one server has."""
+def _acquire_lock(directory: RuntimeDirectory) -> int:
+    """Acquire the lock that only one server holds."""
     deadline = time.monotonic() + LOCK_SECONDS
-    while (lock := runtime_place.lock()) is None:
+    while (lock := directory.lock()) is None:
         if time.monotonic() > deadline:
             raise ValidationFailed(
-                f"another server serves `{runtime_place.workspace_root}`", hint="use that one: `RuntimeClient` finds it"
+                f"another server serves `{directory.workspace_root}`", hint="use that one: `RuntimeClient` finds it"
             )
         time.sleep(0.02)
     return lock

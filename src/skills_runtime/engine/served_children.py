@@ -1,7 +1,7 @@
 """The child agents of the workspace runtime server: real runs of the workspace, through `RunService`.
 
-They are on disk, so a server that comes after one that died knows them too, and can go on with them. Those who wait
-for somebody do so in the inbox, not in this process.
+They are stored on disk, so a server that replaces a dead one knows them and can continue them. Children that wait for
+input wait in the inbox, not in this process.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from skills_runtime.projections import RunView
 from skills_runtime.runs import RunPaths, is_legal_id, read_view, runs_root
 
 PREFIX = "child-"
-"""How the ids of these runs begin."""
+"""Prefix of the ids of these runs."""
 
 
 class RunChildren:
-    """Begins, follows and ends child agents."""
+    """Starts, follows and cancels child agents."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
@@ -36,17 +36,17 @@ class RunChildren:
 
     @property
     def active(self) -> int:
-        """How many are worked on now."""
+        """Return how many are in progress."""
         return len(self._runs) if self._runs is not None else 0
 
     def list(self) -> Sequence[ChildStatus]:
-        """Every child of this workspace, also of servers before this one."""
+        """Return every child of this workspace, including those of earlier servers."""
         home = runs_root(self._root)
         names = sorted(entry.name for entry in home.glob(f"{PREFIX}*")) if home.is_dir() else []
         return [self._status(name) for name in names if is_legal_id(name) and RunPaths(home / name).events.exists()]
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Begin a run with this task; the same call begins one only once."""
+        """Start a run with this task; the same call starts only one."""
         del agent_type  # without profiles there is one kind of agent, that of the settings
         child_id = PREFIX + hashlib.sha256(call_id.encode(errors="surrogatepass")).hexdigest()[:20]
         if not (runs_root(self._root) / child_id).exists():
@@ -55,7 +55,7 @@ class RunChildren:
         return self._status(child_id)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Where they stand once all have ended or wait for somebody, or the time is over."""
+        """Return their states once all have ended or wait for input, or the time is over."""
         for child_id in ids:
             self._paths(child_id)
         if self._runs is not None and ids:
@@ -66,7 +66,7 @@ class RunChildren:
         return [self._status(child_id) for child_id in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Answer what a run has asked, or tell it something for its next turn; one that waits goes on."""
+        """Answer a question of a run, or send it a message for its next turn; a waiting run continues."""
         view, runs = self._view(child_id), await self._service()
         if view.pending.questions:
             runs.answer(child_id, message)
@@ -75,14 +75,14 @@ class RunChildren:
         return await self.resume(child_id)
 
     async def resume(self, child_id: str) -> ChildStatus:
-        """Go on with a run that stopped before its end."""
+        """Continue a run that stopped before its end."""
         state, runs = self._view(child_id).state, await self._service()
         if child_id not in runs and state.open and state.status is not RunStatus.REVIEW_REQUIRED:
             await runs.resume(child_id)
         return self._status(child_id)
 
     async def close(self, child_id: str) -> ChildStatus:
-        """Stop a run; returns when it is gone."""
+        """Cancel a run; returns when it has stopped."""
         self._paths(child_id)
         runs = await self._service()
         with suppress(LogEnded):
@@ -91,17 +91,17 @@ class RunChildren:
         return self._status(child_id)
 
     async def cancel_all(self) -> int:
-        """End those that are worked on, and return how many that were when they are gone."""
+        """Cancel those in progress; return their number once they have stopped."""
         running = self._runs.active if self._runs is not None else ()
         await asyncio.gather(*map(self.close, running))
         return len(running)
 
     async def aclose(self) -> None:
-        """Stop the work on all of them; they can be resumed."""
+        """Stop executing all of them; they can be resumed."""
         await self._closing.aclose()
 
     async def _service(self) -> RunService:
-        """The runs of the workspace, each with the settings of the moment it began."""
+        """Return the runs of the workspace, each with the settings of its start."""
         if self._runs is None:
             workspace = Workspace(workspace_root=self._root, state=state_home())
             run_service = open_run_service(

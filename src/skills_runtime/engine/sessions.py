@@ -1,4 +1,4 @@
-"""Sessions that somebody opened before there is any run in them: a title, and which directories of skills they use."""
+"""Sessions that exist before their first run: a title, and their skill directories."""
 
 import os
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ FILE = "session.json"
 MAX_SOURCES = 32
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 3500
-"""Room is left for a skill inside."""
+"""Leaves enough of the path limit for a skill inside."""
 _PAIR = 2
-"""Messages of one run: the task and the answer."""
+"""Messages per run: the task and the answer."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a session besides its runs."""
+    """What is known about a session besides its runs."""
 
     session_id: str
     title: str = ""
     created_at: str = ""
     filesystem_sources: tuple[str, ...] = ()
     is_deleted: bool = False
-    """Not shown any more; its runs are kept."""
+    """Hidden from lists; its runs are kept."""
 
 
 class Sessions:
@@ -49,11 +49,11 @@ class Sessions:
 
     @property
     def default_skills_directory(self) -> Path:
-        """Where skills go that are written in a session, unless it uses other directories."""
+        """Return the directory for skills written in a session, unless it has others."""
         return self._root / STATE_DIRECTORY / "skills"
 
     def create(self, title: str, sources: Sequence[str] | None) -> Session:
-        """Open a session; without directories it uses the one for skills that are written here."""
+        """Create a session; without directories it uses the default one for skills written here."""
         if sources is None:
             create_directories(self.default_skills_directory, mode=DIRECTORY_MODE)
         session = Session(
@@ -68,7 +68,7 @@ class Sessions:
         return session
 
     def get(self, session_id: str) -> Session:
-        """A session that was opened, or that a run began."""
+        """Return a session that was created here or by a run."""
         session = self._read(session_id)
         if session is not None and not session.is_deleted:
             return session
@@ -79,17 +79,17 @@ class Sessions:
         return Session(session_id=session_id, title=mine[-1].title, created_at=mine[-1].created_at)
 
     def use(self, session_id: str, sources: Sequence[str]) -> Session:
-        """Let a session use these directories of skills."""
+        """Set the skill directories of a session."""
         session = msgspec.structs.replace(self.get(session_id), filesystem_sources=self._validate_sources(sources))
         self._write(session)
         return session
 
     def delete(self, session_id: str) -> None:
-        """Do not show a session any more; runs are never deleted with it."""
+        """Hide a session; its runs are never deleted."""
         self._write(msgspec.structs.replace(self.get(session_id), is_deleted=True))
 
     def all(self) -> list[tuple[Session, SessionRow | None]]:
-        """All sessions, the one that changed last first."""
+        """Return all sessions, the last changed first."""
         rows = {row.session_id: row for row in self._index.sessions(limit=PAGE_LIMIT) if self._is_mine(row)}
         stored = {session.session_id: session for session in self._read_all()}
         sessions = [
@@ -125,7 +125,7 @@ class Sessions:
             raise StorageFailed(f"`{path}` could not be written: {error.strerror}") from error
 
     def _validate_sources(self, sources: Sequence[str]) -> tuple[str, ...]:
-        """Directories inside the workspace, each once; a service shows nothing from elsewhere on the machine."""
+        """Return the directories without duplicates; a service accepts only those in the workspace."""
         if len(sources) > MAX_SOURCES:
             raise ValidationFailed(f"a session may use at most {MAX_SOURCES} directories")
         return tuple(dict.fromkeys(self._resolve_inside(text.strip()) for text in sources if text.strip()))
@@ -146,7 +146,7 @@ class Sessions:
 
 
 class History(NamedTuple):
-    """Messages, oldest first, the runs they are of, and what the user should know about it."""
+    """Messages, oldest first, their runs, and notices for the user."""
 
     messages: tuple[dict[str, str], ...] = ()
     runs: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class History(NamedTuple):
 def add_session_history(
     request: RunRequest, index: RunIndex, prompt: PromptSettings, ports: LogPorts
 ) -> tuple[RunRequest, tuple[str, ...]]:
-    """The request with what its session did and said before, and notices; a fork goes on from what its parent knew."""
+    """Add the earlier messages of the session to a request, with notices; a fork continues its parent's history."""
     session_id = request.session_id
     if session_id is None:
         return request, ()
@@ -175,7 +175,7 @@ def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
 
 
 def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
-    """As much of a session as the settings let into a prompt: the newest runs, each whole or not at all."""
+    """Return as much of a session as the settings allow in a prompt: the newest runs, each complete or not at all."""
     if resolve_prompt_choices(prompt).history == "none":
         return History()
     max_runs, chars = prompt.history.max_messages // _PAIR, prompt.history.max_chars
@@ -200,7 +200,7 @@ def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: 
 
 
 def _read(row: RunRow, ports: LogPorts) -> RunState | None:
-    """Where the run stands by its own verified log, whatever the index says."""
+    """Read the state of a run from its verified log instead of the index."""
     try:
         return read_view(RunPaths(Path(row.path)), ports).state
     except (SkillsRuntimeError, OSError):
@@ -208,7 +208,7 @@ def _read(row: RunRow, ports: LogPorts) -> RunState | None:
 
 
 def _belongs_to_history(state: RunState) -> bool:
-    """Whether a run is part of the talk: done, and not a sub-agent of another run."""
+    """Return whether a run is part of the conversation: completed, and not a sub-agent."""
     child = state.parent_run_id is not None and state.fork is None
     return state.status is RunStatus.COMPLETED and bool(state.task and state.final_output) and not child
 

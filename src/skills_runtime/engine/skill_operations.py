@@ -1,7 +1,7 @@
-"""Installed and own skills: install, update, roll back, remove, lock, verify, write, describe and edit them.
+"""Operations on skills: install, update, roll back, remove, lock, verify, write, describe and edit.
 
-What is installed is prepared first: fetched, compared, scanned. `PreparedSkills` are put in place once somebody agreed.
-`SkillOperations` needs no ledger: a command can use it alone, `RunService.skills` is the same for a service.
+An installation is prepared first: fetched, compared, scanned. `PreparedSkills` are installed after the user agreed.
+`SkillOperations` needs no ledger: a command can use it alone; `RunService.skills` is the same for a service.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ from skills_runtime.storage import open_directory, read_below, stage_directory, 
 Scope = Literal["project", "user"]
 FILE = "SKILL.md"
 INPUT_SCHEMA = "input.schema.json"
-"""Beside `skill.yaml`: the JSON schema of what the skill reads."""
+"""Beside `skill.yaml`: the JSON schema of the skill's input."""
 MAX_FILES = 500
 MAX_TEXT = 1 << 20
 _SKIPPED = (".git", "node_modules", "__pycache__")
@@ -84,28 +84,28 @@ Prepare = Callable[[Preparation], Awaitable[Sequence[Prepared]]]
 
 
 class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where skills are installed, whose signatures count, and which private hosts they may come from."""
+    """Where skills are installed, whose signatures count, and which private hosts are allowed."""
 
     scope: Scope = "project"
     trust: SignaturePolicy = SignaturePolicy()
     allowed_hosts: tuple[str, ...] = ()
     public_only: bool = False
-    """Whether a host counts as allowed only by `allowed_hosts`, not by being named."""
+    """Whether only `allowed_hosts` allows a private host, and not naming it in the source."""
 
 
 class AgreedSkills(msgspec.Struct, frozen=True, kw_only=True):
-    """Skills a client wants from a source, and the digests of those it has looked at, by name."""
+    """The skills a client wants from a source, and the digests of those it has reviewed, by name."""
 
     source: str
     skills: tuple[str, ...] = ()
     everything: bool = False
     ref: str | None = None
     digests: Mapping[str, str] = {}
-    """Empty to see first what would be installed."""
+    """Empty to preview what would be installed."""
 
 
 class PreparedSkills:
-    """Skills that were fetched and looked at; nothing is changed before `install`."""
+    """Fetched and scanned skills; nothing is changed before `install`."""
 
     def __init__(self, paths: InstallPaths, skills: Sequence[Prepared], install: Callable[[bool], None]) -> None:
         self.paths = paths
@@ -114,28 +114,28 @@ class PreparedSkills:
 
     @property
     def unapproved(self) -> list[Prepared]:
-        """Those that change something the user has not agreed to before."""
+        """Return those with changes that the user has not approved before."""
         agreed = read_consents(self.paths.state)
         return [skill for skill in self.skills if skill.becomes != "same" or skill.hashed.digest not in agreed]
 
     @property
     def overwriting(self) -> list[Prepared]:
-        """Those that would replace a skill that was written or changed here."""
+        """Return those that would replace a skill written or changed here."""
         return [skill for skill in self.skills if skill.becomes == "changed" and (skill.locked is None or skill.edited)]
 
     def refuse_malicious(self) -> None:
-        """Raise where the security scan found more than a suspicion."""
+        """Raise if the security scan rates a skill as malicious."""
         for skill in self.skills:
             refuse_malicious(skill.name, skill.screened)
 
     def install(self, *, accepted_risk: bool = False) -> list[Prepared]:
-        """Put all of them in place, or none, once the user agreed; returns those that are new or changed."""
+        """Install all of them, or none, after the user agreed; return those that are new or changed."""
         self._install(accepted_risk)
         return [skill for skill in self.skills if skill.becomes != "same"]
 
 
 class SkillDraft(NamedTuple):
-    """A skill as it was typed."""
+    """A skill as typed by the user."""
 
     name: str
     description: str
@@ -143,20 +143,20 @@ class SkillDraft(NamedTuple):
     title: str = ""
 
     def text(self) -> str:
-        """The whole `SKILL.md`; quotes of JSON are quotes of YAML too."""
+        """Return the whole `SKILL.md`; JSON quoting is valid YAML."""
         description = msgspec.json.encode(self.description).decode()
         heading = f"# {self.title.strip() or self.name}\n\n"
         return f"---\nname: {self.name}\ndescription: {description}\n---\n\n{heading}{self.body.rstrip()}\n"
 
 
 class SkillOperations:
-    """Everything that can be done with the skills of a workspace, and with those its user has installed."""
+    """All operations on the skills of a workspace, and on those its user has installed."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
     def install_paths(self, scope: Scope = "project") -> InstallPaths:
-        """Return where installed skills, their lock file and their state are."""
+        """Return the paths of installed skills, their lock file and their state."""
         if scope == "user":
             return user_places()
         root = self._workspace.workspace_root
@@ -179,12 +179,12 @@ class SkillOperations:
         return self._prepare(options, lambda work: locked_skills(paths, work))
 
     def prepare_update(self, names: Sequence[str], options: InstallOptions) -> AbstractContextManager[PreparedSkills]:
-        """Prepare the newest versions of locked skills; all of them if none is named."""
+        """Prepare the newest versions of locked skills; all if none is named."""
         return self._prepare(options, lambda work: work.update(names))
 
     @contextmanager
     def prepare_rollback(self, name: str, scope: Scope = "project") -> Generator[PreparedSkills]:
-        """Prepare the version of a skill that was there before."""
+        """Prepare the previous version of a skill."""
         paths = self.install_paths(scope)
         version, path = find_previous_version(paths, name)
         with open_work_directory(paths) as work:
@@ -208,7 +208,7 @@ class SkillOperations:
             )
 
     def install_agreed(self, skills: AgreedSkills) -> dict[str, Any]:
-        """Return what would be installed; with the digests of exactly that, install it, all or none."""
+        """Return what would be installed; with matching digests, install it, all or none."""
         root = self._workspace.workspace_root
         source = parse_source(skills.source, here=root, ref=skills.ref)
         _refuse_outside(source, root)
@@ -240,7 +240,7 @@ class SkillOperations:
         return {"installed": True, "skills": shown}
 
     def remove(self, names: Sequence[str], *, scope: Scope = "project", unlocked_too: bool = False) -> None:
-        """Remove installed skills; `prepare_rollback` brings one back."""
+        """Remove installed skills; `prepare_rollback` restores one."""
         remove_skills(self.install_paths(scope), names, unlocked_too=unlocked_too)
 
     def verify(self, scope: Scope = "project") -> tuple[Installed, ...]:
@@ -248,11 +248,11 @@ class SkillOperations:
         return verify_installed(self.install_paths(scope))
 
     def lock(self, scope: Scope = "project") -> tuple[Installed, ...]:
-        """Write the lock file from what is installed."""
+        """Write the lock file from the installed skills."""
         return write_lock_from_installed(self.install_paths(scope))
 
     def find(self, name: str) -> tuple[Library, Skill]:
-        """Find a skill of the workspace by mention or name, also one that a project names which is not trusted."""
+        """Find a skill of the workspace by mention or name, including those of untrusted projects."""
         try:
             name.encode()
         except UnicodeEncodeError:
@@ -261,7 +261,7 @@ class SkillOperations:
         return library, find_skill(library, name)
 
     def describe(self, library: Library, skill: Skill) -> dict[str, Any]:
-        """Return everything that is known of a skill."""
+        """Return everything known about a skill."""
         directory = skill.directory
         inspected = inspect_directory(directory, mode="lenient") if directory is not None else InspectedSkill()
         properties = inspected.skill
@@ -295,13 +295,13 @@ class SkillOperations:
         }
 
     def create(self, draft: SkillDraft, directory: str | Path | None = None) -> Path:
-        """Write a new skill into a directory, as a rule that of the project's skills; returns its file."""
+        """Write a new skill into a directory, by default that of the project's skills; return its file."""
         return write_skill(self.install_paths().skills if directory is None else directory, draft)
 
     def edit(self, skill: Skill, text: str, *, expected_digest: str) -> None:
-        """Replace the text of a skill of this workspace; `seen` is the digest of the text it replaces.
+        """Replace the text of a skill of this workspace; `expected_digest` is the digest of the replaced text.
 
-        The skill must stay a skill, and keep its name.
+        The result must be a valid skill with the same name.
         """
         if reason := explain_not_editable(skill, self._workspace.workspace_root):
             raise AccessRefused(
@@ -319,7 +319,7 @@ class SkillOperations:
                 raise StorageFailed(f"the skill could not be written: {error.strerror}") from error
 
     def read_file(self, skill: Skill, parts: tuple[str, ...]) -> bytes:
-        """Read the first part of a file of a skill; no link is followed."""
+        """Read the beginning of a skill's file without following links."""
         if skill.directory is None:
             raise NotFound("the skill has no files")
         try:
@@ -329,12 +329,12 @@ class SkillOperations:
             raise NotFound(f"the skill has no file {'/'.join(parts)[:200]!a}") from None
 
     def is_editable(self, skill: Skill) -> bool:
-        """Whether the text of a skill may be changed here."""
+        """Return whether the text of a skill may be changed here."""
         return not explain_not_editable(skill, self._workspace.workspace_root)
 
 
 def _refuse_outside(source: InstallSource, root: Path) -> None:
-    """A client names nothing on this machine but what is in the workspace."""
+    """Refuse local paths outside the workspace: a client must not read other files of this machine."""
     match source:
         case LocalSource(path=local_path):
             path = Path(local_path)
@@ -352,7 +352,7 @@ def _refuse_outside(source: InstallSource, root: Path) -> None:
 
 
 def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
-    """Make the directory of a new skill; returns its file."""
+    """Create the directory of a new skill; return its file."""
     try:
         data = draft.text().encode()
     except UnicodeEncodeError:
@@ -384,7 +384,7 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
 
 
 def explain_not_editable(skill: Skill, workspace: Path) -> str:
-    """Why the text of a skill is not changed here, or nothing where it may be."""
+    """Explain why the text of a skill cannot be changed here, or return an empty text."""
     path = skill.path
     if path is None:
         return "the skill does not come from a file"
@@ -414,7 +414,7 @@ def _validate_text(skill: Skill, text: str) -> bytes:
 
 
 def _digest(path: Path) -> str:
-    """The digest of what is in a plain file now; nothing where there is none, or one that is no text of a skill."""
+    """Return the digest of a regular file, or an empty text if it is missing or no skill text."""
     try:
         with open_directory(path.parent) as top:
             return hashlib.sha256(read_below(top, (path.name,), limit=_MAX_READ)).hexdigest()
@@ -433,7 +433,7 @@ def _text(skill: Skill) -> str:
 
 
 def _input_schema(directory: Path) -> dict[str, Any] | None:
-    """The schema of what a skill reads, if it brings one along that is an object."""
+    """Return the input schema of a skill, if it has one that is an object."""
     try:
         with open_directory(Path(os.path.realpath(directory))) as top:
             return msgspec.json.decode(read_below(top, (INPUT_SCHEMA,), limit=MAX_TEXT), type=dict[str, Any])
@@ -442,7 +442,7 @@ def _input_schema(directory: Path) -> dict[str, Any] | None:
 
 
 def _files(directory: Path) -> list[dict[str, Any]]:
-    """Its files by name, links not followed; one more than is shown where there are more."""
+    """List its files by name without following links, with one extra entry if there are more than shown."""
     with open_directory(directory.resolve()) as top:
         entries = walk(top, enter=lambda entry: entry.name not in _SKIPPED, on_error=lambda _, __: None)
         return [
@@ -452,7 +452,7 @@ def _files(directory: Path) -> list[dict[str, Any]]:
 
 
 def build_fetcher(environment: Mapping[str, str], *, allowed_hosts: Collection[str] = ()) -> SkillFetcher:
-    """Build a fetcher that runs git as a process of its own and knows which addresses are public."""
+    """Build a fetcher that runs git as a separate process and knows which addresses are public."""
     return SkillFetcher(environment, _run_git, classify_address, allowed_hosts=allowed_hosts)
 
 
@@ -472,6 +472,6 @@ async def _run_git(command: GitCommand) -> GitResult:
 
 
 def classify_address(address: str) -> Reach:
-    """Tell where an IP address leads; one that cannot be parsed is `special`."""
+    """Classify an IP address; one that cannot be parsed is `special`."""
     parsed = parse_address(address)
     return "special" if parsed is None else reach_of(parsed)

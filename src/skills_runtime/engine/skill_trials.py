@@ -1,4 +1,4 @@
-"""The runs of an evaluation of a skill: each in a directory of its own; a run that was begun goes on."""
+"""The runs of a skill evaluation, each in its own directory; an interrupted run is resumed."""
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
 INFRASTRUCTURE_KINDS = frozenset({*MODEL_KINDS, "config_error", "missing_env_var", "sandbox_denied", "storage_error"})
-"""Ends that say nothing about the skill: such a trial is not counted, and tried again the next time."""
+"""Failures that say nothing about the skill: such a trial is not counted, and repeated the next time."""
 
 
 class AgentTrials(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class AgentTrials(msgspec.Struct, frozen=True):
     async def run(
         self, prompt: str, path: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
     ) -> TrialRun:
-        """Create the run at a place, or go on with it, until it ends; who is cancelled leaves it to be gone on with."""
+        """Create the run at a path, or resume it, until it ends; a cancelled caller can resume it later."""
         agent = self._agent(path / "outputs", library, settings, tools=tools)
         root = path / "run"
         if not root.exists():
@@ -48,7 +48,7 @@ class AgentTrials(msgspec.Struct, frozen=True):
         return read_outcome(root)
 
     def events(self, path: Path) -> Sequence[Event]:
-        """The events of the run at a place."""
+        """Return the events of the run at a path."""
         return list(read_events(RunPaths(path / "run")))
 
     def _agent(self, outputs: Path, library: Library, run: Mapping[str, Any], *, tools: bool) -> Agent:
@@ -65,12 +65,12 @@ class AgentTrials(msgspec.Struct, frozen=True):
 
 
 def read_state(root: Path) -> RunState:
-    """The run as its log tells it."""
+    """Read the state of a run from its log."""
     return read_view(RunPaths(root), log_ports()).state
 
 
 def read_outcome(root: Path) -> TrialRun:
-    """How a run ended; one that waits for somebody did not end well, for nobody is there."""
+    """Return the outcome of a run; one that waits for input has failed, since there is no user."""
     state = read_state(root)
     kind = state.error_kind or state.waiting_kind or ""
     reason = state.failure_reason or state.waiting_message
@@ -88,7 +88,7 @@ def read_outcome(root: Path) -> TrialRun:
 
 
 async def close_backend(backend: Backend) -> None:
-    """Take the model's connections down with the event loop they live on."""
+    """Close the model's connections on the event loop they belong to."""
     close: Callable[[], Awaitable[None]] | None = getattr(backend, "aclose", None)
     if close is not None:
         await close()

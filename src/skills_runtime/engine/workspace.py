@@ -1,4 +1,4 @@
-"""One workspace as `RunService` sees it: which runs belong to it, and which settings hold for each."""
+"""A workspace as `RunService` sees it: its runs, and the settings of each."""
 
 import re
 from collections.abc import Mapping
@@ -33,21 +33,21 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     state: Path
     config_paths: tuple[Path, ...] = ()
     given: Mapping[str, Any] = {}
-    """Settings of whoever started this process; a client can only ask for less."""
+    """Settings of the user who started this process; a client can only restrict them."""
     defaults: Defaults | None = None
-    """Settings below all others."""
+    """Settings of the lowest precedence."""
     env_file: Path | None = None
     """The `.env` file that was read when the service was started."""
     for_user: bool = False
-    """Whether the user of this machine asks, not a client of a service.
+    """Whether requests come from the user of this machine and not from a client of a service.
 
-    Then runs of other workspaces count too, a path or the beginning of an id names a run, and `config_paths` and
-    `given` change the settings of runs that exist.
+    Then runs of other workspaces are included, a path or the prefix of an id names a run, and `config_paths` and
+    `given` change the settings of existing runs.
     """
 
     @property
     def records(self) -> Path:
-        """Where the records are that outlive this process: accepted runs and idempotency keys."""
+        """Return the directory of durable records: accepted runs and idempotency keys."""
         return self.state / "service" / "runs"
 
     def settings(self, changes: Mapping[str, Any] | None = None) -> Resolved:
@@ -62,10 +62,10 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     def settings_of(
         self, paths: RunPaths, changes: Mapping[str, Any] | None = None, *, adopt: bool = False
     ) -> Resolved:
-        """Resolve the settings of a run that exists: those it began with, and what is to be different now.
+        """Resolve the settings of an existing run: those of its start, with changes.
 
-        Those of a run from elsewhere do not count, unless its user is adopting it: they could choose where your key is
-        sent. The workspace that such a run names never counts.
+        The settings of an imported run do not apply unless its user adopts it: they could choose where your key is
+        sent. The workspace that such a run names never applies.
         """
         ports, workspace = log_ports(), self.workspace_root
         if not is_from_elsewhere(paths, ports.keys):
@@ -86,7 +86,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def has(self, row: RunRow) -> bool:
-        """Whether a run belongs to this workspace; one that has not started yet is known by its directory."""
+        """Return whether a run belongs to this workspace; one that has not started is identified by its directory."""
         if row.workspace_root and row.workspace_root == str(self.workspace_root):
             return True
         path = runs_root(self.workspace_root) / row.run_id
@@ -95,7 +95,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         return path.exists()
 
     def find(self, reference: str, index: RunIndex) -> RunPaths:
-        """Find a run by its id; for the user also by its path, or by the beginning of its id."""
+        """Find a run by its id; for the user also by its path, or by a unique prefix of its id."""
         return self._find_by_reference(reference, index) if self.for_user else self._find_by_id(reference, index)
 
     def _find_by_id(self, run_id: str, index: RunIndex) -> RunPaths:

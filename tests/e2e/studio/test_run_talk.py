@@ -177,7 +177,7 @@ def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, place:
     run_id = _killed_at_work(place)
     with studio(f"/studio/runs/{run_id}") as page:
         box = page.get_by_role("region", name="The run is paused")
-        expect(box).to_contain_text("the process that worked on this run has ended")
+        expect(box).to_contain_text("the process that executed this run has ended")
         keep_screenshot(page, "resume-interrupted")
         place.script.go.set()
         page.get_by_role("button", name="Resume").first.click()
