@@ -123,7 +123,7 @@ def list_approvals(
     lines = [_cells(approval, now, is_cut=console.is_terminal) for approval in requests]
     narrow = ("id", "tool", "call")
     console.print(list_table(console, lines, _COLUMNS, narrow=narrow, elastic="call", least=12))
-    decided = sum(asked.decided is not None for asked in requests)
+    decided = sum(asked.sent_decision is not None for asked in requests)
     more = f"; {plural(decided, 'decision')} kept until `{program} runs resume RUN`" if decided else ""
     hints.print(Text(f"`{program} approvals show ID` shows all of it{more}", style="dim"))
     return 0
@@ -132,7 +132,7 @@ def list_approvals(
 def _cells(asked: "OpenApproval", now: str, *, is_cut: bool) -> dict[str, Text]:
     pending, run = asked.pending, short_id(asked.run_id)
     level = pending.risk.get("level", "")
-    decided = str(asked.decided.get("decision")) if asked.decided is not None else ""
+    decided = str(asked.sent_decision.get("decision")) if asked.sent_decision is not None else ""
     return {
         "id": Text(short_approval(asked.id), style="cyan"),
         "run": Text(cut(run, _RUN_CELLS) if is_cut else run),
@@ -163,7 +163,7 @@ def _document(asked: "OpenApproval") -> dict[str, Any]:
         "since": pending.since,
         "expires_at": pending.expires_at or None,
         "approval_key": pending.approval_key,
-        "decided": asked.decided.get("decision") if asked.decided is not None else None,
+        "decided": asked.sent_decision.get("decision") if asked.sent_decision is not None else None,
         "path": str(asked.paths.root),
     }
 
@@ -182,7 +182,7 @@ def show_approval(
         request = find_request(service, approval)
     command = CommandFor(context.obj.name, short_id(request.run_id))
     commands = {"go on": command("runs resume")}
-    if request.decided is None:
+    if request.sent_decision is None:
         commands = {label: line for label, line in decision_commands(request.id, command).items() if label != "look"}
     if as_json:
         write_json(_document(request) | {"request": request.request(), "commands": commands})
@@ -207,8 +207,10 @@ def _page(asked: "OpenApproval", commands: Mapping[str, str]) -> Iterator[Render
         "id": asked.id,
     }
     yield labelled({label: readable_line(text) for label, text in facts.items() if text}, indent=2, width=_LABEL)
-    if asked.decided is not None:
-        yield Padding(Text(f"decided: {readable_line(str(asked.decided.get('decision')))}", style="bold"), (0, 0, 0, 2))
+    if asked.sent_decision is not None:
+        yield Padding(
+            Text(f"decided: {readable_line(str(asked.sent_decision.get('decision')))}", style="bold"), (0, 0, 0, 2)
+        )
     yield Text("next", style="bold")
     yield labelled(commands, indent=2, width=_LABEL)
 
@@ -240,7 +242,7 @@ def approve(
 ) -> int:
     """Allow a call that waits for an approval, and go on with its run."""
     # The engine is slow to import, and help needs none of it.
-    from skills_runtime.engine import ApprovalAnswer, rule_for
+    from skills_runtime.engine import ApprovalAnswer, build_rule
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:
@@ -255,7 +257,7 @@ def approve(
     with open_service(options) as service:
         asked = look_up(service, approval, context.obj.name)
         if rule is not None:
-            granted = rule_for(asked.request(), rule)
+            granted = build_rule(asked.request(), rule)
             file = "" if rule == "run" else f", kept in {shown_path(service.rule_file)}"
             console, text = talk(no_color=no_color), readable_line(f"allows {grant_of(granted, rule)}{file}")
             console.print(Text.assemble(("the rule ", "bold"), text))
@@ -327,9 +329,9 @@ def find_request(service: "RunService", text: str) -> "OpenApproval":
 def look_up(service: "RunService", reference: str, program: str) -> "OpenApproval":
     """The request that is to be decided; one that is decided already is refused."""
     approval = find_request(service, reference)
-    if approval.decided is not None:
+    if approval.sent_decision is not None:
         resume = CommandFor(program, short_id(approval.run_id))("runs resume")
-        by, decision = str(approval.decided.get("decided_by") or ""), str(approval.decided.get("decision"))
+        by, decision = str(approval.sent_decision.get("decided_by") or ""), str(approval.sent_decision.get("decision"))
         raise _already_decided(approval, decision, by, hint=f"`{resume}` goes on with it")
     return approval
 
@@ -353,7 +355,7 @@ def go_on(
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
     with open_service(given) as service:
-        run = service.find(service.whose_turn(str(asked.paths.root)))
+        run = service.find(service.find_run_to_continue(str(asked.paths.root)))
     told = f"{WORDS[message.body['decision']]}: {asked.pending.summary or asked.pending.tool}"
     if not resume:
         following = CommandFor(program.name, short_id(run.root.name))("runs resume")

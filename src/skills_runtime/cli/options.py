@@ -218,7 +218,7 @@ def open_service(
         workspace_root=checked_path(given.workspace_root, option="--workspace-root").resolve(),
         state=state_home(),
         config_paths=tuple(checked_path(path, option="--config") for path in given.files),
-        given=parse_assignments(given.assignments),
+        user_settings=parse_assignments(given.assignments),
         for_user=True,
     )
     # What a command leaves unfinished is resumed by its user, not by the next process.
@@ -236,7 +236,7 @@ def find_run(reference: str, workspace_root: str) -> "RecordedRun":
     if (directory / LOG).is_file():  # it can be looked at also where the ledger cannot be opened
         return RecordedRun(RunPaths(directory.resolve()))
     with open_service(ConfigOptions(workspace_root)) as service:
-        return service.recorded(reference)
+        return service.open_recorded(reference)
 
 
 def login_name() -> str:

@@ -474,7 +474,7 @@ class Page(msgspec.Struct):
 def read_page(run: "RecordedRun") -> Page:
     """The page of a run."""
     page = Page(run.paths.root)
-    for event in run.trusted_events():
+    for event in run.read_trusted_events():
         if isinstance(event.payload, HumanRequest):
             page.asked[event.payload.call_id] = event.payload
         if skill_note(event.payload):

@@ -19,7 +19,7 @@ from rich.text import Text
 from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
 from skills_runtime.cli.options import Approving, ViewOptions, login_name
 from skills_runtime.cli.output import duration, labelled, plural, talk
-from skills_runtime.engine import Interaction, approve_with_rule, resolve_choice, rule_for
+from skills_runtime.engine import Interaction, approve_with_rule, build_rule, resolve_choice
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
@@ -321,7 +321,7 @@ class TerminalApprover:
         rules = self._rules(request)
         if not rules:
             try:
-                rule_for(request, "run")
+                build_rule(request, "run")
             except ValidationFailed as error:
                 self._terminal.hint(f"{error.message}; {error.hint}")
             return None
@@ -372,7 +372,7 @@ def rules_of(request: ApprovalRequest, *, lasting: bool = True) -> dict[str, Rul
     """The rules that can be made of a call, by how far they reach; `lasting` ones outlive the run."""
     beyond = "skill" if request.intent.skill else "you"  # a rule for a skill's action holds for that skill only
     try:
-        return {word: rule_for(request, SCOPE_WORDS[word]) for word in (("run", beyond) if lasting else ("run",))}
+        return {word: build_rule(request, SCOPE_WORDS[word]) for word in (("run", beyond) if lasting else ("run",))}
     except ValidationFailed:
         return {}
 

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from skills_runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from skills_runtime.engine.agent_factory import Interaction, Model, model_problem
+    from skills_runtime.engine.agent_factory import Interaction, Model, find_model_problem
     from skills_runtime.engine.approvals import (
         PERSISTENT_SCOPES,
         ApprovalAnswer,
         OpenApproval,
         approve_with_rule,
-        card,
+        build_approval_view,
+        build_rule,
         rule_file_of,
-        rule_for,
     )
-    from skills_runtime.engine.demo import check_demo_sandbox, demo_request, is_scripted, read_demo
+    from skills_runtime.engine.demo import build_demo_request, check_demo_sandbox, is_scripted, read_demo
     from skills_runtime.engine.disk_usage import Storage, measure_storage
     from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
@@ -43,9 +43,12 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "agent_factory": "Interaction Model model_problem",
-        "approvals": "ApprovalAnswer PERSISTENT_SCOPES OpenApproval approve_with_rule card rule_file_of rule_for",
-        "demo": "check_demo_sandbox demo_request is_scripted read_demo",
+        "agent_factory": "Interaction Model find_model_problem",
+        "approvals": (
+            "ApprovalAnswer OpenApproval PERSISTENT_SCOPES approve_with_rule build_approval_view build_rule "
+            "rule_file_of"
+        ),
+        "demo": "check_demo_sandbox build_demo_request is_scripted read_demo",
         "disk_usage": "Storage measure_storage",
         "dispatcher": "Dispatcher InlineDispatcher OpenedRun RunHost",
         "executions": "ExecutionOptions Executions LOG_FILES",
@@ -104,21 +107,22 @@ __all__ = [
     "Storage",
     "Workspace",
     "approve_with_rule",
+    "build_approval_view",
+    "build_demo_request",
     "build_row",
+    "build_rule",
     "build_source_settings",
-    "card",
     "check_demo_sandbox",
     "close_backend",
-    "demo_request",
     "describe_decision",
     "explain_call",
     "explain_command",
     "explain_orphaned",
+    "find_model_problem",
     "import_run",
     "is_scripted",
     "list_allowed_choices",
     "measure_storage",
-    "model_problem",
     "open_run_service",
     "read_demo",
     "read_row",
@@ -126,6 +130,5 @@ __all__ = [
     "refresh",
     "resolve_choice",
     "rule_file_of",
-    "rule_for",
     "workspace_roots",
 ]

@@ -46,7 +46,7 @@ class AgentFactory:
         self._built: WeakSet[Agent] = WeakSet()
         self._lock = threading.Lock()
 
-    def agent_for(self, resolved: Resolved) -> Agent:
+    def get_agent(self, resolved: Resolved) -> Agent:
         """Return the agent for these settings; invalid settings are refused."""
         key = f"{resolved.workspace_root}\0{resolved.settings.model_dump_json()}"
         with self._lock:
@@ -81,7 +81,7 @@ class AgentFactory:
         await asyncio.gather(*(agent.aclose() for agent in tuple(self._built)))
 
 
-def model_problem(resolved: Resolved) -> str:
+def find_model_problem(resolved: Resolved) -> str:
     """Return why no run could use the model, or an empty text; the user is not asked anything."""
     try:
         backend_for(resolved)

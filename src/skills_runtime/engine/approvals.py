@@ -44,7 +44,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     """The run that started this one as its sub-agent."""
     pending: PendingApproval
-    decided: dict[str, Any] | None = None
+    sent_decision: dict[str, Any] | None = None
     """A decision that the run has not applied yet."""
     task: str = ""
     workspace: str = ""
@@ -79,7 +79,7 @@ class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
             "expires_at": pending.expires_at,
             "details": dict(request.details),
             "intent": msgspec.to_builtins(request.intent),
-            "decided": self.decided,
+            "decided": self.sent_decision,
         }
 
 
@@ -119,7 +119,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
         if self.rule is not None:
             if self.decision != "approved" or self.arguments is not None:
                 raise ValidationFailed("a rule goes with a plain `approved`")
-            rule = rule_record(rule_for(approval.request(), self.rule), self.rule)
+            rule = rule_record(build_rule(approval.request(), self.rule), self.rule)
         return Decision(
             decision=self.decision, note=self.note, decided_by=self.decided_by, arguments=self.arguments, rule=rule
         )
@@ -138,13 +138,13 @@ def open_approvals(paths: RunPaths, inbox: Inbox, ports: LogPorts) -> Iterator[O
             session_id=view.state.session_id,
             parent=view.state.parent_run_id if view.state.fork is None else None,
             pending=pending,
-            decided=_decision(view, pending.approval_id, inbox),
+            sent_decision=_find_sent_decision(view, pending.approval_id, inbox),
             task=view.state.task,
             workspace=view.state.workspace_root,
         )
 
 
-def _decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] | None:
+def _find_sent_decision(view: RunView, approval_id: str, inbox: Inbox) -> dict[str, Any] | None:
     """Return the decision that was sent and not applied yet, from the log or the inbox."""
     received = view.pending.approvals.find_decision(approval_id)
     if received is not None:
@@ -164,10 +164,10 @@ def deduplicate(approvals: Iterable[OpenApproval]) -> list[OpenApproval]:
     ]
 
 
-def card(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
+def build_approval_view(request: ApprovalRequest, rule_file: Path) -> dict[str, Any]:
     """Return the parts of a request that a page shows."""
     intent = request.intent
-    rules, no_rule = rule_previews(request, rule_file)
+    rules, no_rule = preview_rules(request, rule_file)
     return {
         "command": command_text(intent),
         "argv": list(intent.argv),
@@ -196,11 +196,11 @@ def rule_file_of(resolved: Resolved) -> Path:
     return user_rule_file(resolved)
 
 
-def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:
+def preview_rules(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:
     """Return the rules that could be added, as they would be written, or why there are none."""
     scopes: tuple[RuleScope, ...] = ("run", "skill") if request.intent.skill else ("run", "user")
     try:
-        rules: list[tuple[RuleScope, Rule]] = [(scope, rule_for(request, scope)) for scope in scopes]
+        rules: list[tuple[RuleScope, Rule]] = [(scope, build_rule(request, scope)) for scope in scopes]
     except ValidationFailed as error:
         return [], error.message
     return [
@@ -211,13 +211,13 @@ def rule_previews(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[
 
 def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Path | None) -> Decision:
     """Approve a call and add a rule for such calls; a rule that outlives the run must be in the file already."""
-    rule = rule_for(request, scope)
+    rule = build_rule(request, scope)
     if scope in PERSISTENT_SCOPES and rule_file is not None:
         add_rule(rule_file, rule)
     return Decision(decision="approved", rule=rule_record(rule, scope))
 
 
-def rule_for(request: ApprovalRequest, scope: RuleScope) -> Rule:
+def build_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """Return the rule that allows such calls from now on; a high-risk call is refused."""
     if request.risk.get("level") == "high":
         hint = "approve it once, or write a rule yourself"

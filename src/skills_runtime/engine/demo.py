@@ -33,7 +33,7 @@ def read_demo(folder: Path) -> Demo:
     )
 
 
-def demo_request() -> RunRequest:
+def build_demo_request() -> RunRequest:
     """Build the request for the web app's demonstration; its settings take precedence and use no network."""
     demo = read_demo(STUDIO_DEMO)
     skills = {

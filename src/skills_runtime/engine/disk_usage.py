@@ -60,7 +60,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path) -> Storage:
     """Measure what is stored for a workspace, without following links."""
     budget = ScanBudget()  # of all together: each part begins with what the ones before have left
-    runs = [(name, _measure_directory(path, budget)) for name, path in _runs(workspace, budget)]
+    runs = [(name, _measure_directory(path, budget)) for name, path in _list_runs(workspace, budget)]
     largest = sorted(runs, key=lambda run: run[1].bytes, reverse=True)[:MAX_LARGEST_RUNS]
     total = DirectoryUsage(
         bytes=sum(usage.bytes for _, usage in runs),
@@ -70,20 +70,22 @@ def measure_storage(workspace: Path, executions: Path, state: Path, caches: Path
     disk = shutil.disk_usage(workspace)
     return Storage(
         parts=(
-            _category("runs", runs_root(workspace), total, len(runs)),
-            _category("executions", executions, _measure_directory(executions, budget), _count(executions, "exec-")),
-            _category("caches", caches, _measure_directory(caches, budget), _count(caches)),
-            _category("state", state, _measure_directory(state, budget), _count(state)),
+            _build_category("runs", runs_root(workspace), total, len(runs)),
+            _build_category(
+                "executions", executions, _measure_directory(executions, budget), _count(executions, "exec-")
+            ),
+            _build_category("caches", caches, _measure_directory(caches, budget), _count(caches)),
+            _build_category("state", state, _measure_directory(state, budget), _count(state)),
         ),
         disk={"free": disk.free, "total": disk.total},
         largest_runs=tuple({"run_id": name, "bytes": usage.bytes} for name, usage in largest),
     )
 
 
-def _runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
+def _list_runs(workspace: Path, budget: ScanBudget) -> Iterator[tuple[str, Path]]:
     """Yield the runs of a workspace; a run stored elsewhere is reached through its link."""
     directory = runs_root(workspace)
-    for name in _names(directory):
+    for name in _list_names(directory):
         if not budget.spend():
             return
         if is_legal_id(name) and (path := _resolve_run(directory / name)) is not None:
@@ -99,15 +101,15 @@ def _resolve_run(link: Path) -> Path | None:
         return None
 
 
-def _category(name: str, path: Path, usage: DirectoryUsage, count: int) -> StorageCategory:
+def _build_category(name: str, path: Path, usage: DirectoryUsage, count: int) -> StorageCategory:
     return StorageCategory(name=name, path=str(path), count=count, **msgspec.structs.asdict(usage))
 
 
 def _count(directory: Path, prefix: str = "") -> int:
-    return sum(name.startswith(prefix) and not name.startswith(".") for name in _names(directory))
+    return sum(name.startswith(prefix) and not name.startswith(".") for name in _list_names(directory))
 
 
-def _names(directory: Path) -> list[str]:
+def _list_names(directory: Path) -> list[str]:
     try:
         return sorted(os.listdir(directory))  # noqa: PTH208 - names are enough, and there may be many
     except OSError:

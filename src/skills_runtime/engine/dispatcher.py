@@ -206,11 +206,11 @@ class InlineDispatcher:
         if self._active.pop(run_id, None) is not None:
             self._host.on_finished(run_id, error)
 
-    async def _execute(self, opened: OpenedRun, active: _ActiveRun) -> SkillsRuntimeError | None:
+    async def _execute(self, opened_run: OpenedRun, active: _ActiveRun) -> SkillsRuntimeError | None:
         """Execute one segment of a run; return the failure that its log could not record."""
-        run, control = opened.run, active.control
+        run, control = opened_run.run, active.control
         active.cancelled = False
-        active.segment = asyncio.create_task(self._in_slot(opened, control), name=f"segment {run.state.run_id}")
+        active.segment = asyncio.create_task(self._in_slot(opened_run, control), name=f"segment {run.state.run_id}")
         if control.stopping:
             active.cancel()
         try:
@@ -239,9 +239,9 @@ class InlineDispatcher:
             raise
         return run
 
-    async def _index_while_open(self, opened: OpenedRun) -> None:
+    async def _index_while_open(self, opened_run: OpenedRun) -> None:
         """Update the row of a run while it is open; the index is never ahead of the disk."""
-        run = opened.run
+        run = opened_run.run
         await run.commit_async()
         if self._ledger is None:
             return
@@ -254,7 +254,7 @@ class InlineDispatcher:
                 row = build_row(run.paths, state, prompt, pending_approvals=len(run.view.pending.approvals.open))
                 index.record(row, text=f"{prompt}\n{state.final_output}")
 
-        index.remember_root(runs_root(opened.agent.workspace_root))
+        index.remember_root(runs_root(opened_run.agent.workspace_root))
         record(run.state)
         run.watch(record)
 

@@ -26,7 +26,7 @@ class Frame(NamedTuple):
     """Whether it is the last event of the run."""
 
 
-def frame_of(seq: int, event_type: str, line: bytes) -> Frame:
+def build_frame(seq: int, event_type: str, line: bytes) -> Frame:
     """Build a server-sent event: `id` is the sequence number, `event` the type, `data` the line."""
     name = event_type if event_type.isidentifier() and event_type.isascii() else "message"
     data = line.replace(b"\r", b" ") if b"\r" in line else line  # a bare CR would end the line of a message
@@ -74,20 +74,20 @@ class LogTail:
         for line in read_lines(self._fd, self._offset, step=BATCH_BYTES):
             if not line.complete or self.ended:
                 return
-            frame = self._frame(line.data)
+            frame = self._parse_frame(line.data)
             self._offset = line.offset + len(line.data) + 1
             self.seq += 1
             self.ended = frame.is_last
             yield frame
 
-    def _frame(self, line: bytes) -> Frame:
+    def _parse_frame(self, line: bytes) -> Frame:
         try:
             wire = decode_wire(line)
         except msgspec.MsgspecError as error:
             raise LogCorrupt(f"line {self.seq + 1} of the log is not an event", seq=self.seq) from error
         if self._header.version > 0 and wire.seq != self.seq:
             raise LogCorrupt(f"line {self.seq + 1} of the log is out of order", seq=self.seq)
-        return frame_of(self.seq, wire.type, line)
+        return build_frame(self.seq, wire.type, line)
 
     def close(self) -> None:
         """Close the file; safe to repeat."""

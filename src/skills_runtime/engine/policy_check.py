@@ -7,7 +7,7 @@ import msgspec
 
 from skills_runtime.agent import previewable_tools
 from skills_runtime.config import Resolved
-from skills_runtime.engine.approvals import rule_previews
+from skills_runtime.engine.approvals import preview_rules
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Intent
 from skills_runtime.safety import PLAIN_FINGERPRINT, PlannedCall, PolicyPreview, preview_call, preview_command
@@ -40,7 +40,7 @@ async def describe_decision(
         preview = await explain_call(resolved, PlannedCall(tool, dict(arguments)))
     else:
         preview = explain_command(resolved, tool, line if line is not None else argv or ())
-    rules, no_rule = _proposed_rules(resolved, preview, arguments or {})
+    rules, no_rule = _propose_rules(resolved, preview, arguments or {})
     return {
         "verdict": _verdict_name(preview.explanation.verdict),
         "explanation": msgspec.to_builtins(preview.explanation),
@@ -68,7 +68,7 @@ def _describe_mode(preview: PolicyPreview, mode: SafetyMode) -> dict[str, Any]:
     }
 
 
-def _proposed_rules(
+def _propose_rules(
     resolved: Resolved, preview: PolicyPreview, arguments: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the rules that would allow the call without asking; none if it is not asked about."""
@@ -78,5 +78,5 @@ def _proposed_rules(
     intent = preview.intent or Intent()
     pending = draft_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
     request = build_approval_request(pending, approval_id="", run_id="", call_id="", expires_at="")
-    rules, no_rule = rule_previews(request, user_rule_file(resolved))
+    rules, no_rule = preview_rules(request, user_rule_file(resolved))
     return [rule for rule in rules if rule["scope"] != "run"], no_rule

@@ -78,7 +78,7 @@ class RecordedRun:
         """Read the events of its log."""
         return read_events(self.paths, from_seq=from_seq)
 
-    def trusted_events(self) -> Iterator[Event]:
+    def read_trusted_events(self) -> Iterator[Event]:
         """Read its verified events; all events of a log from before logs were signed."""
         first = next(self.events(), None)
         sealed = first is not None and first.type == "run_created"

@@ -92,32 +92,32 @@ class RunReader:
         query: RunFilter,
         *,
         limit: int,
-        before: str | None = None,
+        cursor: str | None = None,
         matches: Callable[[RunRow], bool] = lambda _: True,
     ) -> list[RunRow]:
-        """List runs, newest first, after the cursor `before`."""
+        """List runs, newest first, after the cursor."""
 
         def is_listed(row: RunRow) -> bool:
             return query.matches(row) and (query.everywhere or self.workspace.has(row)) and matches(row)
 
         index = self.ledger.index
         if query.text.strip():
-            rows = (row for row in index.search(query.text, PAGE_LIMIT) if before is None or row.cursor < before)
+            rows = (row for row in index.search(query.text, PAGE_LIMIT) if cursor is None or row.cursor < cursor)
             return sorted(filter(is_listed, rows), key=lambda row: row.cursor, reverse=True)[:limit]
-        listed: list[RunRow] = []
+        matching: list[RunRow] = []
         for _ in range(MAX_PAGES):
             rows = index.list(
                 status=query.status,
                 session_id=query.session_id,
                 task_id=query.task_id,
-                before=before,
+                before=cursor,
                 limit=PAGE_LIMIT,
             )
-            listed.extend(islice(filter(is_listed, rows), limit - len(listed)))
-            if len(listed) >= limit or len(rows) < PAGE_LIMIT:
+            matching.extend(islice(filter(is_listed, rows), limit - len(matching)))
+            if len(matching) >= limit or len(rows) < PAGE_LIMIT:
                 break
-            before = rows[-1].cursor
-        return listed
+            cursor = rows[-1].cursor
+        return matching
 
     def approvals(self) -> list[OpenApproval]:
         """List the open approval requests, oldest first; a sub-agent's request appears once."""
@@ -136,9 +136,9 @@ class RunReader:
         )
         once = deduplicate(approvals)
         if len(once) != 1:
-            why = "several runs ask for it; name the run" if once else "it may have been decided already"
+            reason = "several runs ask for it; name the run" if once else "it may have been decided already"
             raise ApprovalStale(
-                f"no single request `{approval_id[:80]}` is open: {why}", hint="`GET /api/v1/approvals`"
+                f"no single request `{approval_id[:80]}` is open: {reason}", hint="`GET /api/v1/approvals`"
             )
         return once[0]
 
@@ -147,21 +147,21 @@ class RunReader:
 
     def _waiting(self) -> Iterator[RunPaths]:
         for status in WAITING:
-            before: str | None = None
-            while rows := self.ledger.index.list(status=status, limit=PAGE_LIMIT, before=before):
+            cursor: str | None = None
+            while rows := self.ledger.index.list(status=status, limit=PAGE_LIMIT, before=cursor):
                 mine = (row for row in rows if self.workspace.for_user or self.workspace.has(row))
                 yield from (RunPaths(Path(row.path)) for row in mine)
-                before = rows[-1].cursor
+                cursor = rows[-1].cursor
 
     # Records and files of a run
 
-    def recorded(self, run: str) -> RecordedRun:
+    def open_recorded(self, run: str) -> RecordedRun:
         """Find a run as its directory records it."""
         return RecordedRun(self.find(run))
 
     def verify(self, run: str) -> Verdict:
         """Check a run against its log, and the log against its key and the index."""
-        recorded = self.recorded(run)
+        recorded = self.open_recorded(run)
         return recorded.verify(self.last_indexed_head(recorded))
 
     def last_indexed_head(self, run: RecordedRun) -> Head | None:
@@ -180,9 +180,11 @@ class RunReader:
         except (OSError, msgspec.MsgspecError):
             manifest = None  # what is on the disk is still there to be seen
         if manifest is not None and manifest.final:
-            listed = [artifact for artifact in manifest.artifacts if not deliverables or artifact.role == "deliverable"]
-            return Artifacts(msgspec.to_builtins(listed), final=True)
-        seen = scan_outputs(paths.root, ("deliverables",) if deliverables else tuple(ROLES)).files
+            entries = [
+                artifact for artifact in manifest.artifacts if not deliverables or artifact.role == "deliverable"
+            ]
+            return Artifacts(msgspec.to_builtins(entries), final=True)
+        outputs = scan_outputs(paths.root, ("deliverables",) if deliverables else tuple(ROLES)).files
         files = [
             {
                 "name": file.path,
@@ -192,7 +194,7 @@ class RunReader:
                 "size": file.size,
                 "digest": {"sha256": file.sha256},
             }
-            for file in seen
+            for file in outputs
         ]
         return Artifacts(files, final=False)
 
@@ -233,19 +235,19 @@ class RunReader:
         """Return the file of the user's own rules."""
         return rule_file_of(self.workspace.settings())
 
-    def whose_turn(self, run: str) -> str:
+    def find_run_to_continue(self, run: str) -> str:
         """Return the run to continue: a sub-agent is executed by its parent run."""
         paths = self.find(run)
         state = read_view(paths, self.ports).state
         self.locate(state.run_id, paths)
         while state.parent_run_id is not None and state.fork is None:
             try:
-                above = self.view(state.parent_run_id).state
+                parent = self.view(state.parent_run_id).state
             except NotFound:
                 break
-            if not above.open:
+            if not parent.open:
                 break
-            state = above
+            state = parent
         return state.run_id
 
     def locate(self, run_id: str, paths: RunPaths) -> None:

@@ -23,7 +23,7 @@ from skills_runtime.engine.approvals import (
     PERSISTENT_SCOPES,
     ApprovalAnswer,
     OpenApproval,
-    rule_for,
+    build_rule,
 )
 from skills_runtime.engine.dispatcher import DEFAULT_SLOTS, Dispatcher, InlineDispatcher, KeyedLocks, OpenedRun
 from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRun
@@ -204,8 +204,8 @@ class RunService(RunReader):
 
         A rule that outlives the run is added only now, so that a decision that came too late adds none.
         """
-        if approval.decided is not None:
-            raise ApprovalStale(f"`{approval.id}` was decided already: {approval.decided.get('decision')}")
+        if approval.sent_decision is not None:
+            raise ApprovalStale(f"`{approval.id}` was decided already: {approval.sent_decision.get('decision')}")
         decision = answer.decision_on(approval)
         with self._deciding:  # of two concurrent decisions the second is refused
             message = self._control.decide(
@@ -215,7 +215,7 @@ class RunService(RunReader):
                 approval_key=answer.approval_key or approval.pending.approval_key,
             )
         if answer.rule in PERSISTENT_SCOPES:
-            add_rule(self.rule_file, rule_for(approval.request(), answer.rule))
+            add_rule(self.rule_file, build_rule(approval.request(), answer.rule))
         return message
 
     def review(self, run: str, *, accept: bool, note: str = "") -> RunStatus:
@@ -254,7 +254,7 @@ class RunService(RunReader):
 
     async def proceed(self, run: str) -> None:
         """Continue a run if it only waited for what was just sent to it."""
-        target = await asyncio.to_thread(self.whose_turn, run)
+        target = await asyncio.to_thread(self.find_run_to_continue, run)
         await self._run_shielded(self._proceed(target))
 
     async def wait(self, run_id: str) -> None:
@@ -314,7 +314,7 @@ class RunService(RunReader):
         """
         if recover:
             # Read before the first request: a run that is recorded but not created yet must not count as lost.
-            self._track(asyncio.create_task(self.recover(self._accepted_ids())))
+            self._track(asyncio.create_task(self.recover(self._list_accepted())))
         try:
             yield
         finally:
@@ -322,7 +322,7 @@ class RunService(RunReader):
 
     async def recover(self, accepted: Sequence[str] | None = None) -> None:
         """Continue everything that was accepted and has not ended, for any reason."""
-        remaining = list(accepted) if accepted is not None else self._accepted_ids()
+        remaining = list(accepted) if accepted is not None else self._list_accepted()
         await asyncio.to_thread(self.refresh)
         if self._keys is not None:
             await asyncio.to_thread(self._keys.remove_expired)
@@ -353,7 +353,7 @@ class RunService(RunReader):
         if opening is None:
             state = read_view(paths, self.ports).state
             _refuse_unreviewed(state)
-            opening = _Opening(self._agents.agent_for(self.workspace.settings_of(paths)))
+            opening = _Opening(self._agents.get_agent(self.workspace.settings_of(paths)))
         self._openings[run_id] = _Opening(opening.agent)
         return OpenedRun(opening.agent.resume(paths.root, adopt=opening.adopt), opening.agent)
 
@@ -440,7 +440,7 @@ class RunService(RunReader):
             agent_request = msgspec.structs.replace(
                 agent_request, prompt=add_skill_mentions(agent_request.prompt, request.skills, resolved)
             )
-        agent = self._agents.agent_for(resolved)
+        agent = self._agents.get_agent(resolved)
         agent_request, session_notices = add_session_history(
             agent_request, self.ledger.index, resolved.settings.prompt, self.ports
         )
@@ -496,7 +496,7 @@ class RunService(RunReader):
         if resolved is None:
             check_overrides(overrides, self.workspace.settings().settings)
             resolved = self.workspace.settings_of(paths, overrides.settings(), adopt=adopt)
-        return state.run_id, _Opening(self._agents.agent_for(resolved), adopt=adopt)
+        return state.run_id, _Opening(self._agents.get_agent(resolved), adopt=adopt)
 
     async def _proceed(self, run_id: str) -> bool:
         async with self._locks.hold(run_id):
@@ -564,7 +564,7 @@ class RunService(RunReader):
             return False
         return True
 
-    def _accepted_ids(self) -> list[str]:
+    def _list_accepted(self) -> list[str]:
         return [run_id for run_id, _ in self._accepted.all()] if self._accepted is not None else []
 
     def _check_capacity(self) -> None:

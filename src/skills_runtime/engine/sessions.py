@@ -163,7 +163,7 @@ def add_session_history(
     request = msgspec.structs.replace(request, earlier_tasks=_earlier_tasks(index, session_id))
     if request.fork is not None:
         return request, ()
-    history = history_of(index, session_id, prompt, ports)
+    history = load_history(index, session_id, prompt, ports)
     return msgspec.structs.replace(request, history=history.messages, history_runs=history.runs), history.notices
 
 
@@ -174,7 +174,7 @@ def _earlier_tasks(index: RunIndex, session_id: str) -> tuple[SessionTask, ...]:
     return tuple(SessionTask(task_id, runs) for task_id, runs in tasks.items())
 
 
-def history_of(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
+def load_history(index: RunIndex, session_id: str, prompt: PromptSettings, ports: LogPorts) -> History:
     """Return as much of a session as the settings allow in a prompt: the newest runs, each complete or not at all."""
     if resolve_prompt_choices(prompt).history == "none":
         return History()

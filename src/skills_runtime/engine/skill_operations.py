@@ -214,7 +214,7 @@ class SkillOperations:
         _refuse_outside(source, root)
         options = InstallOptions(public_only=True)
         with self.prepare_install(source, skills.skills, options, everything=skills.everything) as prepared:
-            shown = [
+            preview = [
                 {
                     "name": skill.name,
                     "digest": skill.hashed.digest,
@@ -225,10 +225,12 @@ class SkillOperations:
                 for skill in prepared.skills
             ]
             if not skills.digests:
-                return {"installed": False, "skills": shown}
+                return {"installed": False, "skills": preview}
             if {skill.name: skill.hashed.digest for skill in prepared.skills} != dict(skills.digests):
                 raise RequestConflict(
-                    "these are not the skills that were agreed to", hint="look at them again", details={"skills": shown}
+                    "these are not the skills that were agreed to",
+                    hint="look at them again",
+                    details={"skills": preview},
                 )
             prepared.refuse_malicious()
             for overwritten in prepared.overwriting:
@@ -237,7 +239,7 @@ class SkillOperations:
                     hint="remove it first, or install from the command line",
                 )
             prepared.install()
-        return {"installed": True, "skills": shown}
+        return {"installed": True, "skills": preview}
 
     def remove(self, names: Sequence[str], *, scope: Scope = "project", unlocked_too: bool = False) -> None:
         """Remove installed skills; `prepare_rollback` restores one."""
@@ -275,7 +277,7 @@ class SkillOperations:
             "source": skill.source_id,
             "path": skill.locator,
             "directory": str(directory) if directory is not None else None,
-            "state": "offered" if skill.mention in {offered.mention for offered in library.list()} else "shadowed",
+            "state": "offered" if skill.mention in {available.mention for available in library.list()} else "shadowed",
             "editable": not reason,
             "editable_reason": reason,
             "content_hash": skill.content_hash,

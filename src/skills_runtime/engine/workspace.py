@@ -32,7 +32,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     workspace_root: Path
     state: Path
     config_paths: tuple[Path, ...] = ()
-    given: Mapping[str, Any] = {}
+    user_settings: Mapping[str, Any] = {}
     """Settings of the user who started this process; a client can only restrict them."""
     defaults: Defaults | None = None
     """Settings of the lowest precedence."""
@@ -42,7 +42,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Whether requests come from the user of this machine and not from a client of a service.
 
     Then runs of other workspaces are included, a path or the prefix of an id names a run, and `config_paths` and
-    `given` change the settings of existing runs.
+    `user_settings` change the settings of existing runs.
     """
 
     @property
@@ -55,7 +55,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         return resolve(
             self.workspace_root,
             config_paths=self.config_paths,
-            session_settings=deep_merge(self.given, changes or {}),
+            session_settings=deep_merge(self.user_settings, changes or {}),
             defaults=self.defaults,
         )
 
@@ -82,7 +82,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         return resolve(
             workspace,
             config_paths=(*own, *self.config_paths),
-            session_settings=deep_merge(self.given, changes),
+            session_settings=deep_merge(self.user_settings, changes),
         )
 
     def has(self, row: RunRow) -> bool:

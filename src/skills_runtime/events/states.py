@@ -51,9 +51,9 @@ def parse_status(value: str) -> RunStatus:
         raise ValidationFailed(f"`{value}` is not a run status", hint=f"use one of: {statuses}") from None
 
 
-def check_transition(before: RunStatus, after: RunStatus) -> None:
+def check_transition(current: RunStatus, target: RunStatus) -> None:
     """Raise unless a run in `before` may move to `after`."""
-    if after not in TRANSITIONS[before]:
-        allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is terminal"
-        message = f"a run that is `{before}` cannot become `{after}`"
-        raise IllegalTransition(message, hint=f"it may become: {allowed}", status=before)
+    if target not in TRANSITIONS[current]:
+        allowed = ", ".join(sorted(TRANSITIONS[current])) or "nothing: it is terminal"
+        message = f"a run that is `{current}` cannot become `{target}`"
+        raise IllegalTransition(message, hint=f"it may become: {allowed}", status=current)

@@ -51,7 +51,7 @@ async def open_service(
                 workspace_root=settings.workspace_root,
                 state=settings.state,
                 config_paths=settings.config_paths,
-                given=settings.run_settings,
+                user_settings=settings.run_settings,
                 env_file=resolved.env_file,
             ),
             model=model,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from skills_runtime.engine.log_tail import Frame, frame_of
+from skills_runtime.engine.log_tail import Frame, build_frame
 from skills_runtime.errors import LogCorrupt, RequestConflict
 from skills_runtime.service.streams import LogTail, Streams
 from skills_runtime.service.streams import log_stream as stream
@@ -19,7 +19,7 @@ from tests.unit.service.served import messages_in
 
 
 def frames(first: int, count: int, size: int = 10) -> list[Frame]:
-    return [frame_of(seq, "plan_updated", b"x" * size) for seq in range(first, first + count)]
+    return [build_frame(seq, "plan_updated", b"x" * size) for seq in range(first, first + count)]
 
 
 @given(some.lists(some.integers(1, 30), max_size=20), some.integers(0, 5), some.data())
@@ -53,7 +53,7 @@ def test_no_more_is_kept_than_the_limit() -> None:
 
 
 def test_a_line_cannot_add_fields_to_a_message() -> None:
-    frame = frame_of(3, "evil\nid: 99", b'{"a":\r1}')
+    frame = build_frame(3, "evil\nid: 99", b'{"a":\r1}')
     assert frame.text == b'id: 3\nevent: message\ndata: {"a": 1}\n\n'
 
 

@@ -50,7 +50,7 @@ def service(
         return backend
 
     given = {"safety": {"mode": "allow"}, **settings}
-    workspace = Workspace(workspace_root=root, state=state_home(), given=given, for_user=True)
+    workspace = Workspace(workspace_root=root, state=state_home(), user_settings=given, for_user=True)
     with open_run_service(workspace, interaction=interaction, model=model, limits=limits) as runs:
         yield runs
 

@@ -19,7 +19,7 @@ def operations(root: Path) -> SkillOperations:
     source = {"id": "here", "type": "filesystem", "options": {"root": str(root / "mine")}}
     space = {"id": "mine", "namespace": "my:own", "sources": ["here"]}
     given = {"skills": {"spaces": [space], "sources": [source]}}
-    return SkillOperations(Workspace(workspace_root=root, state=root / "state", given=given))
+    return SkillOperations(Workspace(workspace_root=root, state=root / "state", user_settings=given))
 
 
 def written(root: Path, text: str = NOTES) -> Path:

@@ -110,7 +110,7 @@ async def serving(
         return backend(resolved) if isfunction(backend) else cast("Backend", backend)
 
     given = {"safety": {"mode": "allow"}, **settings}
-    home = Workspace(workspace_root=workspace, state=state_home(), given=given)
+    home = Workspace(workspace_root=workspace, state=state_home(), user_settings=given)
     async with open_runs(home, model=model) as (runs, streams):
         app = app_of(runs, streams)
         listening = socket.socket()

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine import PERSISTENT_SCOPES, ApprovalAnswer, OpenApproval, RunService, card
+from skills_runtime.engine import PERSISTENT_SCOPES, ApprovalAnswer, OpenApproval, RunService, build_approval_view
 from skills_runtime.errors import AccessRefused
 from skills_runtime.ports import InboxMessage
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response, receipt_response
@@ -101,4 +101,4 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
 def _card_documents(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
     """Every request with what a page shows of it."""
     file = runs.rule_file
-    return [{**approval.document(), **card(approval.request(), file)} for approval in approvals]
+    return [{**approval.document(), **build_approval_view(approval.request(), file)} for approval in approvals]

@@ -21,7 +21,7 @@ from skills_runtime.config import (
     parse_origin,
     store_key,
 )
-from skills_runtime.engine import Storage, describe_decision, measure_storage, model_problem
+from skills_runtime.engine import Storage, describe_decision, find_model_problem, measure_storage
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
@@ -213,7 +213,7 @@ def _check_key(body: ChosenModel, name: str | None, current: Resolved) -> None:
 
 def _model_document(resolved: Resolved) -> dict[str, Any]:
     llm, models = resolved.settings.llm, resolved.settings.models
-    problem = model_problem(resolved)
+    problem = find_model_problem(resolved)
     return {
         "backend": llm.backend,
         "base_url": llm.base_url,

@@ -92,7 +92,7 @@ def get_deliverable(
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
     """A run as prose, made from its log."""
-    pieces = runs_of(request).recorded(run_id).transcript()
+    pieces = runs_of(request).open_recorded(run_id).transcript()
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
     return StreamingResponse(chunks, media_type="text/markdown; charset=utf-8")
@@ -112,7 +112,7 @@ def verify(request: Request, run_id: RunId) -> Response:
 )
 def export(request: Request, run_id: RunId) -> Response:
     """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
-    run = runs_of(request).recorded(run_id)
+    run = runs_of(request).open_recorded(run_id)
     directory = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
         *_, archive = run.export(FilePath(directory.name) / f"{run_id}.tar.gz")
@@ -136,7 +136,7 @@ def export(request: Request, run_id: RunId) -> Response:
 )
 def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
     """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
-    pieces = runs_of(request).recorded(run_id).page(lang)
+    pieces = runs_of(request).open_recorded(run_id).page(lang)
     first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
     chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
     headers = {

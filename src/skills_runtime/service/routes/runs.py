@@ -15,11 +15,11 @@ from skills_runtime import engine
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import (
     RunRequest,
+    build_demo_request,
     check_demo_sandbox,
-    demo_request,
     explain_orphaned,
+    find_model_problem,
     list_allowed_choices,
-    model_problem,
 )
 from skills_runtime.errors import RequestConflict, ValidationFailed
 from skills_runtime.events import RunStatus
@@ -135,7 +135,7 @@ def start_options(request: Request) -> Response:
             },
             "limits": {name: getattr(settings.run, name) for name in LIMITS},
             "workspace_root": str(resolved.workspace_root),
-            "model_ready": not model_problem(resolved),
+            "model_ready": not find_model_problem(resolved),
         }
     )
 
@@ -168,7 +168,7 @@ def _find_page(request: Request, filters: RunFilter) -> tuple[list[RunRow], str 
         task_id=filters.task_id,
         text=filters.query or filters.text or "",
     )
-    rows = runs_of(request).list_runs(chosen, limit=filters.limit + 1, before=filters.cursor, matches=matches)
+    rows = runs_of(request).list_runs(chosen, limit=filters.limit + 1, cursor=filters.cursor, matches=matches)
     page = rows[: filters.limit]
     return page, page[-1].cursor if len(rows) > filters.limit else None
 
@@ -318,7 +318,7 @@ class Comparison(Answer):
 )
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare what two runs said and did, as `runs diff` does."""
-    actions, other_actions = (runs_of(request).recorded(name).actions() for name in (run_id, other_id))
+    actions, other_actions = (runs_of(request).open_recorded(name).actions() for name in (run_id, other_id))
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (actions, other_actions))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
     return json_response(
@@ -383,6 +383,6 @@ async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_
     del body
     runs = runs_of(request)
     await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))
-    run_request = await asyncio.to_thread(demo_request)
+    run_request = await asyncio.to_thread(build_demo_request)
     run = await runs.create(run_request, caller=caller_of(request).name, key=idempotency_key)
     return json_response({"run_id": run.run_id, "created": run.new, "scripted": True}, 201)

@@ -135,7 +135,7 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
 @paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
 def list_pending(request: Request, run_id: RunId) -> Response:
     """The requests of a run that wait for a decision."""
-    waiting = [approval for approval in runs_of(request).approvals_of(run_id) if approval.decided is None]
+    waiting = [approval for approval in runs_of(request).approvals_of(run_id) if approval.sent_decision is None]
     return json_response({"run_id": run_id, "approvals": [approval.document() for approval in waiting]})
 
 
@@ -148,7 +148,7 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
         approvals = [
             approval for approval in runs.approvals_of(run_id) if approval.pending.approval_key == approval_key
         ]
-        waiting = [approval for approval in approvals if approval.decided is None]
+        waiting = [approval for approval in approvals if approval.sent_decision is None]
         if approvals and not waiting:
             raise RequestConflict("the request was decided already")
         if not waiting:
