@@ -1,4 +1,4 @@
-"""A run that asks a question, waits without a process, and goes on with the answer."""
+"""A run that asks a question, waits without a process, and continues with the answer."""
 
 import tempfile
 
@@ -7,15 +7,15 @@ from skills_runtime.testing import FakeModel, InMemoryInbox, calls, says
 
 
 def main(workspace: str) -> None:
-    model = FakeModel([calls("ask_human", question="Which colour?"), says("The house is painted.")])
+    model = FakeModel([calls("ask_human", question="Which color?"), says("The house is painted.")])
     inbox = InMemoryInbox()
     waiting = Agent(workspace_root=workspace, backend=model, inbox=inbox).run("Paint the house.")
     print("1.", waiting.status, "-", waiting.final_output)
 
     inbox.send(waiting.run_id, "steer", {"text": "And the door."})
     inbox.send(waiting.run_id, "answer", {"answer": "blue"})
-    done = Agent(workspace_root=workspace, backend=model, inbox=inbox).run("", run_id=waiting.run_id)
-    print("2.", done.status, "-", done.final_output)
+    result = Agent(workspace_root=workspace, backend=model, inbox=inbox).run("", run_id=waiting.run_id)
+    print("2.", result.status, "-", result.final_output)
 
 
 if __name__ == "__main__":

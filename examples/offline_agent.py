@@ -1,4 +1,4 @@
-"""An agent that works without a network: a scripted model writes a report, and the run is verified."""
+"""An offline agent: a scripted model writes a report, and the run is verified."""
 
 import tempfile
 from pathlib import Path
@@ -24,6 +24,6 @@ with tempfile.TemporaryDirectory() as directory:
     result = agent.run("Write a report.")
     print(result.status, "-", result.final_output)
     print(Path(result.artifacts[0]).read_text(encoding="utf-8"))
-    verdict = verify_run(Path(result.wal_locator).parent, KeyRing(state_home() / "keys"))
-    print(f"{verdict.events} events, verified: {verdict.ok}")
-    assert verdict.ok
+    report = verify_run(Path(result.wal_locator).parent, KeyRing(state_home() / "keys"))
+    print(f"{report.events} events, verified: {report.ok}")
+    assert report.ok

@@ -1,4 +1,4 @@
-"""An agent that hands a part of its work to another: a run of its own, with fewer tools."""
+"""An agent that delegates part of its task to a sub-agent: a separate run with fewer tools."""
 
 import json
 import tempfile
@@ -10,12 +10,12 @@ from skills_runtime.llm import ChatRequest, ChatStreamEvent
 from skills_runtime.testing import calls, says
 
 
-class TwoMinds:
-    """A model for both: the parent spawns and waits, the child answers."""
+class ScriptedModel:
+    """Answers for both runs: the parent spawns and waits, the sub-agent answers."""
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the next answer."""
-        results = [json.loads(str(one["content"])) for one in request.messages if one["role"] == "tool"]
+        results = [json.loads(str(message["content"])) for message in request.messages if message["role"] == "tool"]
         if not any(tool["name"] == "spawn_agent" for tool in request.tools):
             answer = says("The notes are about whales.")
         elif not results:
@@ -31,11 +31,11 @@ class TwoMinds:
 def main(workspace: str) -> None:
     agent = Agent(
         workspace_root=workspace,
-        backend=TwoMinds(),
+        backend=ScriptedModel(),
         session_settings={"safety": {"mode": "allow"}},
         child_profile_map={"reader": ChildProfile(tools=frozenset({"read_file"}))},
     )
-    result = agent.run("Sum up the notes.")
+    result = agent.run("Summarize the notes.")
     print(result.final_output)
     print("runs:", len(list(Path(result.wal_locator).parent.parent.iterdir())))
 

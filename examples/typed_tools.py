@@ -1,4 +1,4 @@
-"""Python functions as tools: arguments are validated and typed, and calls that only read run side by side."""
+"""Python functions as tools: arguments are validated and typed, and calls that only read run in parallel."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,7 @@ from skills_runtime.testing import FakeModel, calls, says
 
 
 class City(BaseModel):
-    """A place with a name."""
+    """A city in a country."""
 
     name: str
     country: str = "CN"
@@ -18,7 +18,7 @@ class City(BaseModel):
 
 @tool(effect="read", timeout_sec=10)
 async def population(city: City) -> int:
-    """How many people live in a city."""
+    """Return how many people live in a city."""
     return 100 * len(city.name) + len(city.country)
 
 

@@ -1,4 +1,4 @@
-"""Part of building the wheel: a wheel without the built web app is refused, for it would have no page to show."""
+"""Build hook: refuse a wheel without the built web app."""
 
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ PAGE = "src/skills_runtime/studio_dist/index.html"
 
 
 class StudioIsBuilt(BuildHookInterface):  # pyright: ignore[reportMissingTypeArgument]
-    """Looks for the page; a checkout that is installed to work on it needs none."""
+    """Check that Studio is built; an editable install does not need it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Refuse before anything is packed."""
+        """Fail before anything is packed if the page is missing."""
         del build_data
         if version != "editable" and not Path(self.root, PAGE).is_file():
             message = f"`{PAGE}` is missing: build Studio first, with `scripts/studio` (needs Node 20 or newer)"

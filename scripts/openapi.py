@@ -1,4 +1,4 @@
-"""Prints what the service offers as an OpenAPI document, from which Studio's types are made.
+"""Print the OpenAPI document of the service, from which Studio's types are generated.
 
 `python -m scripts.openapi > studio/src/api/openapi.json`, then `npm run types` in studio/; a test compares the two.
 """
@@ -17,22 +17,22 @@ from skills_runtime.service.settings import settings_from
 
 
 async def document() -> dict[str, Any]:
-    """Build the OpenAPI document of a service that is opened only for this."""
-    with tempfile.TemporaryDirectory(prefix="skills-runtime-openapi-") as place:
-        root = Path(place)
-        async with open_service(settings_from(root, root / "state", {}), resolve(root)) as parts:
-            return openapi_document(create_app(parts))
+    """Build the OpenAPI document of a temporary service."""
+    with tempfile.TemporaryDirectory(prefix="skills-runtime-openapi-") as directory:
+        root = Path(directory)
+        async with open_service(settings_from(root, root / "state", {}), resolve(root)) as state:
+            return openapi_document(create_app(state))
 
 
 def text() -> str:
     """Render the committed document: only what the web app uses, reproducible and without a version."""
-    found = asyncio.run(document())
-    found["info"]["version"] = "0"
-    found["paths"] = {path: item for path, item in found["paths"].items() if not path.startswith("/studio/")}
-    for operation in (operation for item in found["paths"].values() for operation in item.values()):
-        # Every refusal is a problem document; saying so at each operation would be most of the text.
-        operation["responses"] = {code: what for code, what in operation["responses"].items() if code < "400"}
-    return json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    content = asyncio.run(document())
+    content["info"]["version"] = "0"
+    content["paths"] = {path: item for path, item in content["paths"].items() if not path.startswith("/studio/")}
+    for operation in (operation for item in content["paths"].values() for operation in item.values()):
+        # Every error is a problem document; repeating it for each operation would be most of the text.
+        operation["responses"] = {code: response for code, response in operation["responses"].items() if code < "400"}
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rules a tool can check: docstrings, layers, broad catches, and what the files must not hold."""
+"""Conventions that tests can check: docstrings, layers, broad exception handlers, forbidden file contents."""
 
 import ast
 import importlib
@@ -24,19 +24,19 @@ from tests.support.checkouts import (
 
 MAX_BROAD_CATCHES = 3
 BEHIND_THE_ENGINE = ("runs", "ledger", "agent.loop", "safety")
-"""The packages whose work `cli` and `service` reach through `engine` only."""
+"""Packages that `cli` and `service` use only through `engine`."""
 VALUES = {
-    # Where a run is, what it keeps, and the modes of private files.
+    # Paths of a run, roles of its files, and modes of private files.
     "runs.DIRECTORY_MODE", "runs.FILE_MODE", "runs.ROLES", "runs.RunPaths",
-    # What reading runs found.
+    # A row of the run index.
     "ledger.RunRow",
-    # Rules, how they are written, and the call they are asked about.
+    # Rules, their text form, and the call they apply to.
     "safety.END", "safety.PlannedCall", "safety.Rule", "safety.RuleScope", "safety.render_rule",
 }  # fmt: skip
-"""Plain data and constants that `cli` and `service` may name: nothing here does any work."""
+"""Plain data and constants that `cli` and `service` may import directly."""
 
 PINNED = re.compile(r"[a-z0-9][a-z0-9.-]*==[^\s;]+( ; [^\\]+?)?(\s+--hash=sha256:[0-9a-f]{64})+")
-OWN_MACHINE = re.compile(
+MACHINE_PATH = re.compile(
     "|".join(
         [
             r"(?<![\w.~$}])/" + r"(?:home|Users)/(?!user\b|you\b|me\b|alice\b|bob\b|nobody\b)\w",
@@ -48,18 +48,18 @@ OWN_MACHINE = re.compile(
 )
 
 
-def test_every_public_name_has_a_docstring_that_begins_with_one_sentence() -> None:
-    wrong = [
+def test_public_docstrings_start_with_one_sentence() -> None:
+    problems = [
         f"{module.location(node)}: {problem}"
         for module in modules()
         if not re.match(r"_(?!_)", module.path.stem)
         for node in public_definitions(module.tree)
-        if (problem := _problem_of_docstring(ast.get_docstring(node)))
+        if (problem := _find_docstring_problem(ast.get_docstring(node)))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not problems, "\n".join(problems)
 
 
-def _problem_of_docstring(text: str | None) -> str:
+def _find_docstring_problem(text: str | None) -> str:
     if not text:
         return "has no docstring"
     first = text.splitlines()[0]
@@ -80,14 +80,14 @@ def _problem_of_docstring(text: str | None) -> str:
         ("Reads one line. Then stops.", "more than one sentence"),
     ],
 )
-def test_docstrings_are_judged_by_their_first_line(text: str | None, problem: str) -> None:
-    found = _problem_of_docstring(text)
-    assert problem in found if problem else not found
+def test_docstring_check_uses_the_first_line(text: str | None, problem: str) -> None:
+    result = _find_docstring_problem(text)
+    assert problem in result if problem else not result
 
 
-def test_errors_are_swallowed_in_three_places_at_most() -> None:
-    found = [module.location(node) for module in modules() for node in module.walk() if is_broad_catch(node)]
-    assert len(found) <= MAX_BROAD_CATCHES, "\n".join(found)
+def test_at_most_three_broad_exception_handlers_swallow_errors() -> None:
+    locations = [module.location(node) for module in modules() for node in module.walk() if is_broad_catch(node)]
+    assert len(locations) <= MAX_BROAD_CATCHES, "\n".join(locations)
 
 
 @pytest.mark.parametrize(
@@ -102,45 +102,45 @@ def test_errors_are_swallowed_in_three_places_at_most() -> None:
         ("with suppress(OSError): x", 0),
     ],
 )
-def test_a_broad_catch_is_one_that_does_not_raise_again(code: str, broad: int, tmp_path: Path) -> None:
+def test_broad_catch_is_one_that_does_not_reraise(code: str, broad: int, tmp_path: Path) -> None:
     path = tmp_path / "code.py"
     path.write_text(code)
     assert sum(map(is_broad_catch, parse(path).walk())) == broad
 
 
-def test_the_layers_hold() -> None:
-    check = [Path(sys.executable).parent / "lint-imports", "--no-cache", "--no-logo"]
-    answer = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+def test_import_contracts_hold() -> None:
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache", "--no-logo"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_commands_and_routes_work_on_runs_through_the_engine_only() -> None:
+def test_commands_and_routes_use_runs_only_through_the_engine() -> None:
     used = [
         (name, module.location(node))
         for module in modules()
         if module.path.relative_to(SOURCES).parts[:2] in (("skills_runtime", "cli"), ("skills_runtime", "service"))
         for node, name in _names_behind_the_engine(module.tree)
     ]
-    past = [f"{place}: {name}" for name, place in used if name not in VALUES]
-    assert not past, "\n".join(past)
+    violations = [f"{location}: {name}" for name, location in used if name not in VALUES]
+    assert not violations, "\n".join(violations)
     unused = VALUES - {name for name, _ in used}
-    assert not unused, "what nobody imports any more leaves the list"
+    assert not unused, "remove names from VALUES that are no longer imported"
 
 
 def _names_behind_the_engine(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
-    """Every import of something behind the engine as `package.Name`, deferred ones too; not those for types only."""
+    """Yield each import from a package behind the engine as `package.Name`, except under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
-            found = [name.name for name in node.names]
+            names = [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found = [f"{node.module}.{name.name}" for name in node.names]
+            names = [f"{node.module}.{name.name}" for name in node.names]
         else:
             yield from _names_behind_the_engine(node)
             continue
         for package in BEHIND_THE_ENGINE:
-            inside = [name for name in found if f"{name}.".startswith(f"skills_runtime.{package}.")]
+            inside = [name for name in names if f"{name}.".startswith(f"skills_runtime.{package}.")]
             yield from ((node, f"{package}.{name.rpartition('.')[2]}") for name in inside)
 
 
@@ -157,19 +157,19 @@ def _names_behind_the_engine(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
         ("from skills_runtime.runs_view import show", []),
     ],
 )
-def test_every_way_past_the_engine_is_seen(code: str, names: list[str]) -> None:
+def test_every_kind_of_import_behind_the_engine_is_detected(code: str, names: list[str]) -> None:
     assert [name for _, name in _names_behind_the_engine(ast.parse(code))] == names
 
 
-def test_other_packages_are_imported_by_their_contract() -> None:
-    """What another package may use is what its `__init__`, or that of one of its sub-packages, offers."""
-    past = [
+def test_other_packages_are_imported_through_their_init() -> None:
+    """Import another package only through its `__init__`, or that of a sub-package."""
+    violations = [
         f"{module.location(node)}: {name}"
         for module in modules()
         for node, name in _modules_imported_from_other_packages(module)
         if not (SOURCES / name.replace(".", "/") / "__init__.py").is_file()
     ]
-    assert not past, "\n".join(past)
+    assert not violations, "\n".join(violations)
 
 
 def _modules_imported_from_other_packages(module: Module) -> Iterator[tuple[ast.stmt, str]]:
@@ -189,7 +189,7 @@ LAZY = [
 
 
 @pytest.mark.parametrize("path", LAZY, ids=lambda path: ".".join(path.parent.relative_to(SOURCES).parts))
-def test_a_name_that_is_imported_when_it_is_used_is_there_and_hides_no_module(path: Path) -> None:
+def test_lazy_names_exist_and_do_not_shadow_a_module(path: Path) -> None:
     package = importlib.import_module(".".join(path.parent.relative_to(SOURCES).parts))
     assert [name for name in package.__all__ if not hasattr(package, name)] == []
     lazy = {
@@ -200,19 +200,19 @@ def test_a_name_that_is_imported_when_it_is_used_is_there_and_hides_no_module(pa
         for word in names.split()
     }
     assert lazy
-    assert lazy & {child.stem for child in path.parent.iterdir()} == set(), "the module would be found instead"
+    assert lazy & {child.stem for child in path.parent.iterdir()} == set(), "the module would be imported instead"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
-def test_requirements_are_names_versions_and_hashes_only(path: Path) -> None:
+def test_requirements_have_only_names_versions_and_hashes(path: Path) -> None:
     entries = path.read_text().replace("\\\n", " ").splitlines()
     assert entries
     assert not [entry for entry in entries if "://" in entry or not PINNED.fullmatch(entry.rstrip())]
 
 
-def test_the_installed_packages_fit_each_other() -> None:
-    answer = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+def test_installed_packages_are_compatible() -> None:
+    result = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_no_file_names_a_path_of_a_developer_machine() -> None:
@@ -220,14 +220,14 @@ def test_no_file_names_a_path_of_a_developer_machine() -> None:
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
         for path in project_files()
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1)
-        if OWN_MACHINE.search(line)
+        if MACHINE_PATH.search(line)
     ]
 
 
 @pytest.mark.parametrize("name", ["home/jane/project", "Users/jane", "root/.config", "work/main"])
 def test_a_path_of_a_developer_machine_is_recognized(name: str) -> None:
-    assert OWN_MACHINE.search(f"open('/{name}/x')")
-    assert not OWN_MACHINE.search(f"open('$HOME/{name}/x')")
+    assert MACHINE_PATH.search(f"open('/{name}/x')")
+    assert not MACHINE_PATH.search(f"open('$HOME/{name}/x')")
 
 
 def _payload_classes() -> Iterator[type[Payload]]:
@@ -236,18 +236,18 @@ def _payload_classes() -> Iterator[type[Payload]]:
             yield value
 
 
-def test_event_types_are_snake_case_and_name_one_class_each() -> None:
+def test_event_types_are_snake_case_and_unique() -> None:
     types = [payload.event_type for payload in _payload_classes()]
     assert not [name for name in types if not re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", name)]
     assert sorted(types) == sorted(PAYLOAD_TYPES), "two classes share an event type"
 
 
-def _family(error: type[SkillsRuntimeError]) -> Iterator[type[SkillsRuntimeError]]:
+def _with_subclasses(error: type[SkillsRuntimeError]) -> Iterator[type[SkillsRuntimeError]]:
     yield error
     for child in error.__subclasses__():
-        yield from _family(child)
+        yield from _with_subclasses(child)
 
 
-def test_every_kind_of_error_has_an_exit_code() -> None:
-    kinds = {error.kind for error in _family(SkillsRuntimeError)} | {*TOOL_KINDS, *MODEL_KINDS}
+def test_every_error_kind_has_an_exit_code() -> None:
+    kinds = {error.kind for error in _with_subclasses(SkillsRuntimeError)} | {*TOOL_KINDS, *MODEL_KINDS}
     assert kinds <= EXIT_CODES.keys()

@@ -1,6 +1,6 @@
-"""The names that users and programs depend on, compared with what was recorded in `tests/fixtures/stable_names.json`.
+"""Names that users depend on still exist; `tests/fixtures/stable_names.json` records them.
 
-A name may be added: record it with `python -m tests.test_stable_names`. A recorded one stays.
+To record added names, run `python -m tests.test_stable_names`. Never remove one.
 """
 
 import inspect

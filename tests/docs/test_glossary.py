@@ -10,9 +10,9 @@ from tests.support import ROOT
 GLOSSARY = ROOT / "docs" / "glossary.md"
 TEXTS = ROOT / "studio" / "src" / "i18n"
 TECHNICAL = {"api", "v1", "livez", "readyz", "health", "export.html", "config_version", "profile_id"}
-"""Parts of paths and settings that are no concepts: prefixes, probes and versions."""
+"""Parts of paths and settings that are not concepts: prefixes, probes and versions."""
 COMMANDS = {"serve", "ls"}
-"""Commands that are verbs of the command line only."""
+"""Commands that are verbs."""
 REPLACED = {
     "子代理": "子智能体",
     "智能代理": "智能体",
@@ -78,4 +78,5 @@ def test_navigation_uses_words_of_the_glossary() -> None:
 
 def test_chinese_texts_use_the_words_of_the_glossary() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in (TEXTS / "zh").iterdir()}
+    texts |= {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.zh-CN.md")}
     assert [(name, word) for name, text in texts.items() for word in REPLACED if word in text] == []

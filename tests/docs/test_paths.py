@@ -1,7 +1,6 @@
-"""Pages that say where things are name files and directories that exist."""
+"""Files and directories named in ARCHITECTURE and CONTRIBUTING exist."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,11 @@ def _exists(path: str) -> bool:
     if any((base / path).exists() for base in (ROOT, SOURCES / "skills_runtime")):
         return True
     inner = path.endswith("/") and path.count("/") == 1  # a folder named below its package
-    return inner and any(Path(found).is_dir() for found in SOURCES.rglob(path.rstrip("/")))
+    return inner and any(match.is_dir() for match in SOURCES.rglob(path.rstrip("/")))
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_every_path_of_a_page_exists(page: str) -> None:
+def test_paths_on_the_page_exist(page: str) -> None:
     paths = {path for path in PATH.findall((ROOT / page).read_text(encoding="utf-8")) if "NAME" not in path}
     assert len(paths) > 10
     assert not sorted(path for path in paths if not _exists(path))

@@ -8,16 +8,16 @@ import pytest
 from tests.support import ROOT
 from tests.support.checkouts import Checkout
 
-NO_SANDBOX = "setup: bubblewrap is missing, so this is limited: commands of agents cannot run: no sandbox\n"
-NO_RIPGREP = "setup: ripgrep is missing, so this is limited: searching many files reads each of them\n"
-NO_FUSE = "setup: fuse3 is missing, so this is limited: the power-loss tests cannot run\n"
-NO_COMPILER = "setup: gcc is missing, so this is limited: the tests cannot build a program behind the fence\n"
-NO_NODE = "setup: nodejs is missing, so this is limited: the bundled skill for Node cannot be tested\n"
-NO_REDIS = "setup: redis-server is missing, so this is limited: the tests of skills in redis cannot run\n"
-NO_POSTGRES = "setup: postgresql is missing, so this is limited: the tests of skills in PostgreSQL cannot run\n"
-NO_NPM = "setup: npm is missing, so this is limited: Studio cannot be built\n"
-NO_BROWSER = "setup: chromium is missing, so this is limited: the tests of Studio cannot run\n"
-NO_FONT = "setup: fonts-wqy-microhei is missing, so this is limited: screenshots of Studio have no Chinese letters\n"
+NO_SANDBOX = "setup: bubblewrap is missing: agents cannot run commands: no sandbox\n"
+NO_RIPGREP = "setup: ripgrep is missing: searching many files is slow\n"
+NO_FUSE = "setup: fuse3 is missing: power-loss tests cannot run\n"
+NO_COMPILER = "setup: gcc is missing: tests cannot compile a program for the sandbox\n"
+NO_NODE = "setup: nodejs is missing: the bundled Node skill cannot be tested\n"
+NO_REDIS = "setup: redis-server is missing: tests of skills in redis cannot run\n"
+NO_POSTGRES = "setup: postgresql is missing: tests of skills in PostgreSQL cannot run\n"
+NO_NPM = "setup: npm is missing: Studio cannot be built\n"
+NO_BROWSER = "setup: chromium is missing: Studio tests cannot run\n"
+NO_FONT = "setup: fonts-wqy-microhei is missing: Studio screenshots have no Chinese characters\n"
 PACKAGES = "bubblewrap ripgrep fuse3 gcc nodejs redis-server postgresql npm chromium fonts-wqy-microhei"
 
 
@@ -78,7 +78,7 @@ def test_without_rights_the_exact_command_and_the_limitation_are_printed(bare: C
     limited = (NO_SANDBOX, NO_RIPGREP, NO_FUSE, NO_COMPILER, NO_NODE, NO_REDIS, NO_POSTGRES)
     limited += (NO_NPM, NO_BROWSER, NO_FONT)
     assert plan.stdout.startswith(
-        f"{''.join(limited)}setup: to install what is missing, as root: "
+        f"{''.join(limited)}setup: install them as root: "
         f"apt-get update && apt-get install -y --no-install-recommends {PACKAGES}\n"
     )
     assert plan.returncode == 0
@@ -88,7 +88,7 @@ def test_a_sudo_that_asks_for_a_password_is_left_to_the_user(bare: Checkout) -> 
     bare.add_command("sudo", "exit 1")
     install = "sudo apt-get update && sudo apt-get install -y --no-install-recommends bubblewrap ripgrep\n"
     assert bare.setup("--plan", "core").stdout.startswith(
-        f"{NO_SANDBOX}{NO_RIPGREP}setup: to install what is missing: {install}"
+        f"{NO_SANDBOX}{NO_RIPGREP}setup: install them with: {install}"
     )
 
 
@@ -101,7 +101,7 @@ def test_a_machine_without_apt_is_told_the_names_of_the_packages(tmp_path: Path)
     checkout.add_user(0)
     checkout.say_of_files(are_there=False)
     plan = checkout.setup("--plan", "dev")
-    assert f"there is no apt-get here; install with your system's own tool: {PACKAGES}\n" in plan.stdout
+    assert f"apt-get is not available; install with your system's package manager: {PACKAGES}\n" in plan.stdout
 
 
 def test_a_package_that_is_there_is_not_mentioned(checkout: Checkout) -> None:
@@ -135,7 +135,7 @@ def test_a_package_that_cannot_be_installed_does_not_stop_the_setup(bare: Checko
     result = bare.setup("core")
     assert result.returncode == 0
     assert f"no route to host\n{NO_SANDBOX}" in result.stdout
-    assert f"no route to host\n{NO_RIPGREP}setup: to install what is missing, as root: apt-get update" in result.stdout
+    assert f"no route to host\n{NO_RIPGREP}setup: install them as root: apt-get update" in result.stdout
     assert any("--editable" in call for call in bare.calls())
 
 
