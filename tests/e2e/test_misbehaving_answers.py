@@ -120,7 +120,7 @@ async def test_pieces_of_ten_calls_in_any_order_are_ten_calls(bench: Bench) -> N
 async def test_nothing_is_not_an_answer(bench: Bench, nothing: Answer) -> None:
     seen = await bench.run(nothing)
     assert (seen.failure.error_kind, seen.failure.retryable) == ("llm_error", True)
-    assert seen.failure.message == "the model answered with nothing"
+    assert seen.failure.message == "the model's answer is empty"
 
 
 @pytest.mark.parametrize(

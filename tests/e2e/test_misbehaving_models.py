@@ -72,7 +72,7 @@ async def test_a_failure_in_the_middle_is_the_end_and_no_answer(bench: Bench, br
 
 async def test_a_service_that_falls_silent_in_the_middle_is_not_waited_for(bench: Bench) -> None:
     seen = await bench.run(falls_silent("Hal"), HELLO, timeout_sec=1)
-    assert (seen.failure.error_kind, seen.failure.message) == ("llm_error", "the model said nothing for 1 s")
+    assert (seen.failure.error_kind, seen.failure.message) == ("llm_error", "the model's provider sent nothing for 1 s")
     assert len(seen.requests) == 1
 
 

@@ -1,4 +1,4 @@
-"""The agent: Agent facade and builder, the loop, the prompt, sub-agents."""
+"""The agent: `Agent`, its builder and coordinator, the loop, the prompt and sub-agents."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""The Agent: runs tasks in a workspace, each as one run with one log.
+"""The `Agent`: runs tasks in a workspace, each as one run with one log.
 
-Here settings and options become runs. Each step has its own chapter, in the order in which it happens:
-`run_inputs` collects what a run starts from, `create_run` makes its directory, `run_ports` builds what the loop works
-with, and `loop.segment` works on the run until it ends, waits or is left for later.
+Turns settings and options into runs. The modules follow the steps in order: `run_inputs` collects the inputs of a run,
+`create_run` creates its directory, `run_ports` builds what the loop works with, and `loop.segment` works on the run
+until it ends, waits or yields.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 MAX_SETUPS = 256
-"""How many runs may be created before the first of them is worked on; of more, skills are discovered again."""
+"""Maximum number of created runs that are not started yet; beyond it skills are discovered again."""
 
 
 class _RunSetup(NamedTuple):
@@ -60,7 +60,7 @@ class _RunSetup(NamedTuple):
 
 
 class Agent:
-    """Runs tasks in a workspace, each as one run with one log."""
+    """Run tasks in a workspace, each as one run with one log."""
 
     def __init__(  # noqa: PLR0913 - the seed's signature, by name only
         self,
@@ -95,7 +95,7 @@ class Agent:
         if wal_backend is not None:
             raise ConfigError(
                 "`wal_backend` is not supported: the log of a run is always in its run directory",
-                hint="put `workspace_root` where runs shall be kept, and copy events elsewhere with `event_hooks`",
+                hint="set `workspace_root` to where runs should be stored, and copy events with `event_hooks`",
             )
         names = {"planner": planner_model or model, "executor": executor_model or model}
         resolved = resolve(
@@ -126,7 +126,7 @@ class Agent:
 
     @classmethod
     def from_resolved(cls, resolved: "Resolved", options: AgentOptions | None = None) -> "Agent":
-        """Return an agent over settings that are resolved already."""
+        """Return an agent for settings that are already resolved."""
         agent = cls.__new__(cls)
         agent._set_up(resolved, options or AgentOptions(tools=builtin_tools()))
         return agent
@@ -144,22 +144,22 @@ class Agent:
         self._defaults: RunDefaults | None = None
         self._config_text: str | None = None
         self._variables: dict[str, str] = {}
-        """What people were asked for: kept in memory only."""
+        """Values that users entered for missing variables; kept in memory only."""
         self._setups: dict[str, _RunSetup] = {}
-        """Those of runs that are created and not worked on yet, by run id: skills are discovered once for each run."""
+        """Setups of created runs that are not started yet, by run id, so that skills are discovered once per run."""
 
     @property
     def resolved(self) -> "Resolved":
-        """The settings, and where each comes from."""
+        """The settings and where each comes from."""
         return self._resolved
 
     @property
     def workspace_root(self) -> Path:
-        """Where the agent works."""
+        """The workspace that the agent works in."""
         return self._resolved.workspace_root
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
-        """Offer one more tool to the model."""
+        """Add a tool for the model."""
         self._tools.add(tool, override=override)
 
     @overload
@@ -169,7 +169,7 @@ class Agent:
     def tool(
         self, function: F | None = None, /, *, override: bool = False, **offer: Unpack[Offer]
     ) -> F | Callable[[F], F]:
-        """Offer a typed function to the model: `@agent.tool`, or `@agent.tool(effect="read")`."""
+        """Add a typed function as a tool: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def register(function: F) -> F:
             self._tools.add(tool_from(function, **offer), override=override)
@@ -180,7 +180,7 @@ class Agent:
     def run(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> RunResult:
-        """Work on a task until it ends or waits; the id of a run that has not ended continues it."""
+        """Work on a task until the run ends or waits; pass the id of an open run to continue it."""
         return run_sync(self._run_once(_request(task, run_id, initial_history)))
 
     async def run_async(
@@ -192,7 +192,7 @@ class Agent:
     async def run_stream_async(
         self, task: str, *, run_id: str | None = None, initial_history: Sequence[Mapping[str, str]] | None = None
     ) -> AsyncGenerator[Event]:
-        """Yield the events of a run as they happen; leaving early stops the run cleanly."""
+        """Yield the events of a run as they happen; closing the generator early stops the run cleanly."""
         run = await self._open(_request(task, run_id, initial_history))
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -218,9 +218,9 @@ class Agent:
         return iterate_sync(self.run_stream_async(task, run_id=run_id, initial_history=initial_history), self.aclose)
 
     def create(self, request: RunRequest, *, variables: "Sequence[MissingVariable]" = (), working: bool = False) -> Run:
-        """Create the directory of a new run with all it starts from; `pending`, or `working` from its first moment.
+        """Create the directory of a new run with all its inputs; it is `pending`, or running at once with `working`.
 
-        `told` are the variables that a person was asked for.
+        `variables` are those that a user was asked for.
         """
         return self._create(request, self._set_up_run(), variables, working=working)
 
@@ -244,21 +244,21 @@ class Agent:
         )
         run = create_run(spec, self._log_ports)
         self._setups[run.state.run_id] = setup
-        if len(self._setups) > MAX_SETUPS:  # those are worked on elsewhere
+        if len(self._setups) > MAX_SETUPS:  # drop the oldest: another process works on it
             del self._setups[next(iter(self._setups))]
         return run
 
     def notices(self, run_id: str) -> tuple[str, ...]:
-        """Return what the user of a run that was just created should know of its rules and skills."""
+        """Return notices about the rules and skills of a run that was just created."""
         setup = self._setups.get(run_id)
         return setup.notices if setup is not None else ()
 
     def resume(self, root: Path, *, adopt: bool = False) -> Run:
-        """Open a run that has not ended, to go on with it."""
+        """Open a run that has not ended in order to continue it."""
         return open_run(root, self._log_ports, adopt=adopt)
 
     def fork(self, root: Path, seq: int, *, prompt: str | None = None, run_id: str | None = None) -> Run:
-        """Create a run that goes on from event `seq` of another, perhaps with another prompt."""
+        """Create a run that continues from event `seq` of another run, optionally with another prompt."""
         point = fork_point(root, seq, self._log_ports)
         task = prompt if prompt is not None else read_prompt(Path(point.root))
         return self.create(RunRequest(prompt=task, run_id=run_id, fork=point))
@@ -266,9 +266,9 @@ class Agent:
     async def execute(
         self, run: Run, *, control: Control | None = None, shared_budget: SharedBudget | None = None
     ) -> RunResult:
-        """Work on an open run until it ends, waits or is left for later, then close it.
+        """Work on an open run until it ends, waits or yields, then close it.
 
-        `shared_budget` is that of the parent, if the run is a sub-agent's.
+        `shared_budget` is the parent's budget if this is the run of a sub-agent.
         """
         control = control or Control()
         try:
@@ -295,7 +295,7 @@ class Agent:
             self._record_interruption(run, control)
             raise
         except StorageFailed as error:
-            # The disk is the one thing the log cannot tell of: the run stays open and can be resumed.
+            # The log cannot record its own failed disk: the run stays open and can be resumed.
             return result_of(run, error)
         finally:
             run.close()
@@ -308,15 +308,15 @@ class Agent:
             await close()
 
     async def _run_once(self, request: RunRequest) -> RunResult:
-        """Work on a run on an event loop of its own, which takes the model's connections with it."""
+        """Work on a run in its own event loop, and close the model's connections with it."""
         try:
             return await self.execute(await self._open(request))
         finally:
             await self.aclose()
 
     async def _open(self, request: RunRequest) -> Run:
-        """Open the run with this id if it exists, else create a new one."""
-        self._model()  # a configuration that cannot work leaves no run behind
+        """Open the run with the requested id if it exists, otherwise create a new run."""
+        self._model()  # fail before a run is created if the configuration is invalid
         self._run_defaults()
         if request.run_id is not None:
             root = runs_root(self._resolved.workspace_root) / check_id(request.run_id, "run")
@@ -327,20 +327,22 @@ class Agent:
         return self._create(request, setup, variables, working=True)
 
     async def _ask_for_variables(self, task: str, options: AgentOptions) -> "Sequence[MissingVariable]":
-        """Ask for what skills need and nobody has set; the values are kept in memory only."""
+        """Ask the user for variables that skills need and that are not set; the values stay in memory only."""
         if options.human is None or options.library is None:
             return ()
         missing = assemble_prompt(self._resolved, task, (), options.library, options.templates).missing_env
         for variable in missing:
             name = variable.name
-            question = Question(id=name, question=f"The skill `{variable.skill_name}` needs `{name}`. What is it?")
+            question = Question(
+                id=name, question=f"The skill `{variable.skill_name}` needs the variable `{name}`. What is its value?"
+            )
             self._variables[name] = await options.human.ask(question, call_id=f"variable_{name}")
             self._secrets.hide(self._variables[name])
             options.library.set_variable(name, self._variables[name])
         return missing
 
     def _set_up_run(self) -> _RunSetup:
-        """Return the options of one run: rule files are read once for the agent, skills discovered for each run."""
+        """Return the options of one run: rule files are read once per agent, skills are discovered for each run."""
         if self._rules is None:
             self._rules = load_active_rules(self._resolved)
         library = library_for(self._resolved, self._options, self._variables)
@@ -361,7 +363,7 @@ class Agent:
         return self._backend
 
     def _record_interruption(self, run: Run, control: Control) -> None:
-        """Record an interruption that the loop did not, because it had not begun or was done."""
+        """Record an interruption that the loop did not record because it had not started or had already finished."""
         locator = str(run.paths.events)
         if not run.state.open:
             return
@@ -381,7 +383,7 @@ def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]]
 def _merge_settings(
     settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None
 ) -> dict[str, Any]:
-    """Return the settings of the session with what was given by name on top."""
+    """Return the session settings with the explicitly named ones merged on top."""
     from skills_runtime.config import deep_merge
 
     chosen_models = {name: model for name, model in models.items() if model is not None}
@@ -392,12 +394,12 @@ def _merge_settings(
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also for a caller inside a running event loop (a notebook)."""
+    """Run a coroutine to completion, even if the caller is inside a running event loop (a notebook)."""
     return _without_loop(partial(asyncio.run, work))
 
 
 def iterate_sync(items: AsyncGenerator[T], close: Callable[[], Awaitable[None]]) -> Iterator[T]:
-    """Yield what a generator gives; a caller that leaves early closes it, and `close` is called in its loop."""
+    """Yield the items of an async generator; an early exit closes it, and `close` is awaited in its loop."""
     runner = asyncio.Runner()
 
     async def next_item() -> T | None:
@@ -420,7 +422,7 @@ def iterate_sync(items: AsyncGenerator[T], close: Callable[[], Awaitable[None]])
 
 
 def _without_loop(work: Callable[[], T]) -> T:
-    """Do the work here, or in another thread where this one runs an event loop."""
+    """Call `work` here, or in another thread if this one runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

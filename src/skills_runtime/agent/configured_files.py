@@ -1,4 +1,4 @@
-"""Read files that settings name: one in the workspace is read only from there, and only if it holds no secrets."""
+"""Read files that settings refer to: those in the workspace without leaving it through links, and never secrets."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
-    """Read a file of the workspace without leaving it by any link; nothing for one that lies elsewhere."""
+    """Read a file of the workspace without following links out of it; return `None` if it lies outside."""
     if not path.is_relative_to(root):
         return None
     try:
@@ -45,7 +45,7 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
 
 
 def with_workspace_texts(resolved: "Resolved", prompt: "PromptSettings") -> "PromptSettings":
-    """The prompt settings with the texts written out that lie in files of the workspace."""
+    """Return the prompt settings with the texts of files in the workspace filled in."""
     texts: dict[str, str] = {}
     for name in ("system", "developer"):
         path: Path | None = getattr(prompt, f"{name}_path")

@@ -1,4 +1,4 @@
-"""What an agent is given besides its settings, and what it is asked to run."""
+"""Options of an agent besides its settings, and the request for one run."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,62 +21,62 @@ if TYPE_CHECKING:
 
 
 class ChildProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kind of sub-agent may use: never more than the agent that begins it."""
+    """What one kind of sub-agent may use: never more than its parent."""
 
     tools: frozenset[str] | None = None
-    """The names of its tools; nothing means those of its parent."""
+    """Names of its tools; `None` means those of its parent."""
     skills: frozenset[str] | None = None
-    """The names or mentions of its skills; nothing means those of its parent."""
+    """Names or mentions of its skills; `None` means those of its parent."""
     max_steps: int | None = None
     description: str = ""
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent was given besides its settings."""
+    """Options of an agent besides its settings."""
 
     tools: Registry
     backend: Backend | None = None
     approver: Approver | None = None
     remembered: dict[str, str] = {}
-    """What was approved for as long as this agent is there."""
+    """Approvals that hold for the lifetime of this agent."""
     rules: Rules | None = None
-    """What decides on calls; nothing means what the settings and the rule files say."""
+    """Rules that decide on calls; `None` means those of the settings and the rule files."""
     decision_cache: DecisionCache = {}
-    """What these rules say of tools that tell nothing but their effect, in all runs of one agent."""
+    """Decisions on tools that declare only an effect, shared by all runs of the agent."""
     secrets: Secrets | None = None
-    """What must not be shown; nothing means what the environment tells."""
+    """Secrets to redact; `None` means those found in the environment."""
     log_ports: LogPorts | None = None
-    """Keys, clock and disk of the logs; nothing means those of this machine."""
+    """Keys, clock and disk of the logs; `None` means those of this machine."""
     human: HumanIO | None = None
     inbox: Inbox | None = None
     skills_of: SkillsOf | None = None
-    """What becomes of the skills that messages mention; nothing means that they are looked for."""
+    """Returns the events for skills that messages mention; `None` means the default lookup."""
     hooks: tuple[Callable[[Event], None], ...] = ()
     cancel_checker: Callable[[], bool] | None = None
     profiles: Mapping[str, ChildProfile] | None = None
-    """What sub-agents may be; nothing means that there are none."""
+    """Profiles of sub-agents by name; `None` means that sub-agents need none."""
     budget: Budget | None = None
-    """What a sub-agent may use of what its parent has left; nothing means what the settings say."""
+    """Share of the parent's remaining budget for a sub-agent; `None` means the budget of the settings."""
     allowed_tools: frozenset[str] | None = None
-    """The names of all tools a sub-agent may have; nothing means that nobody narrowed them."""
+    """Names of all tools a sub-agent may have; `None` means no restriction."""
     depth: int = 0
-    """How many runs stand above this agent's."""
+    """Number of ancestor runs."""
     initial_skills: Mapping[str, str] | None = None
-    """What the skills were when the first of those began, by mention; nothing means that none stands above."""
+    """Digests of the skills when the topmost ancestor started, by mention; `None` without an ancestor."""
     library: "Library | None" = None
-    """The skills; nothing means those that the settings name."""
+    """The skills; `None` means those that the settings describe."""
     disabled_skills: tuple[Path, ...] = ()
-    """Where skills lie that are left out."""
+    """Paths of skills that are left out."""
     templates: Mapping[str, str] = {}
-    """System texts by name, for `prompt.template`."""
+    """System prompts by name, for `prompt.template`."""
     sessions: "ExecSessions | None" = None
-    """Where terminal sessions live that outlast a run."""
+    """Terminal sessions that outlast a run."""
     children: Children | None = None
-    """Who begins sub-agents, instead of the agent itself."""
+    """Port that starts sub-agents instead of the agent itself."""
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks for: a task, and perhaps where it goes and who it is."""
+    """Request for a run: the task, and optionally its ids and directory."""
 
     prompt: str
     sandbox_path: Path | None = None
@@ -85,7 +85,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str | None = None
     earlier_tasks: tuple[SessionTask, ...] = ()
     history: tuple[Mapping[str, str], ...] = ()
-    """What was said in the session before: `role` and `content`."""
+    """Earlier messages of the session: `role` and `content`."""
     history_runs: tuple[str, ...] = ()
     images: tuple[Path, ...] = ()
     fork: ForkPoint | None = None

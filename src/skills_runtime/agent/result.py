@@ -1,4 +1,4 @@
-"""How a segment of a run ended, and what the caller gets to see of it."""
+"""The result of a segment of a run as the caller sees it."""
 
 from contextlib import suppress
 from typing import Any, Literal
@@ -23,46 +23,46 @@ _RESULT: dict[RunStatus, ResultStatus] = {
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of one `Agent.run`."""
+    """Result of one `Agent.run`."""
 
     status: ResultStatus
     final_output: str
-    """The answer; the error message when the run failed."""
+    """The answer, or the error message if the run failed."""
     artifacts: tuple[str, ...] = ()
     """Paths of the deliverables."""
     wal_locator: str = ""
-    """The log."""
+    """Path of the log."""
     run_id: str = ""
     error_kind: str | None = None
     hint: str = ""
     usage: Usage = Usage()
     cost_usd: float | None = None
-    """What the run and its sub-agents cost, where prices are known."""
+    """Cost of the run and its sub-agents, if prices are known."""
     output: Any = None
-    """The answer as data, when `run.output_schema` asks for data."""
+    """The answer as data, if `run.output_schema` is set."""
 
     @property
     def input_tokens(self) -> int:
-        """Tokens of the requests."""
+        """Input tokens of all requests."""
         return self.usage.input_tokens
 
     @property
     def output_tokens(self) -> int:
-        """Tokens of the answers."""
+        """Output tokens of all answers."""
         return self.usage.output_tokens
 
 
 def result_status(status: RunStatus) -> ResultStatus:
-    """The seed's word for a state; what is not done and not waiting has failed."""
+    """Return the public status of a run state; every state that is neither done nor waiting is `failed`."""
     return _RESULT.get(status, "failed")
 
 
 def result_of(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
-    """The result of a run as it stands, or of one that the disk stopped."""
+    """Return the current result of a run, or of one that a storage error stopped."""
     state, output = run.state, None
     is_done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
     if structured and is_done:
-        with suppress(msgspec.MsgspecError):  # a run that was handed over ends with a summary in words
+        with suppress(msgspec.MsgspecError):  # a run that was handed off ends with a summary in prose
             output = msgspec.json.decode(_final_text(run))
     return RunResult(
         status="failed" if storage else result_status(state.status),
@@ -81,7 +81,7 @@ def result_of(run: Run, storage: StorageFailed | None = None, *, structured: boo
 
 
 def _final_text(run: Run) -> str:
-    """The answer, or why there is none."""
+    """Return the answer, or the reason why there is none."""
     state = run.state
     if state.status is RunStatus.REVIEW_REQUIRED:
         return run.view.conversation.last_text

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class RunDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same in every run under the same settings."""
+    """Values that are the same for every run with the same settings."""
 
     resolved: "Resolved"
     prices: Mapping[str, Price]
     budget: Budget
     context: ContextRules
     summary: Mapping[str, object]
-    """What the first event of a segment says about its configuration."""
+    """Configuration summary for the first event of a segment."""
 
 
 def defaults_of(resolved: "Resolved") -> RunDefaults:
-    """Derive all of it; raises `ConfigError` where settings do not fit together."""
+    """Derive the defaults; raise `ConfigError` if settings contradict each other."""
     recovery = resolved.settings.run.context_recovery
     return RunDefaults(
         resolved=resolved,
@@ -57,7 +57,7 @@ def defaults_of(resolved: "Resolved") -> RunDefaults:
 
 
 def prices_of(resolved: "Resolved") -> dict[str, Price]:
-    """Return what the models cost; a limit on money without a price is refused."""
+    """Return the prices of the models; raise `ConfigError` for a cost limit without prices."""
     settings = resolved.settings
     prices = {price.model: price for price in settings.llm.prices}
     unknown = {settings.models.planner, settings.models.executor} - prices.keys()
@@ -70,7 +70,7 @@ def prices_of(resolved: "Resolved") -> dict[str, Price]:
 
 
 def budget_of(resolved: "Resolved") -> Budget:
-    """Return the budget that the settings give."""
+    """Return the budget from the settings."""
     run = resolved.settings.run
     return Budget(
         max_steps=run.max_steps,
@@ -83,7 +83,7 @@ def budget_of(resolved: "Resolved") -> Budget:
 
 
 def config_summary(resolved: "Resolved") -> Mapping[str, object]:
-    """Return what the first event of a segment says about its configuration."""
+    """Return the configuration summary for the first event of a segment."""
     settings = resolved.settings
     return {
         "profile_id": settings.profile_id,
@@ -95,7 +95,7 @@ def config_summary(resolved: "Resolved") -> Mapping[str, object]:
 
 
 def backend_for(resolved: "Resolved") -> Backend:
-    """Return the model that `llm.backend` names."""
+    """Return the backend that `llm.backend` names."""
     return BACKENDS[resolved.settings.llm.backend](resolved)
 
 
@@ -114,7 +114,7 @@ def _openai_backend(resolved: "Resolved") -> Backend:
             jitter_ratio=retry.jitter_ratio,
         ),
     )
-    # A project you only looked at must not choose where your conversations go, whoever owns the key.
+    # A project that was only opened must not choose where conversations are sent, even with its own key.
     if resolved.unconfirmed_model is not None:
         is_own = resolved.environment.trust(llm.api_key_env) == "user"
         request = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
@@ -145,17 +145,17 @@ BACKENDS: Mapping[str, Callable[["Resolved"], Backend]] = {
     "fake": _fake_backend,
     "replay": _replay_backend,
 }
-"""What builds the model, by the name that `llm.backend` gives it."""
+"""Backend factories by the value of `llm.backend`."""
 
 
 class Recording(msgspec.Struct):
-    """The whole conversation of a run, also what compaction left out, and the summaries that took its place."""
+    """The complete conversation of a run, including what compaction dropped, and the summaries."""
 
     conversation: Conversation = msgspec.field(default_factory=Conversation)
     summaries: list[str] = []
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         if isinstance(event.payload, ContextCompacted):
             self.summaries.append(event.payload.summary)
         else:
@@ -163,12 +163,12 @@ class Recording(msgspec.Struct):
 
 
 def read_recording(root: Path) -> Recording:
-    """Read what the log of a run holds."""
+    """Read the recording from the log of a run."""
     return fold(whole_history(RunPaths(root)), Recording())
 
 
 def replay_backend(root: Path, recording: Recording) -> ReplayBackend:
-    """Return a model that gives every complete answer of a run again, in order."""
+    """Return a backend that repeats every complete answer of a run in order."""
     blobs = blobs_of(RunPaths(root))
     conversation = recording.conversation
     answers = [
@@ -178,7 +178,7 @@ def replay_backend(root: Path, recording: Recording) -> ReplayBackend:
         )
         for message in conversation.messages[
             conversation.preamble_count :
-        ]  # what the session said before was not this run's
+        ]  # messages from the session's history are not answers of this run
         if message.role == "assistant" and not any(call.id in conversation.called_skills for call in message.calls)
     ]
     return ReplayBackend(answers, compactions=recording.summaries)

@@ -1,6 +1,6 @@
-"""What a run starts from: its specification, system prompt, history, pictures and skills, read before it is created.
+"""The inputs of a run: specification, system prompt, history, images and skills, read before the run is created.
 
-Nothing here touches the run directory but `start_run`, which records that work on a run begins or goes on.
+Only `start_run` touches the run directory: it records that work on a run starts or continues.
 """
 
 import hashlib
@@ -49,21 +49,21 @@ if TYPE_CHECKING:
 
 MAX_IMAGE_BYTES = 20 << 20
 RUNNING = RunStateChanged(before=RunStatus.PENDING.value, after=RunStatus.RUNNING.value)
-"""The last event of the beginning of a run that is created and worked on at once."""
+"""Last initial event of a run that is created and started at once."""
 
 
 class RunInputs(msgspec.Struct, frozen=True):
-    """What a run starts from besides its task, read and found good before anything is created."""
+    """Inputs of a run besides its task, read and validated before anything is created."""
 
     system_prompt: str
     events: tuple[Payload, ...]
-    """What the log holds before work begins."""
+    """Events that the log starts with."""
     blobs: tuple[bytes, ...]
-    """What these events refer to."""
+    """Blobs that these events refer to."""
 
 
 def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
-    """Return the request as it may be written down and shown to a model."""
+    """Return the request without secrets, as it may be logged and sent to a model."""
     prompt, history = secrets.text(request.prompt), secrets.value(request.history)
     if prompt is request.prompt and history is request.history:
         return request
@@ -71,7 +71,7 @@ def without_secrets(request: RunRequest, secrets: Secrets) -> RunRequest:
 
 
 def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOptions, secrets: Secrets) -> RunInputs:
-    """Read and check everything a request names; no secret goes into what a model is told."""
+    """Read and validate everything a request refers to; what the model receives is redacted."""
     names, library = [tool.spec.name for tool in options.tools], options.library or empty_library()
     parts = assemble_prompt(resolved, request.prompt, names, library, options.templates)
     if parts.missing_env:
@@ -105,8 +105,8 @@ def assemble_prompt(
     library: "Library | None" = None,
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
-    """Return what a run tells its model before anything else."""
-    from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
+    """Assemble the system prompt and the other parts of the first request."""
+    from skills_runtime.skills import load_library  # loads all of the settings code, which importing an agent must not
 
     return build_prompt(
         with_workspace_texts(resolved, apply_template(resolved.settings.prompt, templates or {})),
@@ -121,7 +121,7 @@ def assemble_prompt(
 def _with_marks(
     payloads: "Sequence[Payload]", library: "Library", options: AgentOptions
 ) -> tuple[list[Payload], list[bytes]]:
-    """Add to the event of a skill list what the model knows by it: later it is told only what is different."""
+    """Add the digests of the offered skills to the catalog event, so that later only changes are reported."""
     if not any(isinstance(event, SkillCatalogOffered) for event in payloads):
         return list(payloads), []
     marks = strip_changed_marks(compute_marks(library).data, options.initial_skills)
@@ -132,16 +132,16 @@ def _with_marks(
 
 
 def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> ForkSupport:
-    """Say whether the skills a task names are worked on by runs of their own where they ask for it.
+    """Return whether skills that a task mentions can get runs of their own if they ask for it.
 
-    Only in a run that has no parent: one that another run began is such a run itself, and works on what it was given.
+    Only runs without a parent can: a sub-agent's run is such a run itself.
     """
     if options.depth or options.library is None:
         return ForkSupport()
     if options.children is not None:
-        return ForkSupport(reason="the sub-agents of this agent are not its own")
+        return ForkSupport(reason="the sub-agents of this agent are managed elsewhere")
     if options.profiles and "" not in options.profiles:
-        return ForkSupport(reason="its sub-agents are of certain kinds, and none is for everything")
+        return ForkSupport(reason="none of its sub-agent profiles is the default")
     names = select_tools(apply_template(resolved.settings.prompt, options.templates), task, [ACTIVATE])
     is_hidden = any(allowed is not None and ACTIVATE not in allowed for allowed in (names, options.allowed_tools))
     if is_hidden or options.tools.find(ACTIVATE) is not None:
@@ -150,7 +150,7 @@ def _can_fork_skills(resolved: "Resolved", options: AgentOptions, task: str) -> 
 
 
 def _newest_messages(history: Sequence[Mapping[str, str]], rule: "HistoryRule") -> list[dict[str, str]]:
-    """Check all messages and return the newest that fit; an answer never comes without what it answers."""
+    """Validate all messages and return the newest that fit; never start with an answer whose question is cut off."""
     messages: list[dict[str, str]] = []
     for message in history:
         role, content = message.get("role"), message.get("content")
@@ -174,10 +174,10 @@ def _read_image(path: Path) -> tuple[str, str, bytes]:
         with path.open("rb") as file:
             data = file.read(MAX_IMAGE_BYTES + 1)
     except OSError as error:
-        raise ValidationFailed(f"the picture `{path}` cannot be read: {error.strerror}") from error
+        raise ValidationFailed(f"the image `{path}` cannot be read: {error.strerror}") from error
     image = recognize_image(data)
     if image is None or len(data) > MAX_IMAGE_BYTES:
-        raise ValidationFailed(f"`{path}` is not a picture a model can look at", hint="use PNG, JPEG, GIF or WebP")
+        raise ValidationFailed(f"`{path}` is not an image that a model can read", hint="use PNG, JPEG, GIF or WebP")
     return well_formed(path.name), image.mime, data
 
 
@@ -186,7 +186,7 @@ def _digest(data: bytes) -> str:
 
 
 def variable_events(variables: "Iterable[MissingVariable]", resolved: "Resolved") -> Iterator[Payload]:
-    """Yield the events for variables that a person was asked for; their values are nowhere in them."""
+    """Yield the events for variables that a user was asked for; they never contain the values."""
     policy = resolved.settings.skills.env_var_missing_policy
     for variable in variables:
         name, skill, path = variable.name, variable.skill_name, variable.skill_path
@@ -195,14 +195,14 @@ def variable_events(variables: "Iterable[MissingVariable]", resolved: "Resolved"
 
 
 def render_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
-    """Return the settings as every run of an agent archives them.
+    """Return the settings as text for the archive of every run.
 
-    Writing them out costs more than the rest of a small run: whoever starts many does it once.
+    Serializing them costs more than the rest of a small run, so callers do it once per agent.
     """
     from skills_runtime.config import snapshot
 
     settings = resolved.settings
-    if secrets is not None:  # what a model would be told; anything else in settings is checked when they are read
+    if secrets is not None:  # only prompts reach a model; other settings are checked when they are loaded
         prompt = {name: secrets.value(value) for name, value in settings.prompt}
         settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=prompt)})
     return snapshot(settings)
@@ -217,7 +217,7 @@ def run_spec(
     beginning: tuple[Payload, ...] = (),
     blobs: tuple[bytes, ...] = (),
 ) -> RunSpec:
-    """Return the frozen specification of a run; what is not given is derived from the settings."""
+    """Return the frozen specification of a run; missing arguments are derived from the settings."""
     settings, ids, path = resolved.settings, request.ids, request.sandbox_path
     run_id = request.run_id or (path.name if path is not None and is_legal_id(path.name) else ids.new("run"))
     home = runs_root(resolved.workspace_root) / run_id
@@ -256,12 +256,12 @@ def run_spec(
 
 
 async def start_run(run: Run, defaults: RunDefaults) -> None:
-    """Record that work on the run begins or goes on."""
+    """Record that work on the run starts or continues."""
     settings = defaults.resolved.settings
     resumed = bool(run.state.workspace_root)
     if run.state.status is not RunStatus.RUNNING:
         await run.change_async(RunStatus.RUNNING)
-    await run.commit_async()  # a run that was created `working` is durable from here on
+    await run.commit_async()  # makes a run that was created with `working` durable
     run.append(
         RunStarted(
             task=run.text("prompt.md"),

@@ -1,7 +1,7 @@
-"""The ports of a run: from settings and options to what the log and the loop work with.
+"""Build the ports that the log and the loop work with from settings and options.
 
-Tools, gate, sandbox, files and secrets are wired here and nowhere else. Configuration is imported where it is used:
-reading settings needs pydantic, importing an agent does not; nor does it need the tools for skills.
+Tools, gate, sandbox, files and secrets are wired only here. Configuration and skill tools are imported where they are
+used: reading settings needs pydantic, importing an agent does not.
 """
 
 import os
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from skills_runtime.skills import Library
 
 SEARCHABLE_SKILLS = 30
-"""With more skills than this the list for the model may not have room for all, and it can search."""
+"""With more skills than this the catalog may not fit into the prompt, and the model gets a search tool."""
 
 
 def log_ports(secrets: Secrets | None = None) -> LogPorts:
-    """Return keys, clock and disk of this machine; what is written down has no secrets."""
+    """Return keys, clock and disk of this machine; the log is redacted."""
     from skills_runtime.config import keys_home, process_environ
     from skills_runtime.safety.redaction import SecretRegistry, find_secrets
 
@@ -41,7 +41,7 @@ def log_ports(secrets: Secrets | None = None) -> LogPorts:
 
 
 def secrets_in(resolved: "Resolved") -> Secrets:
-    """Return what must not be shown of the environment that the settings name, and of that of the process."""
+    """Return the secrets of the configured environment and of the process environment."""
     from skills_runtime.safety.redaction import SecretRegistry, find_secrets
 
     environment = resolved.environment
@@ -58,16 +58,16 @@ def agent_ports(
     control: Control,
     children: Children | None,
 ) -> AgentPorts:
-    """Return what the loop works with."""
+    """Return the ports of the loop."""
     resolved = defaults.resolved
     settings, secrets = resolved.settings, options.secrets or secrets_in(resolved)
-    # Where the run was told to work when it was created, whatever the settings say now.
+    # The workspace mode was fixed when the run was created; later settings do not change it.
     modes: dict[str, WorkspaceMode] = {"shared": "shared", "isolated": "isolated"}
     mode = modes.get(run.state.workspace_mode, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
     scope = RunScope()
-    if (sessions := options.sessions) is not None:  # those outlast the run, and are only lent to it
-        from skills_runtime.tools import BorrowedSessions, RunSessions  # loads all about processes
+    if (sessions := options.sessions) is not None:  # these sessions outlast the run, which only borrows them
+        from skills_runtime.tools import BorrowedSessions, RunSessions  # loads the process code
 
         scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
     return AgentPorts(
@@ -75,7 +75,7 @@ def agent_ports(
         tools=build_toolset(run, resolved, options),
         files=_files(run, resolved, mode),
         gate=gate_of(run, resolved, options, mode),
-        # A call that wants to leave the sandbox is always asked about: one that gets there was approved.
+        # Leaving the sandbox always needs an approval, so a call that gets here was approved.
         sandbox=LazySandbox(
             resolved,
             root,
@@ -106,12 +106,12 @@ def agent_ports(
 
 
 def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: WorkspaceMode) -> Gate:
-    """Return the rules of a run, and who is asked."""
+    """Return the gate of a run: its rules and its approver."""
     assert options.rules is not None, "the agent has read them before the run"
     safety, rules = resolved.settings.safety, options.rules
-    if mode == "shared":  # wherever the run directory is; an isolated run lives below its own
+    if mode == "shared":  # protect the run directory; an isolated run works inside its own
         rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
-    # What the rules say of a tool that names no path is the same in every run, unless one lies above its workspace.
+    # Decisions on tools without paths are the same in every run, unless the run directory lies above the workspace.
     is_default_root = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
         rules=rules,
@@ -125,26 +125,26 @@ def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: Workspa
 
 
 def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], Files]:
-    """Return what opens the files of a run when a call first touches some, and only then."""
+    """Return a function that opens the files of a run on first use."""
     workspace, cache = resolved.workspace_root, list[Files]()
 
     def files() -> Files:
         if not cache:
-            from skills_runtime.sandbox import runtime_code  # loads all about sandboxes
+            from skills_runtime.sandbox import runtime_code  # loads the sandbox code
 
             delete, code = resolved.settings.sandbox.delete, runtime_code(workspace)
             cache.append(files_of(run, workspace, mode=mode, delete=delete, read_only=code))
         return cache[0]
 
     if mode == "shared" and os.path.samefile(run.paths.root, workspace):  # noqa: PTH121 - done for every run
-        files()  # says why that cannot be, before anything has happened
+        files()  # raises at once if the run directory is the workspace itself
     return files
 
 
 def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Registry:
-    """Return the tools a model is told of: the agent's and those for skills, less what prompt or parent leave out.
+    """Return the tools offered to the model: the agent's and those for skills, minus what prompt or parent exclude.
 
-    One of the agent's own wins over one for skills of the same name.
+    A tool of the agent wins over a skill tool of the same name.
     """
     tools, library = options.tools, options.library
     if library is not None:
@@ -153,7 +153,7 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
     settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
     names = select_tools(settings, task, [tool.spec.name for tool in tools])
     for allowed in (names, options.allowed_tools):
-        if allowed is not None:  # whoever names a tool that is not listed means it
+        if allowed is not None:  # an explicitly allowed tool is offered even if it is not listed by default
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
     if resolved.settings.tools.compat:
         tools = Registry(*tools, listing=[tool.spec.name for tool in tools])
@@ -161,7 +161,7 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
 
 
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
-    """Return the tools for skills; those that find and end them are there only where they are of use."""
+    """Return the tools for skills; activation, unloading and search only if there are skills."""
     from skills_runtime.agent.skills.executions import RunExecutions
     from skills_runtime.tools.builtin import (
         ActivateSkill,
@@ -193,8 +193,8 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
 
 
 def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
-    """Return the tools that can tell what a call would do without a run, by name."""
-    from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
+    """Return the tools that can preview a call without a run, by name."""
+    from skills_runtime.skills import load_library  # loads all of the settings code, which importing an agent must not
     from skills_runtime.tools.builtin import SkillExec, SkillRefRead
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
@@ -206,13 +206,13 @@ def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
 
 
 def configuration_files(resolved: "Resolved") -> tuple[Path, ...]:
-    """Return the files that the next run in a workspace obeys."""
+    """Return the files that configure the next run in a workspace."""
     env_file = (resolved.env_file,) if resolved.env_file else ()
     return (*resolved.overlay_paths, *env_file, *map(Path, resolved.settings.safety.rule_files))
 
 
 class LazySandbox:
-    """The sandbox of a run, set up when the first process needs it: most runs start none."""
+    """The sandbox of a run, created when the first process needs it: most runs start none."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class LazySandbox:
     ) -> None:
         self._resolved = resolved
         self._skills = skills
-        """The directories of the skills that are active: commands may read them."""
+        """Returns the directories of active skills, which commands may read."""
         self._root = root
         self._writable = writable
         self._may_leave = may_leave
@@ -234,7 +234,7 @@ class LazySandbox:
         self._sandbox: Sandbox | None = None
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
-        """Return what the sandbox stopped of a command that has ended; where there is none it stops nothing."""
+        """Return what the sandbox denied a finished command; empty without a sandbox."""
         describe = getattr(self._sandbox, "denials", None)
         return describe(outcome, grant) if describe is not None else ()
 

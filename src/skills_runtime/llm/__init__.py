@@ -1,4 +1,4 @@
-"""Models behind one port: OpenAI-compatible, fake and replay; and how their answers become events."""
+"""Model backends behind one port (OpenAI-compatible, fake, replay), and the recorder that turns answers into events."""
 
 from skills_runtime.llm.event_recorder import Answer, EventRecorder, Price, cost_of, record_answer
 from skills_runtime.llm.fake import (

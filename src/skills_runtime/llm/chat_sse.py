@@ -1,4 +1,4 @@
-"""The values of a streamed chat, at the import path users of the seed know."""
+"""The types of a streamed chat, at the import path that existing users rely on."""
 
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 

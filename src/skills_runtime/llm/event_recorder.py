@@ -1,6 +1,6 @@
-"""From the stream of an answer to the events that tell of it, and what it cost.
+"""Turn a streamed answer into events and compute its cost.
 
-Knows nothing of runs: what it records goes to a function.
+Knows nothing of runs: events are passed to a callback.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,20 +23,20 @@ from skills_runtime.ports import (
 from skills_runtime.text import well_formed
 
 TOKENS_PER_PRICE = 1_000_000
-"""Tokens a price is for."""
+"""Number of tokens that a price refers to."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model costs in US dollars per million tokens."""
+    """Price of a model in US dollars per million tokens."""
 
     input: float
     output: float
     cached_input: float | None = None
-    """For the part of the request that the provider had cached; nothing means the full price."""
+    """Price of input tokens that the provider had cached; `None` means the full price."""
 
 
 def cost_of(price: Price, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-    """The cost of one answer in US dollars; cached tokens are a part of the input tokens."""
+    """Return the cost of one answer in US dollars; cached tokens are part of the input tokens."""
     cached = min(cached_tokens, input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (input_tokens - cached) * price.input + cached * cached_price + output_tokens * price.output
@@ -52,24 +52,24 @@ INCOMPLETE_REASONS = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), _CUT),
     **dict.fromkeys(("content_filter", "sensitive", "safety", "recitation", "prohibited_content"), _WITHHELD),
 }
-"""Ends of a stream that are no end of an answer, in the words of several services."""
+"""Finish reasons of several providers that mean the answer is incomplete, with the error message for each."""
 CALL_REASONS = ("tool_calls", "function_call")
-"""Ends of a stream that promise calls."""
+"""Finish reasons that announce tool calls."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One complete answer; its text has been recorded."""
+    """One complete answer; its text has been recorded already."""
 
     calls: list[ToolCall]
-    """Each with an id of its own, as text that can be written."""
+    """Each call has a unique id and contains only valid Unicode."""
     finish_reason: str
     text_chars: int
 
 
 class EventRecorder:
-    """Records one answer while it comes in, and says at the end what came of it.
+    """Record one streamed answer as events and return the complete answer at the end.
 
-    `taken` are the ids of earlier calls, which no call of this answer may have.
+    `used_ids` are the ids of earlier calls, which no call of this answer may reuse.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class EventRecorder:
         self._end: ChatStreamEvent | None = None
 
     def add(self, event: ChatStreamEvent) -> None:
-        """Take in one piece."""
+        """Process one event of the stream."""
         match event:
             case ChatStreamEvent(type="text_delta", text=str(text)) if text:
                 self._switch_to(self._text)
@@ -124,14 +124,14 @@ class EventRecorder:
                 pass
 
     def flush(self) -> None:
-        """Record what is held back, as before an error is told."""
+        """Record everything that is still buffered."""
         if self._has_pending:
             self._has_pending = False
             for buffer in (self._reasoning, self._text, self._call_progress):
                 self._record_buffer(buffer, final=True)
 
     def finish(self) -> Answer:
-        """What came of it; raises `ModelError` when that is not a whole answer."""
+        """Return the complete answer; raise `ModelError` if it is incomplete."""
         self.flush()
         if self._end is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
@@ -141,15 +141,15 @@ class EventRecorder:
         if (problem := INCOMPLETE_REASONS.get(reason.lower())) is not None:
             raise ModelError(problem)
         if not self._calls and not self._text.chars:
-            raise ModelError("the model answered with nothing", retryable=True)
+            raise ModelError("the model's answer is empty", retryable=True)
         if not self._calls and reason in CALL_REASONS:
-            raise ModelError("the model's answer ended in calls that never came", retryable=True)
+            raise ModelError("the model announced tool calls but sent none", retryable=True)
         return Answer(
             calls=_assign_unique_ids(self._calls, self._used_ids), finish_reason=reason, text_chars=self._text.chars
         )
 
     def _switch_to(self, buffer: "_TextBuffer | _CallBuffer") -> None:
-        """Keep the order: what is held of one type is recorded before another type begins."""
+        """Keep the order: record the buffer of one type before another type starts."""
         if buffer is not self._current:
             self._record_buffer(self._current)
             self._current = buffer
@@ -170,13 +170,13 @@ class EventRecorder:
 
 
 async def record_answer(backend: Backend, request: ChatRequest, recorder: EventRecorder) -> Answer:
-    """Ask a model and record its answer; its connection is let go of before this returns, whatever happens."""
+    """Ask a model and record its answer; the connection is always closed before this returns."""
     stream = backend.stream_chat(request)
     try:
         async for event in stream:
             recorder.add(event)
     finally:
-        recorder.flush()  # what was said before a stream broke off belongs into the log too
+        recorder.flush()  # the log also keeps what came before a stream broke off
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:
             await close()
@@ -184,7 +184,7 @@ async def record_answer(backend: Backend, request: ChatRequest, recorder: EventR
 
 
 class _TextBuffer:
-    """Text or reasoning that waits to be recorded; what may be the beginning of a secret waits longer."""
+    """Buffer for text or reasoning; what may be the start of a secret is held back until it can be redacted."""
 
     def __init__(self, delta_type: str, secrets: Secrets | None) -> None:
         self.chars = 0
@@ -200,7 +200,7 @@ class _TextBuffer:
         if not self._pieces and self._stream is None:
             return None
         text = "".join(self._pieces)
-        # A service may cut a character in two: its first half waits for the second.
+        # A provider may split a surrogate pair: hold the first half until the second arrives.
         half = text[-1:] if not final and "\ud800" <= text[-1:] <= "\udbff" else ""
         self._pieces = [half] if half else []
         text = self._redact(well_formed(text.removesuffix(half)), final=final)
@@ -211,14 +211,14 @@ class _TextBuffer:
         if self._secrets is None:
             return text
         if self._stream is None:
-            if final:  # as most answers without a stream are: nothing comes before or after
+            if final:  # The answer came in one piece: redact it at once, without a stream.
                 return self._secrets.text(text)
             self._stream = self._secrets.stream()
         return self._stream.feed(text) + (self._stream.finish() if final else "")
 
 
 class _CallBuffer:
-    """Calls that are being written: who they are and how far, never what, for nothing has sanitized that yet."""
+    """Progress of streamed calls: id, name and size only, because the arguments are not sanitized yet."""
 
     def __init__(self) -> None:
         self._calls: dict[int, tuple[str, str, int]] = {}
@@ -240,11 +240,11 @@ class _CallBuffer:
 
 
 def _assign_unique_ids(calls: Sequence[ToolCall], used_ids: Collection[str]) -> list[ToolCall]:
-    """The calls as text that can be written, each with an id of its own."""
+    """Return the calls with valid Unicode and unique ids."""
     distinct: dict[str, ToolCall] = {}
     for number, call in enumerate(calls, start=1):
         base_id = call_id = well_formed(call.id) or f"call_{number}"
-        # A service may call every call the same: numbers begin where they are likely to be free.
+        # A provider may give every call the same id: start numbering where free numbers are likely.
         numbers = chain([number], count(len(used_ids) + number))
         while call_id in distinct or call_id in used_ids:
             call_id = f"{base_id}_{next(numbers)}"

@@ -1,7 +1,7 @@
-"""What a provider's refusal means: status, code and message become one error of ours.
+"""Translate a provider's error response into a `ModelError`.
 
-What providers explain is made fit to be written down. Pure; knows the shapes several providers use, and nothing of
-HTTP libraries.
+Messages of providers are shortened and redacted before they are logged. Pure functions: they know the error formats of
+several providers, and nothing of HTTP libraries.
 """
 
 import re
@@ -14,13 +14,13 @@ from skills_runtime.errors import ModelError
 from skills_runtime.text import one_line, well_formed
 
 MAX_MESSAGE_CHARS = 500
-"""Characters of a provider's explanation that are kept."""
+"""Maximum length of a provider's message in our errors."""
 MIN_SECRET_CHARS = 8
-"""Anything shorter would turn up in ordinary words."""
+"""Shorter strings would match ordinary words."""
 
 
 def shorten(text: str, *, limit: int = MAX_MESSAGE_CHARS, secret: str = "") -> str:
-    """Put a provider's explanation on one line of bounded length without the secret."""
+    """Return a provider's message on one line, truncated and without the secret."""
     if len(secret) >= MIN_SECRET_CHARS:
         text = text.replace(secret, "***")
     return one_line(well_formed(text[: 2 * limit]), limit=limit)
@@ -30,9 +30,9 @@ RefusalKind = Literal[
     "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "refused", "inside", "rejected"
 ]  # fmt: skip
 MAX_EXPLANATION_CHARS = 4000
-"""Characters of an explanation that are looked at."""
+"""Maximum length of a message that is searched for known patterns."""
 TRANSIENT_STATUSES = (408, 409, 425)
-"""Refusals that are not the fault of the request."""
+"""Statuses that are not the fault of the request, so that a retry may help."""
 
 TOO_LONG_CODES = frozenset(
     {"context_length_exceeded", "string_above_max_length", "array_above_max_length", "exceed_context_size_error"}
@@ -54,13 +54,13 @@ TOO_LONG_PATTERN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 CONVERSATION_PARAMETERS = re.compile("messages|input|prompt|content")
-"""How parameters begin that shorter conversations make shorter."""
+"""Names of parameters that a shorter conversation makes shorter."""
 
 OPTIONAL_PARAMETERS = {
     "stream_options": re.compile("stream_options|include_usage"),
     "response_format": re.compile("response[_ ]format|json_schema", re.IGNORECASE),
 }
-"""Parameters that a run can do without, and how services name them."""
+"""Parameters that a run can do without, with the patterns by which providers name them in errors."""
 
 QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 RATE_LIMIT_CODES = frozenset(
@@ -84,34 +84,34 @@ class _ErrorTemplate(NamedTuple):
 _TEMPLATES: dict[RefusalKind, _ErrorTemplate] = {
     "too_long": _ErrorTemplate("the conversation is too long for the model: {reason}", "context_length_exceeded"),
     "spent": _ErrorTemplate(
-        "the model's provider wants to be paid: {reason}", "rate_limited", "check the plan and its billing"
+        "the quota at the model's provider is used up: {reason}", "rate_limited", "check the plan and its billing"
     ),
     "key": _ErrorTemplate("the model's provider refused the key", "auth_error", "check `llm.api_key_env`"),
     "access": _ErrorTemplate(
         "the model's provider refused access: {reason}", "auth_error", "check `llm.api_key_env` and what it may use"
     ),
-    "limited": _ErrorTemplate("the model's provider limits the rate of requests", "rate_limited", retryable=True),
+    "limited": _ErrorTemplate("the model's provider limits the request rate", "rate_limited", retryable=True),
     "broken": _ErrorTemplate("the model's provider failed with {status}", "server_error", retryable=True),
     "redirect": _ErrorTemplate(
         "the model's provider answered {status}, and redirects are not followed",
         "http_error",
-        "set `llm.base_url` to where the service is",
+        "set `llm.base_url` to the final URL",
     ),
     "passing": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error", retryable=True),
     "refused": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error"),
-    "inside": _ErrorTemplate("the model's provider broke off with an error: {reason}", "llm_error", retryable=True),
-    "rejected": _ErrorTemplate("the model's provider broke off with an error: {reason}", "llm_error"),
+    "inside": _ErrorTemplate("the model's provider reported an error: {reason}", "llm_error", retryable=True),
+    "rejected": _ErrorTemplate("the model's provider reported an error: {reason}", "llm_error"),
 }
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider said instead of an answer."""
+    """An error response of a provider."""
 
     status: int | None = None
-    """Of the response, or the one an error inside a stream names."""
+    """Status of the response, or the one that an error inside a stream names."""
     in_stream: bool = False
     codes: frozenset[str] = frozenset()
-    """Its code, type and state, in lower case."""
+    """Its code, type and status, in lower case."""
     param: str = ""
     message: str = ""
     retry_after_sec: float | None = None
@@ -120,7 +120,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 def parse_refusal(
     body: object, *, status: int | None = None, headers: Mapping[str, str] | None = None, secret: str = ""
 ) -> Refusal:
-    """Read a refusal of any shape; without a status it came inside a stream, and the secret is never repeated."""
+    """Parse an error response of any known format, without the secret; `status` is `None` inside a stream."""
     error = _find_error_object(body)
     match = re.fullmatch("[45][0-9]{2}", str(error.get("code")))
     code_fields = (error.get(name) for name in ("code", "type", "status"))
@@ -137,16 +137,16 @@ def parse_refusal(
 
 
 def is_too_long(refusal: Refusal) -> bool:
-    """Whether a shorter conversation would have been answered."""
+    """Return whether a shorter conversation would have been accepted."""
     if refusal.param and not CONVERSATION_PARAMETERS.match(refusal.param):
-        return False  # the description of a tool can be too long as well, and stays so
+        return False  # a tool description can be too long as well, and compacting does not shorten it
     if refusal.codes & TOO_LONG_CODES or refusal.status == 413:
         return True
     return refusal.status in (None, 400, 422) and TOO_LONG_PATTERN.search(refusal.message) is not None
 
 
 def find_rejected_option(refusal: Refusal) -> str | None:
-    """Which parameter the service does not know and can be asked without: how to count, or the shape of the answer."""
+    """Return the optional parameter that the provider does not support, if the error names one."""
     if refusal.status not in (400, 404, 422):
         return None
     text = f"{refusal.param} {refusal.message}"
@@ -154,7 +154,7 @@ def find_rejected_option(refusal: Refusal) -> str | None:
 
 
 def classify_refusal(refusal: Refusal) -> RefusalKind:
-    """What kind of refusal this is."""
+    """Return the kind of an error response."""
     if is_too_long(refusal):
         return "too_long"
     if refusal.codes & QUOTA_CODES:
@@ -180,7 +180,7 @@ def classify_refusal(refusal: Refusal) -> RefusalKind:
 
 
 def model_error(refusal: Refusal) -> ModelError:
-    """The error of ours that a refusal amounts to."""
+    """Return the `ModelError` for an error response."""
     template = _TEMPLATES[classify_refusal(refusal)]
     reason = shorten(refusal.message) or "no reason given"
     return ModelError(
@@ -193,7 +193,7 @@ def model_error(refusal: Refusal) -> ModelError:
 
 
 def missing_stream_error(text: str, *, secret: str = "") -> ModelError:
-    """The error for a response without any event: the one it tells of, else what it holds instead."""
+    """Return the error for a response without any event: the error in its body, or an excerpt of the body."""
     try:
         body = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
@@ -201,11 +201,13 @@ def missing_stream_error(text: str, *, secret: str = "") -> ModelError:
     if isinstance(body, dict) and cast(dict[str, Any], body).get("error"):
         return model_error(parse_refusal(cast(object, body), secret=secret))
     reason = shorten(text, secret=secret)
-    return ModelError(f"the model's provider sent no stream but: {reason}", hint="check `llm.base_url`", retryable=True)
+    return ModelError(
+        f"the model's provider did not send a stream: {reason}", hint="check `llm.base_url`", retryable=True
+    )
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """What the provider asks for: seconds, or a date by its own clock; nonsense counts as nothing."""
+    """Return the seconds of `Retry-After`, which may be a date by the provider's clock; `None` if it is invalid."""
     from email.utils import parsedate_to_datetime
 
     text = headers.get("retry-after", "")
@@ -221,7 +223,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _find_error_object(body: object) -> Mapping[str, Any]:
-    """The object that explains: providers wrap it in `error`, and some in a list."""
+    """Return the object that describes the error: providers nest it in `error`, and some in a list."""
     if isinstance(body, list) and body:
         return _find_error_object(cast(list[object], body)[0])
     if not isinstance(body, Mapping):
@@ -231,7 +233,7 @@ def _find_error_object(body: object) -> Mapping[str, Any]:
 
 
 def _body_text(body: object) -> str:
-    """A body that has no message, as text."""
+    """Return a body that has no message as text."""
     if body is None or isinstance(body, str):
         return body or ""
     try:

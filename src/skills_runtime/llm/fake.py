@@ -1,6 +1,6 @@
-"""Models that say what they were told to say, or what they said before: for tests, demos, offline work and replay.
+"""Scripted models and replay of recorded answers, for tests, demos and offline work.
 
-A replay takes recorded answers as plain values; reading the run is the caller's work.
+A replay takes recorded answers as plain values; reading the run is up to the caller.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -21,7 +21,7 @@ class FakeChatCall(msgspec.Struct, frozen=True):
 
 
 class FakeChatBackend:
-    """Gives its answers in order, one a request."""
+    """Return scripted answers in order, one per request."""
 
     def __init__(self, calls: Iterable[FakeChatCall]) -> None:
         self._calls = list(calls)
@@ -35,7 +35,7 @@ class FakeChatBackend:
 
 
 class ScriptedBackend:
-    """Gives the answer that follows those the run has had, so a resumed run goes on where it was."""
+    """Return the scripted answer that follows those the run has had, so that resumed runs continue correctly."""
 
     def __init__(self, calls: Iterable[FakeChatCall], *, compactions: Iterable[str] = ()) -> None:
         self._calls = list(calls)
@@ -43,7 +43,7 @@ class ScriptedBackend:
         self._compacted = 0
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream the answer this point of the run calls for, or the next summary."""
+        """Stream the answer for this point of the run, or the next summary."""
         events = self._summary() if request.purpose == "compaction" else _script_events(self._calls, request.answered)
         for event in events:
             yield event
@@ -87,9 +87,9 @@ class _Script(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load_script(path: Path, data: bytes | None = None) -> ScriptedBackend:
-    """The scripted model of a YAML file: `calls` with `reasoning`, `text` and `tool_calls`, and `compactions`.
+    """Load a scripted model from a YAML file with `calls` (`reasoning`, `text`, `tool_calls`) and `compactions`.
 
-    `data` is what is in the file, where it was read already.
+    Pass `data` if the file has been read already.
     """
     import yaml
 
@@ -127,7 +127,7 @@ def _build_call(number: int, call: _ScriptCall) -> FakeChatCall:
 
 
 class RecordedAnswer:
-    """One complete answer of the earlier run."""
+    """One complete answer of the recorded run."""
 
     def __init__(self, text: str, calls: Sequence[ToolCall]) -> None:
         self.text = text
@@ -135,7 +135,7 @@ class RecordedAnswer:
 
 
 class ReplayBackend:
-    """Gives recorded answers by how many the run has had, and recorded summaries in their order."""
+    """Return recorded answers by how many the run has had, and recorded summaries in order."""
 
     def __init__(self, answers: Sequence[RecordedAnswer], *, compactions: Sequence[str] = ()) -> None:
         calls = (FakeChatCall(_replay_events(answer)) for answer in answers)

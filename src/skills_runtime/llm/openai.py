@@ -1,6 +1,6 @@
-"""OpenAI-compatible chat streaming: requests, and how the chunks of an answer become one.
+"""OpenAI-compatible chat streaming: build requests and assemble the chunks of an answer.
 
-The `openai` package is slow to load, and is imported only when a request is made.
+The `openai` package is slow to import, so it is loaded with the first request.
 """
 
 import asyncio
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 MAX_TOKEN_COUNT = 2**53
-"""A count beyond this is nonsense."""
+"""Larger counts are treated as invalid."""
 
 MAX_ANSWER_CHARS = 32 << 20
-"""No answer is that long, unless nothing ends it."""
+"""Longer answers are treated as endless and aborted."""
 ERROR_FINISH_REASONS = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
-"""What several services call the end of an answer that they could not finish."""
+"""Finish reasons by which several providers report that they could not finish the answer."""
 
 _KEY = re.compile("[!-~]+")
-"""What can be sent as a key: printable ASCII without spaces."""
+"""Characters allowed in a key: printable ASCII without spaces."""
 
 
 class StreamAccumulator:
-    """Puts one streamed answer together; `prefix` begins the ids of calls that come without one."""
+    """Assemble one streamed answer; `prefix` starts the ids of calls that come without one."""
 
     def __init__(self, *, prefix: str = "call") -> None:
         self._prefix = prefix
         self._calls: list[_Call] = []
         self._current: dict[int | str, int] = {}
-        """Where the call of an index or id is."""
+        """Index in `_calls` by the provider's index or id of a call."""
         self._last: int | str = 0
         self._refusal_texts: list[str] = []
         self._finish_reason: str | None = None
@@ -57,7 +57,7 @@ class StreamAccumulator:
         self._chars = 0
 
     def add(self, chunk: object) -> Iterator[ChatStreamEvent]:
-        """The events a chunk amounts to."""
+        """Yield the events for one chunk."""
         if not isinstance(chunk, dict):
             raise ModelError("the model sent a chunk that is not an object", retryable=True)
         piece = cast(dict[str, Any], chunk)
@@ -71,7 +71,7 @@ class StreamAccumulator:
         yield from self._delta(_mapping(choice.get("delta")))
 
     def finish(self) -> Iterator[ChatStreamEvent]:
-        """The calls and the end of the answer, if it has come."""
+        """Yield the complete calls and the end of the answer; raise `ModelError` if the answer did not end."""
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
         if self._finish_reason.lower() in ERROR_FINISH_REASONS:
@@ -114,7 +114,7 @@ class StreamAccumulator:
         self._count(call_id, name, arguments)
         if call_id and not call.named_by_service:
             call.id, call.named_by_service = call_id, True
-        added = name if name != call.name else ""  # some services repeat it with every piece
+        added = name if name != call.name else ""  # some providers repeat the name with every piece
         call.name += added
         call.arguments.append(arguments)
         return ToolCallDelta(index=index, id=call.id, name=added, arguments=arguments)
@@ -122,10 +122,10 @@ class StreamAccumulator:
     def _count(self, *pieces: str) -> None:
         self._chars += sum(map(len, pieces))
         if self._chars > MAX_ANSWER_CHARS:
-            raise ModelError("the model's answer does not end")
+            raise ModelError("the model's answer is too long")
 
     def _find_call_index(self, index: object, call_id: str, name: str) -> int:
-        """Which call a piece belongs to: by its index, else by its id, else the one before."""
+        """Return the index of the call that a piece belongs to: by its index, else by its id, else the last one."""
         key = self._last = index if isinstance(index, int) else call_id or self._last
         at = self._current.get(key)
         if at is None or _starts_new_call(self._calls[at], call_id, name, indexed=key is index):
@@ -135,7 +135,7 @@ class StreamAccumulator:
 
 
 class _Call(msgspec.Struct):
-    """A call that is being written."""
+    """A call that is being streamed."""
 
     id: str
     named_by_service: bool = False
@@ -147,14 +147,14 @@ class _Call(msgspec.Struct):
 
 
 def _starts_new_call(call: _Call, call_id: str, name: str, *, indexed: bool) -> bool:
-    """Whether a piece is not of this call after all: some services give every call the same index, or none."""
+    """Return whether a piece starts another call: some providers give every call the same index, or none."""
     if not name or not call.name:
         return False
     return call.named_by_service and call_id != call.id if call_id else not indexed
 
 
 def parse_usage(usage: Mapping[str, Any]) -> dict[str, int]:
-    """The tokens of an answer in our words."""
+    """Return the token counts of an answer under our names."""
     request, answer = _mapping(usage.get("prompt_tokens_details")), _mapping(usage.get("completion_tokens_details"))
     used_in, used_out = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     cached = (request.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"))
@@ -184,28 +184,28 @@ def _count(value: object) -> int:
 
 
 def _content_text(content: object) -> str:
-    """The text of a piece, which some services send as a list of blocks."""
+    """Return the text of a piece, which some providers send as a list of blocks."""
     return "".join(_text(_mapping(block).get("text")) for block in _list(content)) or _text(content)
 
 
 def _arguments(value: object) -> str:
-    """Arguments as JSON text, which some services send as an object."""
+    """Return arguments as JSON text; some providers send them as an object."""
     return msgspec.json.encode(value).decode() if isinstance(value, dict) else _text(value)
 
 
 class OpenAIChatBackend:
-    """One provider at one address; the key is read by the caller and kept in memory only."""
+    """One provider at one URL; the caller reads the key, which stays in memory only."""
 
     def __init__(self, *, base_url: str, api_key: str, timeout_sec: float = 60) -> None:
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_sec = timeout_sec
         self._rejected_options: dict[str, set[str]] = {}
-        """The options that were refused, by model."""
+        """Optional parameters that the provider rejected, by model."""
         self._clients: dict[asyncio.AbstractEventLoop, ServiceClient] = {}
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
-        """Stream one answer; a stream that ends before its finish reason is an error, not an answer."""
+        """Stream one answer; raise `ModelError` if the stream ends without a finish reason."""
         answer = StreamAccumulator(prefix=f"call_{request.answered + 1}")
         async with aclosing(self._chunks(build_parameters(request))) as chunks:
             async for chunk in chunks:
@@ -221,8 +221,8 @@ class OpenAIChatBackend:
             await client.close()
 
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
-        """The chunks as plain data; whatever goes wrong on the way is a `ModelError`."""
-        import httpx2  # slow to import, as `openai` is, and no run with another model needs them
+        """Yield the chunks as plain data; every failure is raised as a `ModelError`."""
+        import httpx2  # slow to import, like `openai`; runs with other backends never need them
         import openai
 
         try:
@@ -232,22 +232,27 @@ class OpenAIChatBackend:
                 if stream.unexpected_text:
                     raise missing_stream_error(stream.unexpected_text, secret=self._api_key)
         except openai.APITimeoutError as error:
-            raise ModelError(f"the model said nothing for {self._timeout_sec:g} s", retryable=True) from error
+            raise ModelError(
+                f"the model's provider sent nothing for {self._timeout_sec:g} s", retryable=True
+            ) from error
         except openai.APIConnectionError as error:
             raise self._connection_error(error.__cause__ or error) from error
         except openai.APIError as error:
             raise model_error(self._parse_refusal(error)) from error
-        except (httpx2.HTTPError, OSError) as error:  # the package lets them pass while it reads why it was refused
+        except (
+            httpx2.HTTPError,
+            OSError,
+        ) as error:  # `openai` does not wrap errors that happen while it reads an error response
             raise self._connection_error(error) from error
         except UnicodeEncodeError as error:
-            raise ModelError("the request holds text that is not Unicode") from error
+            raise ModelError("the request contains text that is not valid Unicode") from error
         except (ValueError, RecursionError) as error:
             raise ModelError(
                 f"the model sent a chunk that is not JSON: {shorten(str(error))}", retryable=True
             ) from error
 
     async def _open(self, parameters: dict[str, Any]) -> "EventStream":
-        """Send the request; what the service does not know is left out, and not asked of the same model again."""
+        """Send the request without the optional parameters that this model's provider has rejected."""
         import openai  # slow to import
 
         model, rejected = str(parameters["model"]), set[str]()
@@ -273,7 +278,7 @@ class OpenAIChatBackend:
             "/chat/completions",
             cast_to=object,
             content=msgspec.json.encode(parameters),
-            # The key and the conversation go where the user said, and nowhere else.
+            # Never follow a redirect: the key and the conversation go only to the configured URL.
             options={"follow_redirects": False, "security": {"bearer_auth": True}},
             stream=True,
             stream_cls=EventStream,
@@ -295,7 +300,7 @@ class OpenAIChatBackend:
     def _client(self) -> "ServiceClient":
         from skills_runtime.llm.openai_client import ServiceClient  # loads `openai`
 
-        # Connections belong to the event loop they were opened in, and every `Agent.run` has one of its own.
+        # Connections belong to the event loop that opened them, and every `Agent.run` has its own loop.
         for loop in [loop for loop in self._clients if loop.is_closed()]:
             del self._clients[loop]
         running_loop = asyncio.get_running_loop()
@@ -307,7 +312,7 @@ class OpenAIChatBackend:
 
 
 def build_parameters(request: ChatRequest) -> dict[str, Any]:
-    """The body of a request."""
+    """Return the JSON body of a request."""
     chosen: dict[str, Any] = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
@@ -331,7 +336,7 @@ def openai_backend(
     retry: RetryPolicy,
     api_key_env: str = "OPENAI_API_KEY",
 ) -> RetryingBackend:
-    """Return an OpenAI-compatible service, asked again when a failure may pass; errors name `api_key_env`."""
+    """Return a backend for an OpenAI-compatible provider with retries; errors name `api_key_env`."""
     api_key = api_key.strip()
     if not api_key:
         raise ConfigError(
@@ -340,6 +345,7 @@ def openai_backend(
         )
     if not _KEY.fullmatch(api_key):
         raise ConfigError(
-            f"the environment variable `{api_key_env}` does not hold a key", hint="a key has no spaces or umlauts"
+            f"the environment variable `{api_key_env}` does not contain a valid key",
+            hint="a key contains printable ASCII characters and no spaces",
         )
     return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)

@@ -1,4 +1,4 @@
-"""The client and the event stream of the `openai` package, without its retries and with an end to every line."""
+"""Client and event stream on top of the `openai` package: without its retries, and with a limit on event size."""
 
 import re
 import ssl
@@ -22,35 +22,37 @@ VARIABLES_HINT = "check the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` a
 
 
 class ServiceClient(AsyncOpenAI):
-    """Asks one service, once for every request: who tries again says so elsewhere."""
+    """Client for one provider without retries: `RetryingBackend` retries and records it."""
 
     def __init__(self, *, base_url: str, api_key: str, timeout_sec: float) -> None:
         address = urlsplit(base_url)
         super().__init__(
             base_url=urlunsplit((*address[:3], "", "")),
-            default_query=dict(parse_qsl(address.query, keep_blank_values=True)),  # else the path would be added to it
+            default_query=dict(
+                parse_qsl(address.query, keep_blank_values=True)
+            ),  # the package would append the path to the query otherwise
             api_key=api_key,
             timeout=timeout_sec,
             max_retries=0,
             http_client=_build_http_client(),
         )
         if self.base_url.host != OPENAI:
-            # The package takes these from the environment, and they are nobody else's business.
+            # The package reads these from the environment; only OpenAI itself may receive them.
             self.organization = self.project = None
             self._custom_headers = {}
 
     @property
     def user_agent(self) -> str:
-        """As the package says it: there are services that let in only what they know."""
+        """User agent of the original client: some providers accept only clients they know."""
         return f"{AsyncOpenAI.__name__}/Python {openai.__version__}"
 
 
 def _build_http_client() -> DefaultAsyncHttpxClient:
-    """An empty pool; what the environment says of proxies and certificates is taken in here, and may be no use."""
+    """Create an HTTP client; proxies and certificates come from the environment and may be invalid."""
     try:
         return DefaultAsyncHttpxClient(verify=_load_certificates(*map(process_environ().get, CERTIFICATES)))
     except httpx2.InvalidURL:
-        reason = "the address of a proxy is none"  # without its own words: there may be a password in the address
+        reason = "the address of a proxy is invalid"  # not the original message: the proxy URL may contain a password
     except (ImportError, ValueError, OSError) as error:
         reason = shorten(str(error))
     raise ConfigError(f"no connection to the model can be opened: {reason}", hint=VARIABLES_HINT)
@@ -58,12 +60,12 @@ def _build_http_client() -> DefaultAsyncHttpxClient:
 
 @lru_cache(maxsize=1)
 def _load_certificates(*_paths: str | None) -> ssl.SSLContext:
-    """Read the certificates that the environment names, once: it takes longer than most requests to a near service."""
+    """Load the certificates that the environment names, once: this takes longer than most requests."""
     return httpx2.create_ssl_context()
 
 
 MAX_EVENT_BYTES = 64 << 20
-"""What may come until an event is complete."""
+"""Maximum size of one event."""
 _FIELD = re.compile("(?:data|event|id|retry)?(?::|$)")
 
 
@@ -76,12 +78,12 @@ class EventStream(AsyncStream[object]):
 
     @property
     def unexpected_text(self) -> str:
-        """The beginning of what came instead of events, where none came."""
+        """Start of the body if it contained no events."""
         return "" if self._events.has_events else self._events.unexpected_text
 
 
 class _Events(SSEDecoder):
-    """Passes over what is no event: a mark of the byte order at the beginning, and fields without data."""
+    """SSE decoder that skips a byte order mark and events without data, and collects text that is not SSE."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,13 +92,13 @@ class _Events(SSEDecoder):
         self._bytes = 0
 
     async def aiter_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[ServerSentEvent]:
-        """The events in these bytes."""
+        """Yield the events in a byte stream of bounded size."""
         async for event in super().aiter_bytes(self._limit_bytes(iterator)):
             self._bytes = 0
             yield event
 
     def decode(self, line: str) -> ServerSentEvent | None:
-        """Take in a line; some lines complete an event."""
+        """Process one line; return the event it completes, if any."""
         line = line if self._has_started else line.removeprefix("\ufeff")
         self._has_started = True
         if not self.has_events and len(self.unexpected_text) < MAX_EXPLANATION_CHARS and not _FIELD.match(line):
@@ -111,5 +113,5 @@ class _Events(SSEDecoder):
         async for piece in iterator:
             self._bytes += len(piece)
             if self._bytes > MAX_EVENT_BYTES:
-                raise ModelError("the model's provider sent a chunk that does not end")
+                raise ModelError("the model's provider sent a chunk that is too long")
             yield piece

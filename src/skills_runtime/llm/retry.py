@@ -1,6 +1,6 @@
-"""Trying again: before the first piece of an answer only, as long as the provider asks for, and never in secret.
+"""Retry failed requests, but only before the first piece of an answer; every wait is recorded.
 
-Each wait is announced as an event of the stream, so that the log tells of it.
+Each wait is emitted as an event of the stream, so that it appears in the log.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from skills_runtime.errors import ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent
 
 MAX_RETRY_AFTER_SECONDS = 120.0
-"""Seconds; a provider that wants more is taken at its word and the error is reported."""
+"""Longest `Retry-After` that is honored; with a longer one the error is reported at once."""
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often and how soon."""
+    """How often and with which delays to retry."""
 
     max_retries: int = 3
     base_delay_sec: float = 0.5
@@ -26,7 +26,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     jitter_ratio: float = 0.1
 
     def delay(self, attempt: int, retry_after_sec: float | None, jitter: float) -> float | None:
-        """Seconds to wait before try `attempt + 1`, or None when it is not worth it; `luck` is in [0, 1)."""
+        """Return the seconds to wait before attempt `attempt + 1`, or `None` to give up; `jitter` is in [0, 1)."""
         if attempt > self.max_retries:
             return None
         if retry_after_sec is not None:
@@ -50,7 +50,7 @@ def _random_jitter() -> float:
 
 
 class RetryingBackend:
-    """A backend that asks again when the failure may pass and nothing was answered yet."""
+    """Backend that retries transient failures as long as nothing was answered yet."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RetryingBackend:
         self._jitter = jitter or _random_jitter
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
-        """Stream one answer, announcing every wait before it."""
+        """Stream one answer, emitting an event before every wait."""
         attempt = 0
         while True:
             attempt += 1
@@ -86,7 +86,7 @@ class RetryingBackend:
                 return
 
     async def aclose(self) -> None:
-        """Close the connections of the backend behind."""
+        """Close the connections of the wrapped backend."""
         close: Callable[[], Awaitable[None]] | None = getattr(self._backend, "aclose", None)
         if close is not None:
             await close()

@@ -172,5 +172,5 @@ def test_a_call_without_an_approver_fails_the_run_and_names_the_setting(workspac
     write_config(workspace, *SCRIPT, safety={"mode": "ask"})
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")
-    assert " failed  `file_write` needs an approval (safety.mode: ask) and nobody can give one" in answer.err
+    assert " failed  `file_write` needs an approval (safety.mode: ask) and no approver is available" in answer.err
     assert "hint   let it wait (`--approvals inbox`)" in answer.err

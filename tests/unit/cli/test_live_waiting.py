@@ -60,7 +60,7 @@ def test_every_open_question_is_shown_with_its_own_command() -> None:
 
 
 def test_a_run_at_its_limit_says_how_it_gets_more() -> None:
-    text = shown(end=waiting("budget_exceeded", "the run has used 9 tokens; `run.max_tokens` would give it more"))
+    text = shown(end=waiting("budget_exceeded", "the run has used 9 tokens; raise `run.max_tokens` to continue"))
     assert " limit reached  the run has used 9 tokens;" in text
     assert "go on  kgent runs resume r --set run.max_tokens=MORE" in text
 

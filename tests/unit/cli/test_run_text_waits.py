@@ -78,7 +78,7 @@ def test_a_run_that_was_stopped_waits_to_be_resumed() -> None:
 
 
 def test_a_run_at_its_limit_names_the_setting_that_gives_it_more() -> None:
-    (wait,) = waits(parked("budget_exceeded", "the run has made 3 tool calls; `run.max_steps` would give it more"))
+    (wait,) = waits(parked("budget_exceeded", "the run has made 3 tool calls; raise `run.max_steps` to continue"))
     assert wait.commands == {"go on": "kgent runs resume r --set run.max_steps=MORE"}
 
 

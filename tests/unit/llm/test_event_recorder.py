@@ -257,13 +257,13 @@ def test_an_answer_that_was_cut_or_withheld_is_an_error_but_was_paid_for(reason:
 @pytest.mark.parametrize("said", [[], _text(""), _reasoning("hm"), [ChatStreamEvent(type="tool_calls", tool_calls=[])]])
 def test_nothing_is_not_an_answer(said: list[ChatStreamEvent]) -> None:
     error = _error([*said, END])
-    assert (error.message, error.retryable) == ("the model answered with nothing", True)
+    assert (error.message, error.retryable) == ("the model's answer is empty", True)
 
 
 @pytest.mark.parametrize("reason", ["tool_calls", "function_call"])
 def test_an_answer_that_ends_in_calls_and_has_none_is_no_answer(reason: str) -> None:
     error = _error([*_text("I will look."), ChatStreamEvent(type="completed", finish_reason=reason)])
-    assert (error.message, error.retryable) == ("the model's answer ended in calls that never came", True)
+    assert (error.message, error.retryable) == ("the model announced tool calls but sent none", True)
 
 
 @pytest.mark.parametrize("reason", ["stop", "eos", "end_turn", "COMPLETE"])

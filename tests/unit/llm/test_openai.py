@@ -267,7 +267,7 @@ async def test_another_service_is_not_told_of_the_user_s_organization(monkeypatc
     ("variable", "value", "reason"),
     [
         ("HTTP_PROXY", "ftp://proxy", "Unknown scheme for proxy URL URL('ftp://proxy')"),
-        ("HTTP_PROXY", "http://proxy:secret", "the address of a proxy is none"),
+        ("HTTP_PROXY", "http://proxy:secret", "the address of a proxy is invalid"),
         ("SSL_CERT_FILE", "/nowhere", "[Errno 2] No such file or directory"),
     ],
 )

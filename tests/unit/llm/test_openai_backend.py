@@ -34,6 +34,6 @@ def test_no_key_is_refused_by_the_name_of_its_variable(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["two words", "schlüssel", "a\nb", "tab\there", "sk-\x00"])
 def test_what_cannot_be_sent_as_a_key_is_refused_without_being_shown(key: str) -> None:
-    with pytest.raises(ConfigError, match="does not hold a key") as caught:
+    with pytest.raises(ConfigError, match="does not contain a valid key") as caught:
         _backend(key)
     assert key not in caught.value.message

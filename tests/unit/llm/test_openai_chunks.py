@@ -146,7 +146,7 @@ def test_an_end_by_error_is_an_error(reason: str) -> None:
 def test_an_answer_that_does_not_end_is_an_error(where: str) -> None:
     piece = "x" * (1 << 20)
     delta = {where: [{"index": 0, "function": {"arguments": piece}}] if where == "tool_calls" else piece}
-    with pytest.raises(ModelError, match="does not end") as caught:
+    with pytest.raises(ModelError, match="is too long") as caught:
         _events(*[chunk(delta)] * 33, end_chunk("stop"))
     assert not caught.value.retryable
 

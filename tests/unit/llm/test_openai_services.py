@@ -67,7 +67,7 @@ async def test_a_refusal_that_is_cut_is_an_error_that_may_pass() -> None:
 @pytest.mark.parametrize("answer", [Answer(status=0, ending="silent"), falls_silent(), falls_silent("Hal")])
 async def test_a_service_is_not_waited_for_longer_than_it_may_be_silent(answer: Answer) -> None:
     error = await _error(answer, timeout_sec=0.2)
-    assert (error.message, error.retryable) == ("the model said nothing for 0.2 s", True)
+    assert (error.message, error.retryable) == ("the model's provider sent nothing for 0.2 s", True)
 
 
 async def test_a_request_that_is_cancelled_lets_go_of_the_service_at_once() -> None:
@@ -121,7 +121,7 @@ async def test_bytes_that_are_no_text_are_an_error_of_the_model() -> None:
 @pytest.mark.parametrize("body", [b"<html>Sign in</html>", b'{"choices": [{"message": {"content": "Hi"}}]}'])
 async def test_a_page_that_is_no_stream_is_no_answer(body: bytes) -> None:
     error = await _error(packets(body))
-    assert error.message == f"the model's provider sent no stream but: {body.decode()}"
+    assert error.message == f"the model's provider did not send a stream: {body.decode()}"
     assert (error.kind, error.hint, error.retryable) == ("llm_error", "check `llm.base_url`", True)
 
 
@@ -147,7 +147,7 @@ async def test_what_the_standard_says_is_no_event_is_none(field: bytes) -> None:
 @pytest.mark.parametrize("begin", [b": ", b"data: "])
 async def test_a_chunk_that_does_not_end_is_an_error(begin: bytes) -> None:
     error = await _error(packets(line(text_chunk("Hal")), begin, *[b"x" * (1 << 20)] * 65))
-    assert error.message == "the model's provider sent a chunk that does not end"
+    assert error.message == "the model's provider sent a chunk that is too long"
 
 
 async def test_a_stream_may_end_without_saying_done() -> None:

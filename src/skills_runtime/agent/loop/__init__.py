@@ -1,4 +1,4 @@
-"""The loop: one segment of work on a run, from the log to the log."""
+"""The loop: one segment of work on a run, driven by the log."""
 
 from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.calls import missing_tool_result

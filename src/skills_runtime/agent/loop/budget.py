@@ -1,6 +1,6 @@
-"""The budget of a run: what it may use, what it and its sub-agents have used, and which limit they have come to.
+"""The budget of a run: its limits, the usage of the run and its sub-agents, and the limit they have reached.
 
-Reaching a limit is a value with a reason, never an exception. Knows nothing of how a run ends.
+A reached limit is returned as a value, never raised. Knows nothing of how a run ends.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ OnLimit = Literal["fail", "park"]
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one run; what sub-agents use counts, except for steps and time."""
+    """Limits of one run; usage of sub-agents counts, except for steps and time."""
 
     max_steps: int = 40
     max_wall_time_sec: float | None = None
@@ -28,59 +28,59 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_shared(self) -> bool:
-        """Whether there is a limit that a run and its sub-agents use up together."""
+        """Whether there is a limit that the run and its sub-agents share."""
         return self.max_tool_calls is not None or self.max_tokens is not None or self.max_cost_usd is not None
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens, money and tool calls."""
+    """Tokens, cost and tool calls."""
 
     tokens: int = 0
     cost_usd: float = 0.0
     tool_calls: int = 0
 
     def __add__(self, more: "Usage") -> "Usage":
-        """Both together."""
+        """Return the sum of both."""
         return Usage(self.tokens + more.tokens, self.cost_usd + more.cost_usd, self.tool_calls + more.tool_calls)
 
 
 class LimitReached(msgspec.Struct, frozen=True):
-    """A limit that a run has come to, and the setting that would move it."""
+    """A reached limit and the setting that would raise it."""
 
     message: str
     setting: str
 
 
 OUT_OF_TIME = LimitReached("the run has used up its time", "run.max_wall_time_sec")
-"""The limit that a timer finds."""
+"""The limit reported by the timer."""
 
 
 def own_usage(view: RunView) -> Usage:
-    """Return what the run itself has used, without its sub-agents."""
+    """Return the usage of the run itself, without sub-agents."""
     state = view.state
     return Usage(state.input_tokens + state.output_tokens, state.cost_usd, view.conversation.finished_calls)
 
 
 def child_usage(child: "Child") -> Usage:
-    """Return what a sub-agent and those below it have used, as the log of their parent says."""
+    """Return the usage of a sub-agent and its descendants as recorded in the parent's log."""
     return Usage(child.tokens, child.cost_usd, child.tool_calls)
 
 
 def log_usage(view: RunView) -> Usage:
-    """Return what the log of a run says that it and its sub-agents have used."""
+    """Return the usage of a run and its sub-agents according to its log."""
     state = view.state
     return own_usage(view) + Usage(state.child_tokens, state.child_cost_usd, state.child_tool_calls)
 
 
 def time_left(view: RunView, budget: Budget) -> float | None:
-    """Return the seconds this segment may take: what earlier segments took is used up."""
+    """Return the seconds left for this segment; earlier segments count."""
     if budget.max_wall_time_sec is None:
         return None
     return max(0.0, budget.max_wall_time_sec + view.state.extra_wall_time_sec - view.state.worked_sec)
 
 
 def find_exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = None) -> LimitReached | None:
-    """Return the limit on tokens or money that the run has come to; `used` is by all runs that share the budget."""
+    """Return the exceeded token or cost limit; `usage` is that of all runs that share the budget."""
     if budget.max_tokens is None and budget.max_cost_usd is None:
         return None
     own = log_usage(view)
@@ -95,7 +95,7 @@ def find_exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = Non
 
 
 def calls_left(view: RunView, budget: Budget, usage: Usage | None = None) -> tuple[int, LimitReached]:
-    """Return how many open calls may still be settled, and which limit the next one would break."""
+    """Return how many open calls may still be settled, and the limit that the next one would exceed."""
     allowed = budget.max_steps + view.state.extra_steps
     steps = allowed - view.conversation.finished_calls
     out_of_steps = LimitReached(f"the run has made {allowed} tool calls", "run.max_steps")
@@ -111,50 +111,50 @@ def calls_left(view: RunView, budget: Budget, usage: Usage | None = None) -> tup
 
 
 def child_budget(view: RunView, budget: Budget) -> Budget:
-    """Return what a sub-agent may use: the time that is left, and the budget of its parent, which they share."""
+    """Return the budget of a sub-agent: the remaining time, and the shared limits of its parent."""
     return msgspec.structs.replace(budget, max_wall_time_sec=time_left(view, budget))
 
 
 class UsageTracker(ABC):
-    """Knows what a run and all that share its budget have used by now; asked at every turn."""
+    """Tracks the usage of all runs that share a budget; queried at every turn."""
 
     @abstractmethod
     def catch_up(self) -> None:
-        """Record what sub-agents have used that an earlier process did not get to record."""
+        """Record usage of sub-agents that an earlier process did not record."""
 
     @abstractmethod
     def total_usage(self) -> Usage:
-        """Return the usage of all of them together."""
+        """Return the total usage of all runs that share the budget."""
 
     @abstractmethod
     def record_children(self) -> None:
-        """Record what sub-agents at work have used by now: the run is about to end."""
+        """Record the current usage of running sub-agents before the run ends."""
 
 
 class SharedBudget:
-    """Live usage of a run and its sub-agents, which share one budget, and through the parent of the whole tree.
+    """Live usage of a run and its sub-agents, which share one budget across the whole tree.
 
-    A sub-agent at work is counted by what it has used by now, any other by what the log says of it.
+    A running sub-agent counts with its live usage, any other with its logged usage.
     """
 
     def __init__(self, view: RunView, parent: "SharedBudget | None" = None) -> None:
         self.view = view
         self.children: dict[str, SharedBudget] = {}
-        """Those of sub-agents at work, by their ids."""
+        """Budgets of running sub-agents by id."""
         self._parent = parent
 
     def open(self, child_id: str, view: RunView) -> "SharedBudget":
-        """Count a sub-agent live from now on."""
+        """Start counting a sub-agent live."""
         child = self.children[child_id] = SharedBudget(view, self)
         return child
 
     def close(self, child_id: str, child: "SharedBudget") -> None:
-        """Count a sub-agent by the log from now on, unless it is already worked on again."""
+        """Count a sub-agent by the log again, unless it was restarted meanwhile."""
         if self.children.get(child_id) is child:
             del self.children[child_id]
 
     def subtree_usage(self) -> Usage:
-        """Return what the run and those below it have used up to now."""
+        """Return the usage of the run and its descendants."""
         total = own_usage(self.view)
         for child_id, child in self.view.state.children.items():
             if child_id not in self.children:
@@ -164,8 +164,8 @@ class SharedBudget:
         return total
 
     def total_usage(self) -> Usage:
-        """Return the usage of the whole tree; the open calls of all other runs count as made."""
-        if self._parent is None and not self.children:  # as most runs are: alone
+        """Return the usage of the whole tree; open calls of other runs count as made."""
+        if self._parent is None and not self.children:  # fast path: most runs have no relatives
             return self.subtree_usage()
         root = self
         while root._parent is not None:

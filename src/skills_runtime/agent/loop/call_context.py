@@ -1,4 +1,4 @@
-"""What a tool may use while it runs one call."""
+"""The context that a tool gets for one call."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class CallContext(msgspec.Struct, frozen=True):
     ports: AgentPorts
     question_counts: list[int] = msgspec.field(default_factory=list[int])
     approved_keys: list[str] = msgspec.field(default_factory=list[str])
-    """The key of what was approved, if a person was asked."""
+    """Keys of approvals that a user gave for this call."""
 
     @property
     def run_id(self) -> str:
@@ -39,13 +39,13 @@ class CallContext(msgspec.Struct, frozen=True):
 
     @property
     def idempotency_key(self) -> str:
-        """The same each time this call is made; a service may use a call's id again in a later answer."""
+        """Stable key of this call, also when it is repeated; providers may reuse a call id in a later answer."""
         name = f"{self.run_id}\n{self.call.step_id}\n{self.call.id}"
         return hashlib.sha256(name.encode()).hexdigest()[:32]
 
     @property
     def root(self) -> Path:
-        """The directory processes start in."""
+        """The working directory of processes."""
         return self.ports.root
 
     @property
@@ -55,68 +55,68 @@ class CallContext(msgspec.Struct, frozen=True):
 
     @property
     def sandbox(self) -> Sandbox:
-        """The fence for processes."""
+        """The sandbox for processes."""
         return self.ports.sandbox
 
     @property
     def secrets(self) -> Secrets:
-        """What must not be shown."""
+        """The secrets to redact."""
         return self.ports.secrets
 
     @property
     def scope(self) -> Scope:
-        """Things that live as long as the run is worked on."""
+        """Resources that live as long as work on the run."""
         return self.ports.scope
 
     @property
     def children(self) -> Children | None:
-        """The runs this one may begin."""
+        """The port that starts child runs."""
         return self.ports.children
 
     @property
     def edited_blob(self) -> str | None:
-        """The arguments as an approver changed them, if one did."""
+        """The blob with arguments that an approver edited, if any."""
         settled = self.approvals.settled.get(self.call.id)
         return settled.arguments_blob if settled is not None else None
 
     def arguments(self) -> bytes:
-        """The exact arguments that count."""
+        """Return the exact arguments to execute."""
         edited = self.edited_blob
         return self.run.blobs.get(edited) if edited else self.proposed_arguments()
 
     def proposed_arguments(self) -> bytes:
-        """The exact arguments as the model wrote them: what an approver is asked about."""
+        """Return the exact arguments as the model wrote them, which the approver is asked about."""
         return arguments_of(self.call, self.run.blobs.get).encode()
 
     @property
     def approvals(self) -> Approvals:
-        """What was asked and decided so far."""
+        """Approval requests and decisions so far."""
         return self.run.view.pending.approvals
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody wants the run to stop."""
+        """Whether the run is being cancelled."""
         return bool(self.run.view.pending.cancelled)
 
     def fetch(self, digest: str) -> bytes:
-        """The bytes of a blob."""
+        """Return the bytes of a blob."""
         return self.run.blobs.get(digest)
 
     def now(self) -> str:
-        """The time, as events have it."""
+        """Return the current time in the format of events."""
         return self.run.ports.clock.now()
 
     def new_id(self, kind: str) -> str:
-        """A name that nothing else has: it is the name of the next event."""
+        """Return a unique id derived from the number of the next event."""
         name = f"{self.run_id}\n{self.run.state.last_seq + 1}"
         return f"{kind}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
     async def commit(self) -> None:
-        """Return when everything recorded is durable."""
+        """Wait until everything recorded is durable."""
         await self.run.commit_async()
 
     async def look(self) -> None:
-        """Take in the messages that wait."""
+        """Receive pending messages."""
         await receive_messages(self.run, self.ports)
 
     def emit(self, payload: Payload) -> None:
@@ -124,22 +124,22 @@ class CallContext(msgspec.Struct, frozen=True):
         self.run.append(payload, step_id=self.call.step_id)
 
     def keep(self, data: bytes) -> str:
-        """Keep bytes as a blob of the run; returns their digest."""
+        """Store bytes as a blob of the run and return the digest."""
         return self.run.put_blob(data)
 
     async def confirm(self) -> None:
-        """Raise unless the call would still do what was approved."""
+        """Raise unless the call would still do exactly what was approved."""
         tool = self.ports.tools.find(self.call.tool)
         if tool is not None and self.approved_keys:
             await self.ports.gate.confirm(tool, read_arguments(self.arguments()), self)
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Whether somebody who is asked now lets the call reach a host; who stops the run there raises `Abort`."""
-        # Under a name of its own: what was decided about the call itself stays as it is.
+        """Ask whether the call may connect to a host; raise `Abort` if the approver stops the run."""
+        # A separate id keeps the decision about the call itself untouched.
         call = msgspec.structs.replace(self.call, id=f"{self.call.id}#{host}:{port}")
         return await self.ports.gate.may_reach(host, port, call.tool, msgspec.structs.replace(self, call=call))
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
-        """Ask a person and return the answers by question id."""
+        """Ask the user and return the answers by question id."""
         self.question_counts.append(len(questions))
         return await ask(self.run, self.ports, self.call, questions, number=len(self.question_counts))

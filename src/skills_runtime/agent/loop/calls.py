@@ -1,7 +1,7 @@
 """Settle the tool calls of an answer: decide, run, record the result; each step is durable before the next.
 
-Also makes the calls for skills that a task names and that have a run of their own. They are calls like those of a
-model, so whatever holds for those holds for them: the gate, sub-agents, recovery.
+Also makes the calls for mentioned skills that get a run of their own. They are ordinary calls: policy, sub-agents and
+recovery apply to them as well.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ from skills_runtime.tools import Registry, capture_errors, error_result, failure
 ACTIVATE = "activate_skill"
 """The tool that activates a skill."""
 MAX_PARALLEL_CALLS = 16
-"""Calls of one answer that run at the same time."""
+"""Maximum number of calls of one answer that run at the same time."""
 MAX_SHOWN_ARGUMENTS = 2000
 ANSWER_REPEAT, ANSWER_HAPPENED = "it did not happen: do it again", "it happened"
-UNKNOWN_OUTCOME = failure_result("unknown", "outcome unknown: the runtime stopped while this call was under way")
+UNKNOWN_OUTCOME = failure_result("unknown", "outcome unknown: the runtime stopped during this call")
 CANCELLED_ITSELF = failure_result("unknown", "outcome unknown: the call cancelled itself")
 
 
@@ -52,7 +52,7 @@ def missing_tool_result(name: str) -> ToolResult:
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The result of a call, what of it may not be shown, and whether it must be durable at once."""
+    """Result of a call, the fields to hide, and whether it must be committed at once."""
 
     result: ToolResult
     hidden: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 def parallel_calls(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
-    """Return the first calls that may run side by side: those that only read; any other runs alone and in its turn."""
+    """Return the leading calls that may run in parallel, which are those that only read; any other call runs alone."""
     reading = 0
     for call in calls[:MAX_PARALLEL_CALLS]:
         tool = tools.find(call.tool)
@@ -73,10 +73,10 @@ def parallel_calls(calls: Sequence[Call], tools: Registry) -> Sequence[Call]:
 async def assess_calls(
     run: Run, batch: Sequence[Call], later: Sequence[Call], ports: AgentPorts, answerable: set[str]
 ) -> Mapping[str, Assessment]:
-    """Where nobody can approve anything, raise before any call runs if one of them would have to be approved.
+    """Without an approver, raise before any call runs if one of them would need an approval.
 
-    Returns the assessments of the `batch` that runs now, by call id. Those of `later` calls are not kept: by then, what
-    the batch does may have changed what they would do. `answerable` has the calls that were looked at this way.
+    Return the assessments of the `batch` that runs now, by call id. Those of `later` calls are discarded, because the
+    batch may change what they would do; `answerable` collects the calls that were checked.
     """
     assessed: dict[str, Assessment] = {}
     unknown = [call for call in later if call.id not in answerable]
@@ -88,11 +88,11 @@ async def assess_calls(
         try:
             assessment = await ports.gate.assess(tool, read_arguments(context.proposed_arguments()), context)
         except (ToolError, UsageError, PolicyDenied, SandboxError):
-            continue  # it fails by itself in its turn, and asks nobody
+            continue  # the call will fail by itself, without an approval request
         if isinstance(assessment.decision, Ask):
             raise ConfigError(
-                f"`{call.tool}` needs an approval ({assessment.decision.rule}) and nobody can give one",
-                hint="let it wait (`--approvals inbox`), give the agent an approval provider, or allow it by a rule",
+                f"`{call.tool}` needs an approval ({assessment.decision.rule}) and no approver is available",
+                hint="let the run wait (`--approvals inbox`), configure an approval provider, or allow it with a rule",
             )
         assessed[call.id] = assessment
     answerable.update(call.id for call in later)
@@ -102,7 +102,7 @@ async def assess_calls(
 async def settle_calls(
     run: Run, calls: Sequence[Call], ports: AgentPorts, assessed: Mapping[str, Assessment]
 ) -> Call | None:
-    """Bring calls that may run side by side to their end, and return the first that has to wait for a person.
+    """Run calls that may run in parallel to completion; return the first that has to wait for a user.
 
     Results are recorded in the order of the calls.
     """
@@ -116,7 +116,7 @@ async def settle_calls(
     waiting: Call | None = None
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await _wait(task)  # and not the task itself, which would be cancelled each time we are
+            await _wait(task)  # awaiting the task itself would cancel it whenever we are cancelled
             try:
                 settled = task.result()
             except Parked:
@@ -125,7 +125,7 @@ async def settle_calls(
             except asyncio.CancelledError:
                 if ports.control.stopping:
                     raise
-                settled = Settled(CANCELLED_ITSELF, commit=True)  # nobody wants the run to stop but the call itself
+                settled = Settled(CANCELLED_ITSELF, commit=True)  # the call cancelled itself; the run continues
             _finish(run, call, settled)
     finally:
         for task in tasks:
@@ -140,7 +140,7 @@ def _limit(tool: Tool | None) -> asyncio.Semaphore | None:
 
 
 async def _wait(task: asyncio.Task[Settled]) -> None:
-    """Return when a task is done, however it ended; much like `asyncio.wait`, which costs more than a small call."""
+    """Wait until a task is done; like `asyncio.wait`, which costs more than a small call."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def wake(_: asyncio.Task[Settled]) -> None:
@@ -154,7 +154,7 @@ async def _wait(task: asyncio.Task[Settled]) -> None:
 async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment | None) -> Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        if call.phase == "started" and call.effect != "read":  # then, the run had the tool
+        if call.phase == "started" and call.effect != "read":  # the run had the tool when the call started
             return Settled(UNKNOWN_OUTCOME, commit=True)
         return Settled(missing_tool_result(call.tool))
     if not call.valid:
@@ -167,13 +167,15 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
         recovered = await _recover(tool, read_arguments(context.arguments()), context)
         if recovered is not None:
             return Settled(recovered, tool.spec.hidden_results, commit=True)
-    refusal = await _admit(tool, context, assessed)  # one made again too: what was approved may not be there now
+    refusal = await _admit(
+        tool, context, assessed
+    )  # also for repeated calls: the approved content may have changed since
     if refusal is not None:
         return Settled(refusal)
     arguments = context.arguments()
     await _start(context, tool, arguments)
     result = await invoke(tool, read_arguments(arguments), context, clock=run.ports.clock)
-    if context.edited_blob:  # the model is told what really ran
+    if context.edited_blob:  # tell the model what was really executed
         edited_arguments = sanitize(tool.spec, read_arguments(context.arguments()))
         data = {**(result.data or {}), "arguments_changed_by_approver": edited_arguments}
         result = msgspec.structs.replace(result, data=data)
@@ -181,10 +183,10 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
 
 
 async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) -> ToolResult | None:
-    """Return the result of a call that may not run, or cannot; nothing where it may."""
+    """Return the result of a call that is refused or fails its checks; `None` if it may run."""
     gate, arguments = context.ports.gate, read_arguments(context.proposed_arguments())
     try:
-        # Whoever decides may think as long as they like; where there is nobody the clock need not be stopped.
+        # Stop the clock while the approver decides; without an approver there is nothing to wait for.
         with context.ports.control.waiting() if gate.approver is not None else nullcontext():
             refusal = await gate.admit(tool, arguments, context, assessed)
     except (LogError, ApprovalDenied):
@@ -232,18 +234,18 @@ def _finish(run: Run, call: Call, settled: Settled) -> None:
 
 
 async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult | None:
-    """Return the result of a call that was under way when the runtime died, or nothing when it may be made again."""
+    """Return the result of a call that was interrupted by a crash, or `None` if it may be repeated."""
     call = context.call
     default: Recovery = "ask_human" if call.effect == "effectful" else "retry"
     match tool.spec.recovery or default:
         case "retry":
             return None
         case "verify":
-            unverified = f"{UNKNOWN_OUTCOME.stderr}, and finding out failed: "
+            unverified = f"{UNKNOWN_OUTCOME.stderr}, and verifying it failed: "
             verify = cast("VerifyingTool", tool).verify(arguments, context)
             return await capture_errors(verify, lambda problem: unverified + problem)
         case "fail":
-            raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was under way")
+            raise ToolError("unknown", f"the runtime stopped while `{call.tool}` was running")
         case "ask_human" if context.ports.human is None and not context.run.view.pending.has_question(call.id):
             return UNKNOWN_OUTCOME
         case "ask_human":
@@ -252,21 +254,25 @@ async def _recover(tool: Tool, arguments: Mapping[str, Any], context: CallContex
 
 async def _ask_what_happened(context: CallContext) -> ToolResult | None:
     question = Question(
-        question=f"The runtime stopped while `{context.call.tool}` was under way. Did it happen?",
-        choices=(Choice(ANSWER_HAPPENED), Choice(ANSWER_REPEAT), Choice("nobody knows")),
+        question=f"The runtime stopped while `{context.call.tool}` was running. Did it happen?",
+        choices=(Choice(ANSWER_HAPPENED), Choice(ANSWER_REPEAT), Choice("I do not know")),
     )
     try:
         answers = await ask(context.run, context.ports, context.call, [question])
-    except TimeoutError:  # who does not answer in time does not know either
+    except TimeoutError:  # no answer in time counts as unknown
         return UNKNOWN_OUTCOME
     answer = answers.get(question.id, "")
     if answer == ANSWER_REPEAT:
         return None
-    return ToolResult(ok=True, stdout="somebody checked: it happened") if answer == ANSWER_HAPPENED else UNKNOWN_OUTCOME
+    return (
+        ToolResult(ok=True, stdout="the user confirmed that it happened")
+        if answer == ANSWER_HAPPENED
+        else UNKNOWN_OUTCOME
+    )
 
 
 def call_skills(run: Run) -> None:
-    """Record the calls for skills with a run of their own as one answer, each once, also after a process died."""
+    """Record the calls for skills with runs of their own as one answer; idempotent after a crash."""
     conversation = run.view.conversation
     free = (name for number in count(1) if (name := f"skill_{number}") not in conversation.call_ids)
     ids = list(islice(free, len(conversation.skills_to_call)))

@@ -1,4 +1,4 @@
-"""The model's context window: how much fits it, when it is time to make room, and what can be done then."""
+"""The context window of the model: estimate its usage, decide when to compact, and recover when it is full."""
 
 from typing import Literal
 
@@ -26,34 +26,36 @@ from skills_runtime.projections import CONTEXT_RECOVERY, Call, Content, Conversa
 from skills_runtime.runs import Run, write_artifact
 
 Reason = Literal["resume", "threshold", "context_length_exceeded"]
-"""Why a conversation is compacted."""
+"""Reason for a compaction."""
 
 CHARS_PER_TOKEN = 3
-"""A careful guess, used only for what the model has not counted yet."""
+"""Conservative estimate for text that the model has not counted yet."""
 MIN_FREED_SHARE = 0.25
-"""The share of a full window that another compaction has to make room for."""
+"""Share of a full window that another compaction must free."""
 MAX_CONSECUTIVE_COMPACTIONS = 2
-"""Compactions without an answer between them, after which another one will not help either."""
+"""Limit for compactions without an answer in between: more would not help."""
 CHOICES = (
-    Choice("compact_continue", "sum up the conversation and go on"),
-    Choice("increase_budget_continue", "give the run more steps and time, sum up and go on"),
+    Choice("compact_continue", "summarize the conversation and continue"),
+    Choice("increase_budget_continue", "give the run more steps and time, summarize and continue"),
     Choice("handoff_new_run", "end this run with a summary that a new one can start from"),
     Choice("terminate", "end this run"),
 )
-RECOVERY_QUESTION = Question(question="The conversation no longer fits the model. What now?", choices=CHOICES)
+RECOVERY_QUESTION = Question(
+    question="The conversation no longer fits the model. How should the run continue?", choices=CHOICES
+)
 
 
 def estimate_tokens(conversation: Conversation) -> int:
-    """How many tokens the next request has, about: what the model counted, and a guess for what came since."""
+    """Estimate the tokens of the next request: the model's last count plus an estimate for newer text."""
     since = max(0, conversation.chars - conversation.measured_chars)
     return conversation.measured_tokens + since // CHARS_PER_TOKEN
 
 
 def compaction_reason(conversation: Conversation, rules: ContextRules) -> Reason | None:
-    """Why it is time to compact before the model refuses, if it is."""
+    """Return the reason to compact before the model refuses, if there is one."""
     if conversation.unanswered_compactions or is_compaction_limit_reached(conversation, rules):
         return None
-    # Going on is no reason to sum up what a session said before.
+    # Earlier messages of the session do not count: resuming alone is no reason to summarize them.
     own = len(conversation.messages) - conversation.preamble_count
     if conversation.should_summarize and own > 2 + rules.keep_last_messages:
         return "resume"
@@ -62,10 +64,10 @@ def compaction_reason(conversation: Conversation, rules: ContextRules) -> Reason
 
 
 def _is_worth_compacting(conversation: Conversation, rules: ContextRules) -> bool:
-    """Whether compacting a full window is worth it: what stays whatever is left out must not cost one every time."""
+    """Return whether compacting frees enough; otherwise text that always stays would trigger one at every turn."""
     left_out = conversation.compactable_sizes(rules.keep_last_messages)
     if len(left_out) < 2:
-        return False  # one message for one summary
+        return False  # a summary would only replace one message
     if not conversation.compactions:
         return True
     enough = rules.window_tokens * rules.compact_at * MIN_FREED_SHARE
@@ -74,7 +76,7 @@ def _is_worth_compacting(conversation: Conversation, rules: ContextRules) -> boo
 
 
 def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
-    """Whether compacting may help after the model has refused."""
+    """Return whether compacting may help after the model has refused."""
     if conversation.unanswered_compactions >= MAX_CONSECUTIVE_COMPACTIONS or is_compaction_limit_reached(
         conversation, rules
     ):
@@ -86,25 +88,25 @@ def can_shrink(conversation: Conversation, rules: ContextRules) -> bool:
 
 
 def messages_to_keep(reason: Reason, rules: ContextRules) -> int:
-    """How many of the newest messages stay; after a refusal they may be what is too long."""
+    """Return how many of the newest messages to keep; fewer after a refusal, because they may be too long."""
     return min(2, rules.keep_last_messages) if reason == "context_length_exceeded" else rules.keep_last_messages
 
 
 def max_summary_chars(rules: ContextRules) -> int:
-    """How many characters a summary is made of and may have: they fit the window even if each is a token."""
+    """Return the maximum length of a summary and its source: it fits the window even if each character is a token."""
     return min(rules.history_max_chars, rules.window_tokens * CHARS_PER_TOKEN // 4)
 
 
 def is_compaction_limit_reached(conversation: Conversation, rules: ContextRules) -> bool:
-    """Whether the run has compacted as often as it may."""
+    """Return whether the run has used all its compactions."""
     return 0 < rules.max_compactions <= conversation.compactions
 
 
 Stop = RunCompleted | RunWaitingHuman | None
-"""How the segment ends, if making room is the end of it."""
+"""How the segment ends, if recovery ends it."""
 
 TOO_LONG_MESSAGE = "the conversation is too long for the model"
-WAITING_MESSAGE = "the conversation no longer fits the model: somebody has to say what now"
+WAITING_MESSAGE = "the conversation no longer fits the model: choose how to continue"
 SUMMARY_PROMPT = """\
 Another model will continue this work with your summary in place of the conversation.
 Say what the task is, what was done and found, which files were written, what failed and why, and what is still to do.
@@ -113,12 +115,12 @@ Keep names, paths, numbers and decisions exact. Answer with the summary only.
 
 
 def needs_room(run: Run, ports: AgentPorts) -> bool:
-    """Whether something is due before the model is asked: what was decided earlier, or a summary in good time."""
+    """Return whether the window must be handled before the model is asked: a pending recovery, or a due compaction."""
     return _is_recovering(run) or compaction_reason(run.view.conversation, ports.context) is not None
 
 
 async def make_room(run: Run, ports: AgentPorts) -> Stop:
-    """Do what is due before the model is asked."""
+    """Handle a pending recovery or compact, before the model is asked."""
     if _is_recovering(run):
         return await recover(run, ports, ModelError(TOO_LONG_MESSAGE, kind="context_length_exceeded"))
     reason = compaction_reason(run.view.conversation, ports.context)
@@ -128,7 +130,7 @@ async def make_room(run: Run, ports: AgentPorts) -> Stop:
 
 
 async def recover(run: Run, ports: AgentPorts, error: ModelError) -> Stop:
-    """Make room after the model refused the conversation as too long, or raise its error."""
+    """Compact after the model refused the conversation as too long, or raise its error."""
     conversation, locator = run.view.conversation, str(run.paths.events)
     if not conversation.recovery:
         try:
@@ -147,14 +149,14 @@ async def recover(run: Run, ports: AgentPorts, error: ModelError) -> Stop:
 
 
 async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
-    """Replace all but the newest messages by a summary, which is also kept as a file."""
+    """Replace all but the newest messages with a summary, which is also saved as a file."""
     rules, count = ports.context, run.view.conversation.compactions + 1
     run.append(CompactionStarted(reason=reason, mode=rules.mode))
     try:
         summary = await _summary(run, ports)
     except ModelError as error:
         run.append(CompactionFailed(reason=reason, error=error.message))
-        # It goes into the log and a file, which may hold what events show and nothing more.
+        # The summary goes into the log and a file: use only what events may show.
         text = excerpt(run.view.conversation, None, limit=max_summary_chars(rules))
         summary = ports.secrets.text(text)
     name = f"archive/compaction-{count:03d}.md"
@@ -176,7 +178,7 @@ async def compact(run: Run, ports: AgentPorts, *, reason: Reason) -> None:
 
 
 async def _decide(run: Run, ports: AgentPorts) -> None:
-    """Record what shall be done; raises `Parked` when somebody has to say so and nobody has yet."""
+    """Record how to recover; raise `Parked` if the user must decide and has not yet."""
     rules, conversation = ports.context, run.view.conversation
     if not run.view.pending.has_question(_question_id(conversation)):
         run.append(ContextLengthExceeded(mode=rules.mode, compactions=conversation.compactions))
@@ -196,7 +198,7 @@ async def _decide(run: Run, ports: AgentPorts) -> None:
 
 
 async def _ask_user(run: Run, ports: AgentPorts) -> str | None:
-    """What somebody wants done; nothing when nobody can be asked, or nobody answers in time."""
+    """Return the user's choice; `None` if there is no one to ask or no answer in time."""
     name = _question_id(run.view.conversation)
     if ports.human is None and ports.inbox is None and not run.view.pending.has_question(name):
         return None
@@ -219,7 +221,7 @@ def _question_id(conversation: Conversation) -> str:
 
 
 async def _summary(run: Run, ports: AgentPorts) -> str:
-    """What the planner makes of the conversation, never longer than what it is given; raises when that is nothing."""
+    """Return the planner's summary of the conversation, truncated to the limit; raise `ModelError` if it is empty."""
     limit = max_summary_chars(ports.context)
     history = excerpt(run.view.conversation, run.blobs.get, limit=limit)
     turn_id, model = f"turn_{run.state.turns + 1}", ports.planner_model
@@ -245,5 +247,5 @@ async def _summary(run: Run, ports: AgentPorts) -> str:
     await record_answer(ports.backend, request, recorder)
     summary = "".join(texts).strip()
     if not summary:
-        raise ModelError("the model summed up the conversation with nothing", retryable=True)
+        raise ModelError("the model's summary of the conversation is empty", retryable=True)
     return truncate_middle(summary, limit=limit)

@@ -1,6 +1,6 @@
-"""Stopping the work on a run: who asks for it, the clock of a segment, and waiting until everything has let go.
+"""Stop the work on a run: stop requests, the clock of a segment, and waiting for cleanup.
 
-Knows nothing of the log; how a stopped run is recorded is decided in `segment` and `agent`.
+Knows nothing of the log; `segment` and `agent` decide how a stopped run is recorded.
 """
 
 import asyncio
@@ -15,24 +15,24 @@ CANCEL_POLL_SECONDS = 0.05
 
 
 class Control:
-    """How somebody outside stops the work on a run without ending the run."""
+    """Lets a caller stop the work on a run without ending the run."""
 
     def __init__(self) -> None:
         self.stopping = False
-        """Whether a cancellation only stops the work: the run waits and can be resumed."""
+        """Whether cancellation only stops the work, so that the run waits and can be resumed."""
         self.yielding = False
-        """Whether the work stops at the next boundary, without a trace."""
+        """Whether the work stops at the next boundary without recording anything."""
         self.broken = ""
-        """Why the cancel checker failed, if the work is cancelled for that."""
+        """The error of the cancel checker, if that is why the work is cancelled."""
         self.time: asyncio.Timeout | None = None
-        """The clock of this segment."""
+        """The timeout of this segment."""
         self._waits = 0
         self._left: float | None = None
-        """The time that was left when the clock was stopped."""
+        """The remaining time when the clock was stopped."""
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Stop the clock while a person is waited for; several may be waited for at the same time."""
+        """Stop the clock while waiting for a user; waits may overlap."""
         self._waits += 1
         when = self.time.when() if self.time is not None and not self.time.expired() else None
         if self.time is not None and when is not None:
@@ -47,7 +47,7 @@ class Control:
                 self._left = None
 
     def extend(self, seconds: float) -> None:
-        """Give the segment more time, if its time is limited at all."""
+        """Extend the time limit of the segment, if it has one."""
         when = self.time.when() if self.time is not None else None
         if self._left is not None:
             self._left += seconds
@@ -57,10 +57,10 @@ class Control:
 
 @asynccontextmanager
 async def poll_cancel_checker(checker: Callable[[], bool] | None, control: Control) -> AsyncGenerator[None]:
-    """Cancel the block when the checker says so or fails; what awaits the block goes on.
+    """Cancel the block when the checker returns true or raises; the cancellation does not propagate out of the block.
 
-    A checker that raises cannot say whether to stop. Going on would be a guess that cannot be taken back, so the work
-    stops at once and `control.broken` says why: the run has failed.
+    A checker that raises cannot tell whether to stop. Continuing could do irreversible work, so the block is cancelled
+    and `control.broken` holds the reason: the run has failed.
     """
     task = asyncio.current_task()
     if checker is None or task is None:
@@ -83,7 +83,7 @@ async def poll_cancel_checker(checker: Callable[[], bool] | None, control: Contr
     try:
         yield
     except asyncio.CancelledError:
-        # Like a timeout: only who has cancelled may take it back.
+        # As in `asyncio.timeout`: swallow only the cancellation that we requested.
         ours = bool(control.broken) or (poller.done() and not poller.cancelled())
         if not ours or task.uncancel() > 0:
             raise
@@ -91,7 +91,7 @@ async def poll_cancel_checker(checker: Callable[[], bool] | None, control: Contr
         poller.cancel()
         await asyncio.wait([poller])
         if not poller.cancelled():
-            poller.exception()  # the log has told of it
+            poller.exception()  # retrieve the exception, which is recorded already
 
 
 async def wait_uncancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
@@ -107,7 +107,7 @@ async def wait_uncancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def close_all(*resources: Closeable) -> None:
-    """Close resources one after the other, and return only when all are closed; one that fails keeps none open."""
+    """Close resources in order and return when all are closed; a failing one does not keep the others open."""
 
     async def close() -> None:
         async with AsyncExitStack() as stack:

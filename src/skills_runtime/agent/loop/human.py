@@ -1,4 +1,4 @@
-"""Asking a person: durable, so that the answer may come from anywhere and after any restart."""
+"""Ask the user durably: the answer may come through any channel and after any restart."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from skills_runtime.projections import Call
 from skills_runtime.runs import Run
 
 POLL_SECONDS = 0.25
-"""How often the inbox is read while a person is asked."""
+"""Polling interval of the inbox while the user is asked."""
 
 
 async def ask(
     run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question], *, number: int = 1
 ) -> Mapping[str, str]:
-    """Return the answers by question id; raise `Parked` when they have to be waited for."""
+    """Return the answers by question id; raise `Parked` if the run has to wait for them."""
     if number > 1:  # a call may ask several times, and finds each answer again when it is repeated
         call = msgspec.structs.replace(call, id=f"{call.id}#{number}")
     pending = run.view.pending
@@ -31,14 +31,14 @@ async def ask(
         run.append(HumanResponse(call_id=call.id, answer=first, answers=dict(answers)), step_id=call.step_id)
         await run.commit_async()
     response = pending.responses[call.id]
-    if len(questions) == 1:  # the log gives a single answer no name of its own
+    if len(questions) == 1:  # the log stores a single answer without a question id
         return {questions[0].id: next(iter(response.values()), "")}
     return {question.id: response.get(question.id, "") for question in questions}
 
 
 async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question]) -> Mapping[str, str]:
-    """Record the question, then wait for an answer where a person can be asked right now."""
-    # Asked again by who goes on with the run: what somebody thinks about it then is not work either.
+    """Record the question, then wait for an answer if the user can be asked now."""
+    # Record it again when a resumed run asks anew: the time to think does not count as work.
     if ports.human is not None or call.id not in run.view.pending.questions:
         only = questions[0] if len(questions) == 1 else None
         request = HumanRequest(
@@ -60,10 +60,10 @@ async def _ask_now(run: Run, ports: AgentPorts, call: Call, questions: Sequence[
 async def _first_answer(
     run: Run, ports: AgentPorts, human: HumanIO, call: Call, questions: Sequence[Question]
 ) -> Mapping[str, str]:
-    """Return what the person here answers, or what the inbox brings first."""
+    """Return the user's answers or those from the inbox, whichever come first."""
 
     async def ask_each() -> dict[str, str]:
-        # Whatever the caller's own code takes for an answer, the log holds text.
+        # The log holds text, whatever type the caller's code returns.
         timeout_ms = ports.human_timeout_ms
         return {
             question.id: str(await human.ask(question, call_id=call.id, timeout_ms=timeout_ms))

@@ -1,6 +1,6 @@
-"""Messages to a run: each becomes one event, in order, and is acknowledged only when that is durable.
+"""Messages to a run: each becomes one event, in order, and is acknowledged only after that is durable.
 
-What a message means is read off the log. An inbox that cannot be reached is not an error: its messages stay in it.
+The log determines what a message means. An unreachable inbox is not an error: its messages stay in it.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from skills_runtime.safety.approvals import refuse_stale_decisions
 
 
 def open_inbox(run: Run, inbox: Inbox | None) -> None:
-    """Accept messages again: the process that worked on an open run before may have died right before its end."""
+    """Accept messages again: an earlier process may have closed the inbox and died before the run ended."""
     if inbox is not None and isinstance(inbox, ClosingInbox):
         inbox.open_for(run.state.run_id)
 
 
 async def receive_messages(run: Run, ports: AgentPorts) -> None:
-    """Record every pending message, and every decision that counts for nothing."""
+    """Record every pending message, and refuse stale approval decisions."""
     if (inbox := ports.inbox) is not None:
         for message in _pending(run, inbox):
             seq = _record_message(run, message, ports.skills_of)
@@ -32,17 +32,17 @@ async def receive_messages(run: Run, ports: AgentPorts) -> None:
             try:
                 inbox.acknowledge(message.id, event_seq=seq)
             except SkillsRuntimeError:
-                break  # it is pending again at the next turn, and known by then
+                break  # it will be pending again at the next turn, and is recorded by then
     approvals = run.view.pending.approvals
     refusals = refuse_stale_decisions(approvals, run.state.run_id) if approvals.sent else ()
-    for refused in refusals:  # also a decision whose request was settled since it came
+    for refused in refusals:  # includes decisions whose request was settled after they arrived
         run.append(refused)
     if refusals:
         await run.commit_async()
 
 
 def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
-    """End a run for good with all pending messages in its log; how it ends may follow from them."""
+    """End a run with all pending messages in its log; `end` may depend on them."""
     drain = InboxDrain(run, inbox)
     drain.record_pending()
     finish_run(run, end(), before_end=lambda: drain.close(can_postpone=False))
@@ -50,16 +50,16 @@ def finish_run_and_inbox(run: Run, inbox: Inbox | None, end: Callable[[], End]) 
 
 
 async def finish_run_and_inbox_async(run: Run, inbox: Inbox | None, end: End, skills_of: SkillsOf | None) -> bool:
-    """End a run with all pending messages in its log; a new message keeps a run from completing.
+    """End a run with all pending messages in its log; return whether it has ended.
 
-    Returns whether it has ended.
+    A new message keeps a run from completing.
     """
     completes = isinstance(end, RunCompleted)
     drain = InboxDrain(run, inbox, skills_of if completes else None)
     try:
         has_ended = await finish_run_async(run, end, should_continue=lambda: drain.close(can_postpone=completes))
     except asyncio.CancelledError:
-        drain.acknowledge()  # it has ended all the same
+        drain.acknowledge()  # the run has ended nevertheless
         raise
     if not has_ended:
         run.commit()
@@ -68,7 +68,7 @@ async def finish_run_and_inbox_async(run: Run, inbox: Inbox | None, end: End, sk
 
 
 class InboxDrain:
-    """Drains the inbox of a finishing run: record each message as an event, commit, then acknowledge it."""
+    """Drain the inbox of a finishing run: record each message as an event, commit, then acknowledge it."""
 
     def __init__(self, run: Run, inbox: Inbox | None, skills_of: SkillsOf | None = None) -> None:
         self._run, self._inbox, self._skills_of = run, inbox, skills_of
@@ -80,10 +80,10 @@ class InboxDrain:
             self._record(_pending(self._run, self._inbox))
 
     def close(self, *, can_postpone: bool) -> bool:
-        """Record every pending message and accept no more; a new one that `puts_off` the end leaves the inbox open.
+        """Record every pending message and close the inbox; return whether a new message postpones the end.
 
-        Returns whether the end is put off. One that is not has all in its log that was accepted: a message between
-        this and the terminal event is refused.
+        With `can_postpone` a new message leaves the inbox open and the run continues. Otherwise the log holds every
+        accepted message, and later ones are refused.
         """
         if self._inbox is None:
             return False
@@ -103,7 +103,7 @@ class InboxDrain:
                 self._recorded[message.id] = _record_message(self._run, message, self._skills_of)
 
     def acknowledge(self) -> None:
-        """Tell the inbox which event holds each message."""
+        """Acknowledge each recorded message with the number of its event."""
         if self._inbox is not None:
             with suppress(SkillsRuntimeError):
                 for message_id, seq in self._recorded.items():
@@ -114,20 +114,20 @@ def _pending(run: Run, inbox: Inbox) -> Sequence[InboxMessage]:
     try:
         return inbox.pending(run.state.run_id)
     except SkillsRuntimeError:
-        return ()  # busy or out of reach just now: the messages stay where they are
+        return ()  # busy or unreachable: the messages stay in the inbox
 
 
 def _record_message(run: Run, message: InboxMessage, skills_of: SkillsOf | None) -> int:
-    """Append the event of a message, unless it was the last before its process died; return its seq.
+    """Append the event of a message unless it is recorded already; return its sequence number.
 
-    Its skills come first: should the process die between them and the message, it is received anew with all of them.
+    Its skill events come first: after a crash in between, the message is received again with all of them.
     """
     if message.position > run.state.inbox_position:
         for payload in skills_of(message) if skills_of is not None else ():
             run.append(payload)
         body = dict(message.body)
         if message.kind == "approve" and isinstance(body.get("arguments"), dict):
-            # Arguments that an approver changed are a blob, as all arguments are.
+            # Edited arguments are stored as a blob, like all arguments.
             body["arguments_blob"] = run.put_blob(msgspec.json.encode(body.pop("arguments")))
         run.append(
             InboxReceived(

@@ -1,7 +1,7 @@
 """One call of the model: from the conversation to the request, and from the streamed answer to events.
 
-The request only ever grows at its end, so that a provider's cache of the beginning keeps working. An answer counts only
-when it is complete.
+Requests only grow at the end, so that the provider's prompt cache keeps working. An answer counts only when it is
+complete.
 """
 
 import base64
@@ -27,11 +27,11 @@ MAX_EXCERPT_CHARS = 800
 _INVALID_NAME_CHARS = re.compile("[^a-zA-Z0-9_-]")
 
 read_arguments = build_decoder(dict[str, Any])
-"""The arguments of a call as data; fails with `msgspec.MsgspecError` only."""
+"""Decodes the arguments of a call; raises only `msgspec.MsgspecError`."""
 
 
 class Prompt:
-    """The request of each turn; what was built for the turn before is used again."""
+    """Builds the request of each turn, reusing the messages of earlier turns."""
 
     def __init__(self, system_prompt: str, read_blob: ReadBlob) -> None:
         self._system = {"role": "system", "content": system_prompt}
@@ -41,8 +41,10 @@ class Prompt:
         self._built: list[dict[str, Any]] = []
 
     def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
-        """The whole request, in the shape chat providers take."""
-        if conversation.messages is not self._conversation:  # it only grows, unless it was compacted into a new one
+        """Return all messages in the format of chat providers."""
+        if (
+            conversation.messages is not self._conversation
+        ):  # the list only grows; compaction replaces it with a new one
             self._conversation, self._built_count, self._built = conversation.messages, 0, []
         self._built.extend(_messages(conversation.messages[self._built_count :], self._read_blob))
         self._built_count = len(conversation.messages)
@@ -50,7 +52,7 @@ class Prompt:
 
 
 async def ask_model(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
-    """Ask the model once and record what it says."""
+    """Ask the model once and record its answer."""
     turn_id, answered = f"turn_{run.state.turns + 1}", run.view.conversation.model_answers
     model = ports.executor_model if answered else ports.planner_model
     response_format: dict[str, Any] | None = None
@@ -84,7 +86,7 @@ async def ask_model(run: Run, ports: AgentPorts, prompt: Prompt) -> None:
 
 
 def _call_event(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequested:
-    """The call as events may show it; the exact arguments are a blob unless the event already has them."""
+    """Return the event of a call; the exact arguments become a blob unless the event shows them unchanged."""
     tool = ports.tools.find(call.name)
     raw = call.arguments.encode()
     try:
@@ -112,18 +114,18 @@ def _call_event(run: Run, call: ToolCall, ports: AgentPorts) -> ToolCallRequeste
 
 
 def arguments_of(call: Call, read_blob: ReadBlob) -> str:
-    """The exact JSON text of a call's arguments."""
+    """Return the exact JSON text of a call's arguments."""
     return _text(call.arguments, read_blob)
 
 
 def excerpt(conversation: Conversation, read_blob: ReadBlob | None, *, limit: int) -> str:
-    """The conversation as text of `limit` characters, with the middle left out; without blobs only what events show."""
+    """Return the conversation as text of at most `limit` characters; without blobs only what events show."""
     lines = [line for message in conversation.messages for line in _lines(message, read_blob)]
     return truncate_middle("\n\n".join(lines), limit=limit)
 
 
 def truncate_middle(text: str, *, limit: int) -> str:
-    """The text in at most `limit` characters, with its middle left out when it has more."""
+    """Return the text with its middle left out if it is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     note = f"\n\n[… {len(text) - limit} characters left out …]\n\n"
@@ -132,7 +134,7 @@ def truncate_middle(text: str, *, limit: int) -> str:
 
 
 def _messages(messages: list[Message], read_blob: ReadBlob) -> Iterator[dict[str, Any]]:
-    """Yield each message as providers take it; images that tools return follow the results, as from the user."""
+    """Yield each message in the format of providers; images from tools follow the results as a user message."""
     images: list[Mapping[str, Any]] = []
     for message in messages:
         if images and message.role != "tool":
@@ -154,7 +156,7 @@ def _message(message: Message, read_blob: ReadBlob) -> dict[str, Any]:
     if message.calls:
         calls: list[dict[str, Any]] = []
         for call in message.calls:
-            # Services read the arguments of earlier calls, and refuse every later request when they cannot.
+            # Providers parse the arguments of earlier calls, and would refuse every later request with invalid ones.
             arguments = arguments_of(call, read_blob) if call.valid else "{}"
             function = {"name": (_INVALID_NAME_CHARS.sub("_", call.tool)[:64] or "unknown"), "arguments": arguments}
             calls.append({"id": call.id, "type": "function", "function": function})
@@ -176,7 +178,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def _images_message(images: list[Mapping[str, Any]], read_blob: ReadBlob) -> dict[str, Any]:
-    label = {"type": "text", "text": "The pictures the tools returned:"}
+    label = {"type": "text", "text": "Images returned by the tools:"}
     return {"role": "user", "content": [label, *(_image_part(image, read_blob) for image in images)]}
 
 

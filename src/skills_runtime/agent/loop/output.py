@@ -1,4 +1,4 @@
-"""Structured output: the final answer as data that matches a schema."""
+"""Structured output: the final answer as JSON that matches a schema."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,20 +10,20 @@ from skills_runtime.errors import ConfigError
 from skills_runtime.events import build_decoder
 
 MAX_REJECTIONS = 2
-"""How often the model may try again."""
+"""How often the model may correct its answer."""
 MAX_SCHEMA_CHARS = 20_000
-"""Characters of a schema that have room in a prompt."""
+"""Longest schema that is included in a prompt."""
 
 _read = build_decoder(object)
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Raise unless this is a schema, before a run is paid for that could not end well."""
+    """Raise `ConfigError` if this is not a valid JSON schema, before the run costs anything."""
     _compile_check(schema)
 
 
 def find_problem(text: str, schema: Mapping[str, Any]) -> str | None:
-    """Why this answer is not what was asked for, or nothing when it is."""
+    """Return why this answer does not match the schema, or `None` if it does."""
     import fastjsonschema
 
     try:
@@ -41,7 +41,7 @@ def find_problem(text: str, schema: Mapping[str, Any]) -> str | None:
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
-    """Say whether services can promise this shape: they refuse to where an object may have other fields, or fewer."""
+    """Return whether providers can enforce the schema: they refuse objects with additional or optional fields."""
     return schema.get("type") == "object" and all(
         part.get("additionalProperties") is False
         and sorted(part.get("properties", {})) == sorted(part.get("required", []))
@@ -50,7 +50,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
 
 
 def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Every part of a schema that describes an object."""
+    """Yield every part of a schema that describes an object."""
     if isinstance(schema, dict):
         part = cast("dict[str, Any]", schema)
         if part.get("type") == "object" or "properties" in part:
@@ -62,7 +62,7 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def schema_instruction(schema: Mapping[str, Any] | None) -> str:
-    """What the model is told of the shape of its last answer: not every service tells it, or makes it keep to that."""
+    """Return the prompt text about the output schema: not every provider passes it on or enforces it."""
     text = msgspec.json.encode(schema).decode() if schema is not None else ""
     if not text or len(text) > MAX_SCHEMA_CHARS:
         return ""
@@ -70,12 +70,12 @@ def schema_instruction(schema: Mapping[str, Any] | None) -> str:
 
 
 def correction_message(problem: str) -> str:
-    """What the model is told."""
+    """Return the message that asks the model for a corrected answer."""
     return f"That answer cannot be used: {problem}. Answer again with only the JSON that matches the schema."
 
 
 def _compile_check(schema: Mapping[str, Any]) -> Callable[[Any], object]:
-    """What raises where data does not match the schema."""
+    """Return a function that raises if data does not match the schema."""
     import fastjsonschema
 
     try:
@@ -87,7 +87,7 @@ def _compile_check(schema: Mapping[str, Any]) -> Callable[[Any], object]:
 
 
 class _NoRemoteSchemas(dict[str, Callable[[str], Any]]):
-    """Where a schema may be fetched from: whatever names a place is refused, and nothing is read or asked for."""
+    """Handlers that refuse to fetch any remote schema."""
 
     def __contains__(self, scheme: object) -> bool:
         return True
@@ -97,4 +97,4 @@ class _NoRemoteSchemas(dict[str, Callable[[str], Any]]):
 
 
 def _refuse_remote(location: str) -> Any:
-    raise ValueError(f"`{location}` is somewhere else, and a schema has to be whole")
+    raise ValueError(f"`{location}` is a remote schema, and references must stay inside the schema")

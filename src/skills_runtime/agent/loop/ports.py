@@ -1,4 +1,4 @@
-"""What the loop works with besides the run itself, as one frozen value that `run_ports` builds from the settings."""
+"""What the loop works with besides the run itself: one frozen value that `run_ports` builds from the settings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ SkillsOf = Callable[[InboxMessage], Iterable[Payload]]
 
 
 class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How much fits the model, and what happens when it is full."""
+    """Size of the context window, and what to do when it is full."""
 
     mode: Literal["compact_first", "ask_first", "fail_fast"] = "compact_first"
     window_tokens: int = 128_000
@@ -40,60 +40,60 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     keep_last_messages: int = 6
     history_max_chars: int = 24_000
     skills_max_chars: int = 100_000
-    """How much text of active skills stays when the rest is summed up; the newest stay."""
+    """Maximum text of active skills that survives a compaction; the newest skills stay."""
     extra_steps: int = 20
     extra_wall_time_sec: int = 600
     fallback_mode: Literal["compact_first", "fail_fast"] = "compact_first"
 
 
 class RunScope:
-    """What tools hold on to from one call to the next; closed when work on the run stops."""
+    """Resources that tools keep between calls; closed when work on the run stops."""
 
     def __init__(self) -> None:
         self._resources: dict[type, Closeable] = {}
 
     def hold(self, kind: type[ResourceT], make: Callable[[], ResourceT]) -> ResourceT:
-        """The one thing of this kind, made when it is first asked for."""
+        """Return the resource of this type, creating it on first use."""
         if kind not in self._resources:
             self._resources[kind] = make()
         return cast("ResourceT", self._resources[kind])
 
     async def aclose(self) -> None:
-        """Let go of everything, the newest first."""
+        """Close all resources, newest first."""
         while self._resources:
             _, closing = self._resources.popitem()
             await closing.aclose()
 
 
 class SkillChanges(Protocol):
-    """Records what changed about the skills of a run since its model was told of them."""
+    """Reports changes of the skills that the model was offered."""
 
     def is_due(self) -> bool:
-        """Say whether something may have changed; asked at every turn."""
+        """Return whether something may have changed; called at every turn."""
         ...
 
     async def record(self, run: Run) -> None:
-        """Record what is different from what the log says the model knows."""
+        """Record the difference between the current skills and those the model knows from the log."""
         ...
 
 
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """The model, the tools, the gate, the fence, the people and the limits of one run."""
+    """Model, tools, gate, sandbox, people and limits of one run."""
 
     backend: Backend
     tools: Registry
     files: Callable[[], Files]
-    """The files of the run; most runs touch none, so they are looked at when a call does."""
+    """Returns the files of the run; opened on first use, because most runs touch none."""
     gate: Gate
     sandbox: Sandbox
     secrets: Secrets
     root: Path
-    """Where processes start."""
+    """Working directory of processes."""
     system_prompt: str
     planner_model: str
-    """Answers the first turn, and sums up."""
+    """Model for the first turn and for summaries."""
     executor_model: str
-    """Answers the rest."""
+    """Model for all other turns."""
     prices: Mapping[str, Price] = {}
     budget: Budget = Budget()
     context: ContextRules = ContextRules()
@@ -101,9 +101,9 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     review: bool = False
     inbox: Inbox | None = None
     skills_of: SkillsOf | None = None
-    """What becomes of the skills that a message mentions."""
+    """Returns the events for skills that a message mentions."""
     skill_changes: SkillChanges | None = None
-    """Tells the model of skills that come, change and go while the run is at work."""
+    """Reports skills that are added, changed or removed while the run works."""
     human: HumanIO | None = None
     human_timeout_ms: int | None = None
     children: Children | None = None
@@ -111,7 +111,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     scope: RunScope = msgspec.field(default_factory=RunScope)
 
     def total_usage(self) -> Usage | None:
-        """What all that share the budget have used by now; nothing means that the log of the run tells it all."""
+        """Return the usage of all runs that share the budget; `None` means that the log of the run is complete."""
         if not isinstance(self.children, UsageTracker):
             return None
         if self.budget.is_shared:
@@ -120,6 +120,6 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def record_children(self) -> None:
-        """Record what sub-agents have used, before the run ends and takes them down with it."""
+        """Record the usage of sub-agents before the run ends and cancels them."""
         if isinstance(self.children, UsageTracker):
             self.children.record_children()

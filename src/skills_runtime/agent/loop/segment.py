@@ -1,8 +1,8 @@
-"""The loop: read from the fold of the log what is next and do it, until the run ends, waits or is left for later.
+"""The loop: derive the next step from the log and do it, until the run ends, waits or yields.
 
     state = fold(log) -> receive messages | settle calls | ask the model | end, wait or yield
 
-Starting and resuming are the same function: only the log says how far a run is.
+Starting and resuming are the same function: only the log knows how far a run is.
 """
 
 import asyncio
@@ -37,28 +37,28 @@ from skills_runtime.tools import describe_error
 __all__ = ["run_segment"]
 
 Outcome = End | RunWaitingHuman | None
-"""How a segment stops: the run ends, waits for somebody, or is only left for later."""
+"""How a segment stops: the run ends, waits for the user, or yields."""
 
 
 async def run_segment(run: Run, ports: AgentPorts) -> RunStatus:
-    """Work on an open run until it ends, waits or is left for later, and return its state; the log says the rest."""
+    """Work on an open run until it ends, waits or yields, and return its state."""
     ports.control.time = None
-    with suppress(SkillsRuntimeError):  # the inbox may be out of reach just now
+    with suppress(SkillsRuntimeError):  # the inbox may be unreachable just now
         open_inbox(run, ports.inbox)
     while not await _conclude(run, ports, await _outcome(run, ports, str(run.paths.events))):
-        pass  # a message came while the end was made ready
+        pass  # a message arrived while the end was prepared
     return run.state.status
 
 
 async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    """Work until something stops it; whatever that is becomes the event that the segment ends with."""
+    """Work until something stops it, and return the event that the segment ends with."""
     try:
         return await _work_in_time(run, ports, locator)
     except asyncio.CancelledError:
         _interrupt(run, ports, locator)
         raise
     except LogError:
-        raise  # what the log cannot hold it cannot tell either: the run stays open
+        raise  # the log itself failed and cannot record it: the run stays open
     except Abort as error:
         return RunCancelled(message=error.message, wal_locator=locator)
     except SkillsRuntimeError as error:
@@ -75,7 +75,7 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 async def _work_in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
     """Work within the time that the budget leaves."""
-    previous = ports.control.time  # a run that goes on has no more time than it had
+    previous = ports.control.time  # a run that continues keeps its earlier deadline
     timeout = asyncio.timeout(time_left(run.view, ports.budget))
     limit = ports.control.time = asyncio.timeout_at(previous.when()) if previous is not None else timeout
     try:
@@ -88,7 +88,7 @@ async def _work_in_time(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 
 async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    """Take one step after the other; each begins with the messages that have come."""
+    """Take one step after another, receiving messages before each."""
     prompt = Prompt(ports.system_prompt, run.blobs.get)
     answerable: set[str] = set()
     conversation = run.view.conversation
@@ -101,7 +101,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
         elif conversation.has_final_answer:
             stop = _complete(run, ports, locator)
         else:
-            answerable.clear()  # the ids of calls may come again in the next answer
+            answerable.clear()  # providers may reuse call ids in the next answer
             stop = await _continue(run, ports, prompt, locator)
         if stop is not None:
             return stop
@@ -109,7 +109,7 @@ async def _work(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 
 async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locator: str) -> Outcome:
-    """Settle the next calls that may run together."""
+    """Settle the next calls that may run in parallel."""
     calls = list(run.view.conversation.open_calls.values())
     batch = parallel_calls(calls, ports.tools)
     assessed = await assess_calls(run, batch, calls[len(batch) :], ports, answerable)
@@ -128,7 +128,7 @@ async def _settle_calls(run: Run, ports: AgentPorts, answerable: set[str], locat
 
 
 async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -> Outcome:
-    """Ask the model, unless something comes before that: a limit, a named skill, or a context window that is full."""
+    """Ask the model, unless a limit, a mentioned skill or a full context window comes first."""
     if (reached := find_exceeded_limit(run.view, ports.budget, ports.total_usage())) is not None:
         return limit_reached(reached, ports.budget.on_limit, locator)
     if run.view.conversation.skills_to_call:
@@ -137,7 +137,7 @@ async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -
     if ports.skill_changes is not None and ports.skill_changes.is_due():
         await ports.skill_changes.record(run)
     if needs_room(run, ports):
-        return await make_room(run, ports)  # then limits and messages are looked at anew: it cost tokens and time
+        return await make_room(run, ports)  # check limits and messages again: compacting costs tokens and time
     try:
         await ask_model(run, ports, prompt)
     except ModelError as error:
@@ -148,7 +148,7 @@ async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -
 
 
 def _complete(run: Run, ports: AgentPorts, locator: str) -> Outcome:
-    """Return the end, unless the answer does not match the schema and the model may try again."""
+    """Return the end of the run, or `None` if the answer does not match the schema and the model may try again."""
     conversation = run.view.conversation
     text = conversation.last_text
     problem = find_problem(text, ports.output_schema) if ports.output_schema is not None else None
@@ -162,7 +162,7 @@ def _complete(run: Run, ports: AgentPorts, locator: str) -> Outcome:
 
 
 async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
-    """Record what came of the segment; false means that the run goes on after all."""
+    """Record the outcome of the segment; return false if the run continues after all."""
     match outcome:
         case None:
             await run.commit_async()
@@ -179,7 +179,7 @@ async def _conclude(run: Run, ports: AgentPorts, outcome: Outcome) -> bool:
 
 
 def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
-    """Record at once that the run was stopped, which can be undone, or cancelled, which cannot."""
+    """Record at once that the run was stopped, which can be resumed, or cancelled, which cannot."""
     if ports.control.stopping:
         run.append(stop_event(locator))
         run.commit()
@@ -190,9 +190,9 @@ def _interrupt(run: Run, ports: AgentPorts, locator: str) -> None:
 
 
 def limit_reached(reached: LimitReached, on_limit: OnLimit, locator: str) -> RunFailed | RunWaitingHuman:
-    """Return the event for a reached limit: the run has failed, or waits for somebody to give it more."""
+    """Return the event for a reached limit: the run fails, or waits for a higher limit."""
     if on_limit == "park":
-        message = f"{reached.message}; `{reached.setting}` would give it more"
+        message = f"{reached.message}; raise `{reached.setting}` to continue"
         return RunWaitingHuman(message=message, error_kind="budget_exceeded", wal_locator=locator)
     return RunFailed(
         error_kind="budget_exceeded",
@@ -203,12 +203,12 @@ def limit_reached(reached: LimitReached, on_limit: OnLimit, locator: str) -> Run
 
 
 def stop_event(locator: str) -> RunWaitingHuman:
-    """Return the event for work that was stopped and can go on."""
+    """Return the event for work that was stopped and can be resumed."""
     return RunWaitingHuman(message="stopped", error_kind="stopped", wal_locator=locator)
 
 
 def interruption_event(view: RunView, broken: str, locator: str) -> RunCancelled | RunFailed:
-    """Return the event for work that was stopped for good, by a person or because the cancel checker is `broken`."""
+    """Return the event for cancelled work, or for a `broken` cancel checker."""
     if broken:
         return RunFailed(error_kind="unknown", message=broken, wal_locator=locator)
     return RunCancelled(message=view.pending.cancelled or "cancelled", wal_locator=locator)

@@ -1,1 +1,1 @@
-"""Skills as a run has them: found, mentioned, activated, executed, and those that come and go."""
+"""Skills in a run: discovery, mentions, activation, execution, permissions and reloading."""

@@ -1,6 +1,6 @@
-"""The skills of an agent and of its runs: which there are, which are active, and what is told when they change.
+"""The skills of an agent and its runs: which exist, which are active, and how changes are reported to the model.
 
-What the model knows of skills is in the log, so a run that is resumed days later is told what changed since then, once.
+The log records which skills the model knows, so a resumed run reports changes exactly once.
 """
 
 import asyncio
@@ -41,22 +41,24 @@ if TYPE_CHECKING:
     from skills_runtime.ports import Secrets
 
 MIN_POLL_SECONDS = 0.25
-"""How long nothing is looked at after somebody has looked."""
+"""Minimum time between two checks for changed skills."""
 MIN_POLL_RATIO = 20
-"""Looking takes at most this part of the time."""
+"""Wait at least this many times as long as the last check took."""
 SECONDS_PER_SKILL = 5e-6
-"""How long looking at one skill takes, about."""
+"""Estimated time to check one skill."""
 MAX_LISTED_SKILLS = 100
-"""How many skills of a kind the event names."""
-ACTIVATION_NOTE = f"(`{ACTIVATE}` takes the names of new skills too, although its list does not have them.)"
+"""Maximum number of skills per list in the event."""
+ACTIVATION_NOTE = f"(`{ACTIVATE}` also accepts new skills that are not in its list.)"
 _MENTION_SIGNS = ("$", "/")
-"""Every form of a mention has one of these."""
+"""Every form of a mention contains one of these."""
 
 
 def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> Library:
-    """Return the skills as a run sees them, with the variables that people were asked for."""
+    """Return the skills of a run, with the variables that users were asked for."""
     if options.library is None:
-        from skills_runtime.skills import load_library  # loads all of settings, which importing an agent must not
+        from skills_runtime.skills import (
+            load_library,
+        )  # loads all of the settings code, which importing an agent must not
 
         library = load_library(resolved, variables)
         return library.without(options.disabled_skills) if options.disabled_skills else library
@@ -66,18 +68,18 @@ def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[
 
 
 def can_have_skills(library: Library, resolved: "Resolved") -> bool:
-    """Say whether the settings name any skills or some may be found; most runs have none."""
+    """Return whether the settings name skills or some may be discovered; most runs have none."""
     return library.has_sources or bool(resolved.settings.skills.spaces)
 
 
 @cache
 def empty_library() -> Library:
-    """Return the library of every run that has no skills."""
+    """Return the shared library of runs without skills."""
     return Library()
 
 
 def resolve_disabled_paths(paths: Iterable[Path | str], workspace_root: Path) -> tuple[Path, ...]:
-    """Return where skills lie that shall be left out; a path that leads nowhere would leave them in."""
+    """Return the paths of skills to leave out; raise `ConfigError` for a path that does not exist."""
     disabled: list[Path] = []
     for entry in paths:
         path = workspace_root / Path(entry).expanduser()
@@ -91,7 +93,7 @@ def resolve_disabled_paths(paths: Iterable[Path | str], workspace_root: Path) ->
 
 
 class SkillContext:
-    """The skills of one run, as it goes on."""
+    """The skills of one run while it works."""
 
     def __init__(self, run: Run, resolved: "Resolved", options: AgentOptions, library: Library) -> None:
         self._run = run
@@ -100,34 +102,36 @@ class SkillContext:
         self._permissions = SkillPermissions(resolved)
 
     def active(self) -> Mapping[str, tuple[str, str]]:
-        """The skills the model has, by mention: the digest of what each says, and its arguments."""
+        """Return the active skills by mention: content digest and arguments of each."""
         skills = self._run.view.conversation.skills
         return {mention: (skill.digest, skill.arguments) for mention, skill in skills.items()}
 
     def is_user_call(self, call_id: str) -> bool:
-        """Whether somebody called the skill by name, and the run made the call for them."""
+        """Return whether the call was made by the run because the user named the skill."""
         return call_id in self._run.view.conversation.called_skills
 
     def add_permissions(self, skill: Skill, event: SkillInjected) -> SkillInjected:
-        """The event with what the skill permits."""
+        """Return the event with the permissions of the skill."""
         permitted = self._permissions(skill, event)
         if not permitted.preapproves:
             return permitted
         return revoke_stale_preapproval(permitted, skill, self._options.initial_skills, initial_skills(self._run))
 
     def is_confined(self) -> bool:
-        """Whether an active skill confines the run to what it lists."""
+        """Return whether an active skill restricts the run to its `allowed-tools`."""
         return bool(self._run.view.pending.approvals.confining)
 
     async def obtain_variable(self, skill: Skill, variable: str) -> bool:
-        """Ask somebody who is there for a variable; its value is kept in memory only, and hidden from then on."""
+        """Ask the user for a variable and return whether there is a value; it stays in memory and is redacted."""
         human, secrets = self._options.human, self._options.secrets
         if human is None or secrets is None:
             return False
-        question = Question(id=variable, question=f"The skill `{skill.name}` needs `{variable}`. What is it?")
+        question = Question(
+            id=variable, question=f"The skill `{skill.name}` needs the variable `{variable}`. What is its value?"
+        )
         try:
             value = await human.ask(question, call_id=f"variable_{variable}")
-        except ConfigError:  # nobody is at the terminal
+        except ConfigError:  # no terminal to ask at
             return False
         secrets.hide(value)
         self._library.set_variable(variable, value)
@@ -135,7 +139,7 @@ class SkillContext:
 
 
 class InboxSkills:
-    """Gives the events for the skills that messages mention."""
+    """Build the events for skills that inbox messages mention."""
 
     def __init__(self, run: Run, resolved: "Resolved", options: AgentOptions, secrets: "Secrets") -> None:
         self._run = run
@@ -145,7 +149,7 @@ class InboxSkills:
         self._library = options.library or empty_library()
 
     def __call__(self, message: InboxMessage) -> Iterable[Payload]:
-        """What becomes of each skill of a message; most messages mention none, and cost nothing."""
+        """Return the events for the skills of a message; messages without a mention sign return early."""
         text = str(message.body.get("text", "")) if message.kind == "steer" else ""
         if not any(sign in text for sign in _MENTION_SIGNS):
             return ()
@@ -156,7 +160,9 @@ class InboxSkills:
         library = self._library
         try:
             chosen = select_skills(text, (text,), library, route=False, list_available=False)
-        except SkillsRuntimeError as error:  # an exact mention of nothing, which at the beginning leaves no run behind
+        except (
+            SkillsRuntimeError
+        ) as error:  # an exact mention of an unknown skill; in the first prompt this would have refused the run
             return [_skipped_event(str(error.details.get("mention", "")), f"no skill was activated: {error.message}")]
         events: list[Payload] = list(chosen.unresolved)
         for skill in chosen.skills:
@@ -165,7 +171,7 @@ class InboxSkills:
         return events
 
     def _activation_events(self, outcome: Injected | SkillInjectionSkipped) -> list[Payload]:
-        """The event of a skill whose text is kept; one that is active already, with the same arguments, is not told."""
+        """Return the activation event of a skill, or nothing if it is active already with the same arguments."""
         if not isinstance(outcome, Injected):
             return [outcome]
         event, active = outcome.event, self._run.view.conversation.skills.get(outcome.event.mention_text)
@@ -180,12 +186,10 @@ class InboxSkills:
 def _outcome(
     skill: Skill, library: Library, choices: PromptChoices, arguments: str
 ) -> Injected | SkillInjectionSkipped:
-    """What becomes of a skill: nobody is asked for its variables here, and a run of its own is begun by a tool."""
+    """Return the injected skill or the reason to skip it; variables and runs of their own need `activate_skill`."""
     name = skill.mention.text
     if skill.metadata.get("context") == "fork":
-        return _skipped_event(
-            skill.name, f"`{name}` is worked on by a run of its own: activate it with `activate_skill`"
-        )
+        return _skipped_event(skill.name, f"`{name}` needs a run of its own: activate it with `activate_skill`")
     try:
         outcome = inject_skill(skill, library, choices.render, arguments)
     except SkillsRuntimeError as error:
@@ -201,7 +205,7 @@ def _skipped_event(name: str, reason: str) -> SkillInjectionSkipped:
 
 
 class SkillReloader(SkillChanges):
-    """What is new about the skills of one run."""
+    """Detect and record changes of a run's skills."""
 
     def __init__(self, library: Library, run: Run) -> None:
         self._library = library
@@ -210,14 +214,14 @@ class SkillReloader(SkillChanges):
             MIN_POLL_SECONDS, MIN_POLL_RATIO * SECONDS_PER_SKILL * len(library.list())
         )
         self._offered_list: object = None
-        """The list of skills that the model was told of, or that says nothing else."""
+        """The list of skills that was last compared with what the model knows."""
 
     def is_due(self) -> bool:
-        """Whether something may be new; asked at every turn, so it costs nothing."""
+        """Return whether skills may have changed; cheap, because it is called at every turn."""
         return self._clock.monotonic() >= self._next_poll or self._library.list() is not self._offered_list
 
     async def record(self, run: Run) -> None:
-        """Record what is different from what the log says was told."""
+        """Record the difference between the current skills and those the model knows from the log."""
         offered_digest = run.view.conversation.skills_blob
         began = self._clock.monotonic()
         if began >= self._next_poll:
@@ -238,7 +242,7 @@ class SkillReloader(SkillChanges):
             return None
         try:
             offered = decode_marks(run.blobs.get(offered_digest))
-        except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
+        except (SkillsRuntimeError, msgspec.MsgspecError):  # an imported run without its blobs
             return None
         delta = compute_delta(offered, build_entries(marks.skills))
         if not delta:
@@ -248,7 +252,7 @@ class SkillReloader(SkillChanges):
             level="full",
             offered=len(marks.skills),
             tokens=estimate_tokens(text),
-            reason="skills changed while the run was at work",
+            reason="skills changed while the run was working",
             added=[entry.mention for entry in delta.added[:MAX_LISTED_SKILLS]],
             changed=[entry.mention for entry in delta.changed[:MAX_LISTED_SKILLS]],
             removed=list(delta.removed[:MAX_LISTED_SKILLS]),

@@ -1,4 +1,4 @@
-"""The action `run` of a skill within a run: the executor does it, behind the fence of the run and in its directory."""
+"""The `run` action of a skill inside a run: the executor runs it in the run's sandbox and directory."""
 
 import hashlib
 import os
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 ARTIFACTS = "artifacts"
 MAX_SHOWN_BYTES = 16_384
-"""The longest output that is part of `data` as well."""
+"""Longest output that is also parsed into `data`."""
 MAX_COPIED_BYTES = 64 << 20
-"""The largest artifact that is put into the working directory; larger ones stay with the execution."""
+"""Largest artifact that is copied into the working directory; larger ones stay with the execution."""
 LIMITS = ExecutionLimits(timeout_ms=DEFAULT_TIMEOUT_MS, max_timeout_ms=MAX_TIMEOUT_MS)
 KINDS = {"timeout": "timeout", "cancelled": "cancelled", "exit_code": "exit_code", "resource_limit": "sandbox_denied"}
 _OUTPUT_ERRORS = ("invalid_output", "empty_output", "stdout_limit")
 
 
 class RunExecutions:
-    """Executions that are part of a run."""
+    """Skill executions that are part of a run."""
 
     def __init__(self, path: Path, library: "Library", environments: "ScriptEnvironments | None" = None) -> None:
         self._directory = path
@@ -57,7 +57,7 @@ class RunExecutions:
         self._packages = ScriptPackages(environments)
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
-        """Execute the skill; a call that is made again gets the result it had."""
+        """Execute the skill; a repeated call returns its earlier result."""
         network = CommandNetwork(context)
         with tempfile.TemporaryDirectory(prefix="skills-runtime-", ignore_cleanup_errors=True) as stages:
             supplies = Supplies(
@@ -83,10 +83,10 @@ class RunExecutions:
                     call_id=context.call_id, execution_id=_execution_id(key), skill=skill.name
                 )
                 try:
-                    if not (self._directory / started_event.execution_id).exists():  # else the call is made again
+                    if not (self._directory / started_event.execution_id).exists():  # otherwise this is a repeated call
                         context.emit(started_event)
                     execution = await executor.execute(skill, value, key=key, ids=ids)
-                except UsageError as error:  # it did not begin
+                except UsageError as error:  # the execution did not start
                     kind = error.kind if error.kind in TOOL_KINDS else "validation"
                     raise ToolError(kind, error.message, hint=error.hint) from error
                 context.emit(_finished_event(execution, context.call_id))
@@ -96,17 +96,17 @@ class RunExecutions:
 
 
 class _StageSandbox:
-    """The fence of a run, with the directory that an execution works in."""
+    """The sandbox of the run, plus write access to the stage directory of one execution."""
 
     def __init__(self, sandbox: Sandbox, stage: Path) -> None:
         self._sandbox = sandbox
         self._stage = stage
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
-        """The command behind the fence of the run."""
+        """Return the command inside the run's sandbox."""
         wider = msgspec.structs.replace(request, grant=Grant(writable=(str(self._stage),)))
         plan = self._sandbox.plan(wider)
-        # Nobody was asked for it: it is as private to the execution as the temporary directory of any command.
+        # Not a grant that a user approved: the stage is private to the execution, like a temporary directory.
         evidence = {name: value for name, value in plan.evidence.items() if name != "granted"}
         return msgspec.structs.replace(plan, evidence=evidence)
 
@@ -130,7 +130,7 @@ def _finished_event(execution: Execution, call_id: str) -> SkillExecutionFinishe
 
 
 def _with_denials(result: ToolResult, execution: Execution, stages: Path, sandbox: Sandbox) -> ToolResult:
-    """The result of a skill that failed, with what the fence stopped; nobody can be asked to allow it for one call."""
+    """Add sandbox denials to the result of a failed skill; they cannot be granted for a single call."""
     if execution.error is None or execution.error.code != "exit_code":
         return result
     code = execution.exit_code
@@ -153,12 +153,12 @@ def _capture(text: str) -> Captured:
 
 
 def _execution_id(key: str) -> str:
-    """The name of the execution: the same each time the same call is made."""
+    """Return the execution id, which is the same for every repetition of a call."""
     return f"exec-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def _copy_artifacts(execution: Execution, directory: Path, context: ToolContext) -> list[str]:
-    """Put the artifacts where the model can read them; returns their paths from the working directory."""
+    """Copy the artifacts to where the model can read them; return their paths relative to the working directory."""
     paths: list[str] = []
     for artifact in execution.artifacts:
         path = f"{ARTIFACTS}/{execution.id}/{artifact.path}"
@@ -166,7 +166,7 @@ def _copy_artifacts(execution: Execution, directory: Path, context: ToolContext)
             continue
         try:
             context.files.write(str(context.root / path), (directory / artifact.path).read_bytes(), create_dirs=True)
-        except SkillsRuntimeError:  # recorded as refused; the execution has it
+        except SkillsRuntimeError:  # the refusal is recorded, and the execution keeps the file
             continue
         paths.append(path)
     return paths

@@ -1,7 +1,7 @@
-"""What an active skill permits: its `allowed-tools` as rules of the gate, which hold as long as it is active.
+"""Permissions of active skills: `allowed-tools` as policy rules that hold while the skill is active.
 
-Only a skill on this machine that the user trusts permits anything, and a rule that denies still wins. Names that other
-programs give to tools are understood.
+Only trusted skills on this machine pre-approve calls, and deny rules still win. Tool names of other agent programs are
+translated.
 """
 
 import re
@@ -44,13 +44,13 @@ TOOLS = {
     "todowrite": ("update_plan",),
     "askuserquestion": ("ask_human", "request_user_input"),
 }
-"""What other programs call tools, in small letters, and what those are here."""
+"""Tool names of other agent programs, in lower case, and the tools they stand for here."""
 
 _ENTRY = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
 
 class SkillPermissions:
-    """Adds to the event of a skill what it permits."""
+    """Add the permissions of a skill to its event."""
 
     def __init__(self, resolved: "Resolved") -> None:
         self._mode: AllowedTools = resolved.settings.safety.skill_tools
@@ -58,7 +58,7 @@ class SkillPermissions:
         self._project_spaces = {space.id for space in resolved.settings.skills.spaces} if by_project else set[str]()
 
     def __call__(self, skill: Skill, event: SkillInjected) -> SkillInjected:
-        """The event with the rules of the skill, or as it is where the skill may not permit anything."""
+        """Return the event with the rules of the skill, unchanged if the skill declares none or they are ignored."""
         declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
         if self._mode == "ignore" or declared is None:
             return event
@@ -67,19 +67,21 @@ class SkillPermissions:
         return msgspec.structs.replace(event, permits=permits, preapproves=preapproves, confines=confines)
 
     def _is_trusted(self, skill: Skill) -> bool:
-        """Whether somebody has said that this skill may be believed: it is found in a trusted place, or was named."""
+        """Return whether the user trusts the skill: it is in a trusted directory, or was installed with consent."""
         if skill.directory is None or skill.space_id in self._project_spaces:
             return False
-        from skills_runtime.skills.install import consented  # loads all of settings, which most runs have no use for
+        from skills_runtime.skills.install import (
+            consented,
+        )  # loads all of the settings code, which most runs do not need
 
         try:
             return not is_installed(skill.directory) or consented(skill.directory)
-        except SkillsRuntimeError:  # a lock file that cannot be read says nothing in favour of a skill
+        except SkillsRuntimeError:  # an unreadable lock file proves nothing
             return False
 
 
 def is_installed(directory: Path) -> bool:
-    """Whether a lock file names the skill in a directory: then what is in it now must be what the user agreed to."""
+    """Return whether a lock file lists the skill in a directory, which then must match what the user agreed to."""
     from skills_runtime.skills.install import project_places, read_lock, user_places
 
     project = directory.parents[2] if len(directory.parents) > 2 else directory
@@ -90,10 +92,10 @@ def is_installed(directory: Path) -> bool:
 
 
 def rules_of(skill: Skill) -> list[Rule]:
-    """The rules that `allowed-tools` amounts to; what cannot be understood permits nothing."""
+    """Return the rules that `allowed-tools` stands for; entries that cannot be parsed permit nothing."""
     declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
     entries = allowed_tools(declared)
-    # `Bash (git:*)` is no permission for everything, whatever its author meant.
+    # `Bash (git:*)` is split at the space; its `Bash` alone must not permit every command.
     usable = [
         entry for entry, next_entry in zip_longest(entries, entries[1:], fillvalue="") if not next_entry.startswith("(")
     ]
@@ -124,7 +126,7 @@ def _rule(skill: Skill, entry: str) -> Rule | None:
 
 
 def _command_prefix(pattern: str) -> tuple[str, ...]:
-    """The words a command has to begin with, or all of them where the pattern leaves nothing open."""
+    """Return the words that a command must start with, or all its words if the pattern has no wildcard."""
     beginning = re.fullmatch(r"(.*?)(?::\*|\s+\*)", pattern, re.DOTALL)
     prefix = tuple((beginning[1] if beginning else pattern).split())
     if not prefix or any("*" in word for word in prefix):
@@ -133,20 +135,20 @@ def _command_prefix(pattern: str) -> tuple[str, ...]:
 
 
 InitialSkills = Mapping[str, str]
-"""What was known of skills then, by mention."""
+"""Digests of skills at the start of a run, by mention."""
 
 
 def initial_skills(run: Run) -> InitialSkills | None:
-    """What the log says of the skills a run began with; nothing where its model was told of no list."""
+    """Return the skills that a run started with, from its log; `None` if its model was offered no catalog."""
     first = run.view.conversation.initial_skills_blob
     try:
         return decode_marks(run.blobs.get(first)) if first else None
-    except (SkillsRuntimeError, msgspec.MsgspecError):  # a run that came here without its blobs
+    except (SkillsRuntimeError, msgspec.MsgspecError):  # an imported run without its blobs
         return {}
 
 
 def revoke_stale_preapproval(event: SkillInjected, skill: Skill, *known_skills: InitialSkills | None) -> SkillInjected:
-    """The event of a skill, which has nothing pass unasked unless the skill is what is known of it."""
+    """Return the event without pre-approval if the skill differs from any of the known versions."""
     if not event.preapproves or all(
         is_same_file(skills.get(escape_attribute(skill.mention.text), ""), skill)
         for skills in known_skills
@@ -157,7 +159,7 @@ def revoke_stale_preapproval(event: SkillInjected, skill: Skill, *known_skills: 
 
 
 def strip_changed_marks(marks: bytes, skills: InitialSkills | None) -> bytes:
-    """Marks for a run that another one begins: of skills that are not what is known of them, without their digests."""
+    """Return the marks for a child run; skills that have changed since the start lose their digests."""
     if skills is None:
         return marks
     marks_by_name = decode_marks(marks)

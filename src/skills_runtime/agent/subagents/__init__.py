@@ -1,1 +1,1 @@
-"""Sub-agents: runs that runs have begun."""
+"""Sub-agents: runs started by other runs."""

@@ -1,8 +1,7 @@
-"""Sub-agents: real runs with a directory and a log of their own, started by a call of another run.
+"""Sub-agents: child runs with their own directory and log, started by a call of the parent run.
 
-The parent's log names them, so resuming the parent finds them again. What they use counts for the parent while they
-work: all runs below one run share one budget, however many work at the same time. Sub-agents end with the run that
-began them, also those that no process works on just then.
+The parent's log names them, so a resumed parent finds them again. Their usage counts for the parent while they work:
+all runs below one run share one budget. Sub-agents end with their parent, even if no process is working on them.
 """
 
 import asyncio
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
 MAX_DEPTH = 3
 SUBAGENT_TOOLS = frozenset({"spawn_agent", "wait", "send_input", "close_agent", "resume_agent"})
 ID_PREFIX_CHARS = 100
-"""How much of its id a run passes on to the ids of its children, which may not be longer than 128 characters."""
+"""Length of the parent's id prefix in child ids, which may have at most 128 characters."""
 
 
 class ChildAgent(Protocol):
-    """What works on the run of a sub-agent."""
+    """The agent that works on a child run."""
 
     def create(self, request: RunRequest) -> Run:
         """Create the directory of a new run."""
@@ -60,7 +59,7 @@ class ChildAgent(Protocol):
     async def execute(
         self, run: Run, *, control: Control | None = None, shared_budget: SharedBudget | None = None
     ) -> RunResult:
-        """Work on an open run until it ends, waits or is left for later, then close it."""
+        """Work on an open run until it ends, waits or yields, then close it."""
         ...
 
 
@@ -85,33 +84,37 @@ class ChildRuns(UsageTracker):
         self._budget = options.budget or budget
         self._shared = shared_budget or SharedBudget(run.view)
         self._uncounted = list(run.state.children)
-        """Those that an earlier process began: it may have died before the log told what they have used."""
+        """Children that an earlier process started: it may have died before their usage was logged."""
 
     def catch_up(self) -> None:
-        """Record what children have used that an earlier process did not get to record."""
+        """Record the usage of children that an earlier process did not record."""
         while self._uncounted:
             self._catch_up(self._uncounted.pop())
 
     def total_usage(self) -> Usage:
-        """Return what this run and all that share its budget have used by now."""
+        """Return the usage of all runs that share the budget."""
         self.catch_up()
         return self._shared.total_usage()
 
     def record_children(self) -> None:
-        """Record what children at work have used by now: the run is about to end, and takes them down with it."""
+        """Record the usage of running children before the run ends and cancels them."""
         for child_id, shared in self._shared.children.items():
             if (usage := shared.subtree_usage()) != child_usage(self._run.state.children[child_id]):
                 self._record(child_id, shared.view.state, usage)
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Start a run with this task; the same call starts one only once."""
+        """Start a run with this task; a repeated call does not start a second one."""
         if self._options.depth >= MAX_DEPTH:
-            raise ToolError("permission", f"runs begin other runs {MAX_DEPTH} deep at most", hint="do it yourself")
+            raise ToolError(
+                "permission",
+                f"sub-agents can be nested at most {MAX_DEPTH} levels deep",
+                hint="do the task in this run",
+            )
         profiles = self._options.profiles or {}
         if profiles and agent_type not in profiles:
-            raise ToolError("permission", f"there is no kind of agent `{agent_type}`", hint=", ".join(profiles))
+            raise ToolError("permission", f"there is no agent profile `{agent_type}`", hint=", ".join(profiles))
         state = self._run.state
-        # The id is the same whenever this call is made, and that of no other call: a crash starts no second child.
+        # The id depends only on this call: repeating it after a crash starts no second child.
         prefix = state.run_id[:ID_PREFIX_CHARS]
         full_id = f"{state.run_id}\n" if prefix != state.run_id else ""
         name = f"{full_id}{state.turns}\n{call_id}"
@@ -130,15 +133,15 @@ class ChildRuns(UsageTracker):
             agent = self._child_agent(agent_type)
             self._start(child_id, agent, agent.create(request))
         elif not self._view(root).state.open:
-            # A process that died with its last event did not get to what is derived from the log when a run ends.
+            # A process that died right after the last event did not finalize the run: opening it does.
             with suppress(LogEnded), use_run(root, self._run.ports):
                 pass
         return await self.resume(child_id)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Return where they stand once all have ended or wait for a person, or the time is over.
+        """Return the states once all have ended or wait for a user, or the timeout has passed.
 
-        What they ask is asked by this run; it waits for an answer only when none of them has work left.
+        This run relays their questions; it waits for an answer only if no child can work.
         """
         mine = going = list(dict.fromkeys(ids))
         while going:
@@ -154,7 +157,7 @@ class ChildRuns(UsageTracker):
         return [self._status(child_id) for child_id in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Send a run a message that it receives at its next turn."""
+        """Send a message that a child receives at its next turn."""
         self._root(child_id)
         if self._options.inbox is None:
             raise ToolError("validation", "this agent has no inbox, so nothing can be sent to its sub-agents")
@@ -162,7 +165,7 @@ class ChildRuns(UsageTracker):
         return self._status(child_id)
 
     async def resume(self, child_id: str) -> ChildStatus:
-        """Go on with a run that stopped before its end."""
+        """Continue a child that stopped before its end."""
         status = self._status(child_id)
         if status.status in ("paused", "waiting_human") and not self._is_running(child_id):
             child = self._run.state.children[child_id]
@@ -171,18 +174,18 @@ class ChildRuns(UsageTracker):
         return self._status(child_id)
 
     async def close(self, child_id: str) -> ChildStatus:
-        """Stop a run; returns when it is gone."""
+        """Cancel a child and return when it has stopped."""
         root = self._root(child_id)
         if self._is_running(child_id):
             task, _ = self._work[child_id]
             task.cancel()
             await asyncio.wait([task])
         else:
-            cancel_child(root, self._run, "closed by the run that began it", self._options.inbox)
+            cancel_child(root, self._run, "closed by its parent run", self._options.inbox)
         return self._status(child_id)
 
     async def aclose(self) -> None:
-        """Stop the work on every child: for good when the parent has ended, else until it goes on."""
+        """Stop the work on every child: for good if the parent has ended, otherwise until it is resumed."""
         tasks: list[asyncio.Task[RunResult]] = []
         for task, control in self._work.values():
             control.stopping = self._run.state.open
@@ -194,7 +197,7 @@ class ChildRuns(UsageTracker):
             cancel_children(self._run, self._options.inbox)
 
     async def _relay(self, child_id: str) -> list[bool]:
-        """Ask what a child asks, and give it the answers: for each question whether there was one."""
+        """Relay the questions of a child and its answers; return for each question whether it was answered."""
         inbox = self._options.inbox
         if inbox is None or self._is_running(child_id):
             return []
@@ -215,12 +218,12 @@ class ChildRuns(UsageTracker):
         task.add_done_callback(lambda _: self._record_stop(child_id, shared))
 
     def _record_stop(self, child_id: str, shared: SharedBudget) -> None:
-        """Record how a child stands when work on it stops, unless its parent has ended."""
+        """Record the state of a child when work on it stops, unless the parent has ended."""
         if self._record(child_id, shared.view.state, shared.subtree_usage()):
             self._shared.close(child_id, shared)
 
     def _catch_up(self, child_id: str) -> None:
-        """Record what a child has used that nobody got to record; one whose log cannot be read counts as it did."""
+        """Record usage of a child that was not recorded; if its log is unreadable, keep the recorded usage."""
         child = self._run.state.children[child_id]
         root = Path(child.root)
         if RunStatus(child.status).terminal or child_id in self._shared.children or not root.exists():
@@ -247,7 +250,7 @@ class ChildRuns(UsageTracker):
 
     def _child_agent(self, profile: str) -> ChildAgent:
         options = child_options(self._options, self._run, self._budget, profile=profile)
-        # Deliverables, output schema and review are asked of the whole task, not of a part of it.
+        # Deliverables, output schema and review belong to the whole task, not to a sub-agent's part.
         settings = self._resolved.settings
         part: dict[str, Any] = {
             "run": settings.run.model_copy(update={"review": "none", "output_schema": None}),
@@ -261,7 +264,7 @@ class ChildRuns(UsageTracker):
     def _root(self, child_id: str) -> Path:
         child = self._run.state.children.get(child_id)
         if child is None:
-            raise ToolError("not_found", f"this run has begun no agent `{child_id}`")
+            raise ToolError("not_found", f"this run has not started an agent `{child_id}`")
         return Path(child.root)
 
     def _status(self, child_id: str) -> ChildStatus:
@@ -283,7 +286,7 @@ class ChildRuns(UsageTracker):
         return read_view(RunPaths(root), self._run.ports)
 
     def _read_usage(self, root: Path) -> Usage:
-        """Return what a run and those below it have used, as their own logs tell."""
+        """Return the usage of a run and its descendants from their own logs."""
         view = self._view(root)
         total = own_usage(view)
         for child in view.state.children.values():
@@ -293,7 +296,7 @@ class ChildRuns(UsageTracker):
 
 
 def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: str) -> AgentOptions:
-    """Return what a child of a run is given: never more than its parent has."""
+    """Return the options of a child run: never more than its parent has."""
     chosen = (options.profiles or {}).get(profile) or ChildProfile()
     depth = options.depth + 1
     names = {tool.spec.name for tool in options.tools} - (SUBAGENT_TOOLS if depth >= MAX_DEPTH else frozenset())
@@ -304,7 +307,7 @@ def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: s
     child_limits = child_budget(run.view, budget)
     if chosen.max_steps is not None:
         child_limits = msgspec.structs.replace(child_limits, max_steps=min(child_limits.max_steps, chosen.max_steps))
-    # What this run knows of the skills it began with; its own parent may have known better.
+    # The parent's own record wins; without one, use what the grandparent recorded.
     initial = initial_skills(run) if library is not None else None
     return msgspec.structs.replace(
         options,
@@ -319,32 +322,32 @@ def child_options(options: AgentOptions, run: Run, budget: Budget, *, profile: s
 
 
 def finish_tree(run: Run, inbox: Inbox | None, end: Callable[[], End]) -> None:
-    """End a run that no loop works on, and before it all that it began: who dies between the two can do it again."""
+    """End a run that no loop is working on, children first: after a crash in between it can be repeated."""
     cancel_children(run, inbox)
     finish_run_and_inbox(run, inbox, end)
 
 
 def cancel_children(run: Run, inbox: Inbox | None) -> None:
-    """End all that the sub-agents of a run still wait for; one whose log cannot be used does not keep the run."""
+    """Cancel all open sub-agents of a run; one with an unusable log does not stop the others."""
     for child in run.state.children.values():
         root = Path(child.root)
         if RunStatus(child.status).terminal or not root.exists():
             continue
         with suppress(SkillsRuntimeError, OSError):
-            cancel_child(root, run, "the run that began it has ended", inbox)
+            cancel_child(root, run, "its parent run has ended", inbox)
 
 
 def cancel_child(root: Path, parent: Run, reason: str, inbox: Inbox | None) -> None:
-    """End a sub-agent and those below it; whoever works on it elsewhere is told to."""
+    """Cancel a sub-agent and its descendants; if another process works on it, send that process a cancel message."""
     if read_view(RunPaths(root), parent.ports).state.parent_run_id != parent.state.run_id:
-        return  # another run, which a log from elsewhere names
+        return  # a different run: the child id came from a foreign log
     try:
         with use_run(root, parent.ports) as child:
             cancelled = RunCancelled(message=reason, wal_locator=str(child.paths.events))
             finish_tree(child, inbox, lambda: cancelled)
     except LogLocked:
         if inbox is not None:
-            with suppress(InboxClosed):  # it ends by itself just now
+            with suppress(InboxClosed):  # it is just ending by itself
                 inbox.send(root.name, "cancel", {"reason": reason}, idempotency_key="ended-from-above")
     except LogEnded:
         return

@@ -1,4 +1,4 @@
-"""What sub-agents ask, asked by the run that began them: the same words up, the same answer down, each exactly once."""
+"""Relay questions and approval requests of sub-agents through their parent run, each exactly once."""
 
 import hashlib
 from pathlib import Path
@@ -13,14 +13,14 @@ from skills_runtime.runs import Blobs, Run, RunPaths, read_events
 
 
 async def relay_question(run: Run, child: Path, question: PendingQuestion, inbox: Inbox) -> bool:
-    """Ask a child's question, or give it the answer; returns whether there was one."""
+    """Ask a child's question in the parent, or send the answer to the child; return whether there was an answer."""
     name, pending = f"{child.name}:{question.call_id}", run.view.pending
     if name not in pending.answers and name not in pending.responses:
         if name not in pending.questions:
-            # The question with all its parts, their choices and its context, as the child's log has it.
+            # Copy the full question with choices and context from the child's log.
             event = next(read_events(RunPaths(child), from_seq=question.seq))
             if not isinstance(event.payload, HumanRequest):
-                raise LogCorrupt(f"event {question.seq} of `{child.name}` is not the question it was")
+                raise LogCorrupt(f"event {question.seq} of `{child.name}` is not the recorded question")
             run.append(msgspec.structs.replace(event.payload, call_id=name, tool="wait"))
             await run.commit_async()
         return False
@@ -34,11 +34,11 @@ async def relay_question(run: Run, child: Path, question: PendingQuestion, inbox
 
 
 async def relay_approval(run: Run, child: Path, approval: PendingApproval, inbox: Inbox) -> bool:
-    """Ask for a child's approval, or give it the decision; returns whether there was one."""
+    """Request a child's approval in the parent, or send the decision to the child; return whether there was one."""
     approvals, name = run.view.pending.approvals, f"{child.name}:{approval.call_id}"
     decision = approvals.find_decision(approval.approval_id)
     if decision is not None:
-        # First the child, then the record: said again after a crash it is the same message.
+        # Send first, record second: after a crash the same message is sent again, and the inbox deduplicates it.
         body = {**decision.body, "run_id": child.name, "decided_at": decision.sent_at}
         if blob := decision.text_field("arguments_blob"):
             del body["arguments_blob"]
@@ -61,8 +61,8 @@ async def relay_approval(run: Run, child: Path, approval: PendingApproval, inbox
     if approval.approval_id not in approvals.open:
         outdated = approvals.find_by_call(name)
         if outdated is not None:
-            run.append(_void(outdated, "the sub-agent asks for something else by now"))
-        # The child's request, with this run's own copy of what the approver is shown.
+            run.append(_void(outdated, "the sub-agent has replaced this request"))
+        # Copy the details that the approver sees into this run's blobs.
         details = Blobs(RunPaths(child).blobs).get(approval.details_blob) if approval.details_blob else None
         run.append(
             ApprovalRequested(
@@ -82,11 +82,11 @@ async def relay_approval(run: Run, child: Path, approval: PendingApproval, inbox
 
 
 async def withdraw_requests(run: Run, child: Path, pending: Pending) -> None:
-    """Close what was asked for a child that asks it no more: somebody answered the child itself, or it has ended."""
+    """Close relayed requests that the child no longer waits for: it was answered directly, or it has ended."""
     prefix, last_seq = f"{child.name}:", run.view.state.last_seq
     for name in [*run.view.pending.questions, *run.view.pending.answers]:
         if name.startswith(prefix) and name.removeprefix(prefix) not in pending.questions:
-            # What a child heard when somebody answered it; nothing where nobody did.
+            # Use the answer that the child received directly, or an empty one if there was none.
             call_id = name.removeprefix(prefix)
             response = HumanResponse(call_id=call_id)
             for event in read_events(RunPaths(child)):
@@ -95,7 +95,7 @@ async def withdraw_requests(run: Run, child: Path, pending: Pending) -> None:
             run.append(msgspec.structs.replace(response, call_id=name))
     for approval in list(run.view.pending.approvals.open.values()):
         if approval.call_id.startswith(prefix) and approval.approval_id not in pending.approvals.open:
-            run.append(_void(approval, "the sub-agent does not ask for it any more"))
+            run.append(_void(approval, "the sub-agent no longer needs this decision"))
     if run.view.state.last_seq > last_seq:
         await run.commit_async()
 

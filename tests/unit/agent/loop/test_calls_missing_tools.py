@@ -32,8 +32,8 @@ def agent_of(directory: Path, *tools: Any, dies: bool = False) -> Agent:
 @pytest.mark.parametrize(
     ("effect", "kind", "words"),
     [
-        ("effectful", "unknown", "outcome unknown: the runtime stopped while this call was under way"),
-        ("idempotent", "unknown", "outcome unknown: the runtime stopped while this call was under way"),
+        ("effectful", "unknown", "outcome unknown: the runtime stopped during this call"),
+        ("idempotent", "unknown", "outcome unknown: the runtime stopped during this call"),
         ("read", "not_found", "there is no tool named `do`"),
     ],
 )

@@ -54,7 +54,7 @@ def test_nothing_is_no_summary(tmp_path: Path, nothing: str) -> None:
     result = ran(tmp_path, SumsUpOddly(looking(4, chars=50), NOTHING[nothing], refusals=[3]))
     assert result.status == "completed"
     (failed,) = payloads_of(result.wal_locator, "compaction_failed")
-    assert failed.error == "the model summed up the conversation with nothing"
+    assert failed.error == "the model's summary of the conversation is empty"
     (excerpt,) = summaries_of(result)
     assert "0" * 50 in excerpt
 

@@ -164,7 +164,7 @@ def test_skills_that_call_each_other_come_to_an_end(directory: Path) -> None:
     assert run(directory, models, "/research x").status == "completed"
     assert len(list(runs_root(directory).iterdir())) == 4  # three below the first
     refused = [str(request.messages[-1]) for request in (*models.requests["other"], *models.requests["research"])]
-    assert any("3 deep at most" in content for content in refused)
+    assert any("at most 3 levels deep" in content for content in refused)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ async def test_they_end_with_a_run_that_was_resumed_and_did_not_wait_for_them(tm
     result = await agent_in(tmp_path, Line(ends=True)).run_async("", run_id="parent")
     assert result.status == "completed"
     assert [state_of(paths).status for paths in family] == ["completed", "cancelled", "cancelled"]
-    assert state_of(family[1]).failure_reason == "the run that began it has ended"
+    assert state_of(family[1]).failure_reason == "its parent run has ended"
     assert [verify_run(paths.root, log_ports().keys).findings for paths in family] == [[], [], []]
 
 

@@ -71,7 +71,7 @@ def test_cancelling_a_run_without_a_process_ends_all_that_stand_below_it(tmp_pat
     assert agent_of(tmp_path, Kin(scripts), inbox).run("top", run_id="top").status == "waiting_human"
     RunControl(inbox, log_ports()).cancel(RunPaths(runs_root(tmp_path) / "top"), "not needed any more")
     result = {task: (state.status.value, state.failure_reason) for task, state in states_in(tmp_path).items()}
-    below = ("cancelled", "the run that began it has ended")
+    below = ("cancelled", "its parent run has ended")
     assert result == {"top": ("cancelled", "not needed any more"), "middle": below, "leaf": below}
 
 
@@ -188,5 +188,5 @@ def test_a_request_that_the_sub_agent_was_answered_itself_is_void(tmp_path: Path
     result = agent.run("", run_id="top")
     assert read_view(RunPaths(runs_root(tmp_path) / "top"), log_ports()).pending.approvals.open == {}
     assert [payload.message for payload in payloads_of(result.wal_locator, "approval_refused")] == [
-        "the sub-agent does not ask for it any more"
+        "the sub-agent no longer needs this decision"
     ]
