@@ -1,6 +1,6 @@
-"""The service behind everything that speaks HTTP: one app, one port, closed to whoever has no business there.
+"""The HTTP service: one app on one port for the API, the skill service and Studio.
 
-Import its parts by their modules: the keys and the token are for the command line too, which needs no server for them.
+Import from the modules: the command line uses keys and the token without loading the server.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The outermost middleware: gives every request an id, and tells the log, the metrics and the audit log how it went."""
+"""The outermost middleware: assign request ids, and report each request to the access log, metrics and audit log."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ SAFE_HEADERS = (
 
 
 class AccessLogMiddleware:
-    """Sees every request first and every response last."""
+    """Record every request; it is the first to see a request and the last to see the response."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, audit: AuditLog) -> None:
         self._app = app
@@ -34,7 +34,7 @@ class AccessLogMiddleware:
         self._ids = RandomIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, and write down what became of it."""
+        """Pass on a request and record its outcome."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -59,7 +59,7 @@ class AccessLogMiddleware:
             "client": client,
             "who": caller.name,
             "method": method,
-            "path": scope["path"][:1000],  # never the query: it may have the token
+            "path": scope["path"][:1000],  # never the query: it may contain the token
             "status": response.status,
             "bytes": response.size,
             "duration_ms": round(seconds * 1000, 3),
@@ -82,7 +82,7 @@ class AccessLogMiddleware:
 
 
 class _ResponseRecorder:
-    """A response on its way out; one that never began counts as an error of ours."""
+    """Records status and size of a response; one that never started counts as 500."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""The one app behind everything: routes, and around them the gate, the limits and the watch."""
+"""The ASGI app: all routes, wrapped in access control, limits and the access log."""
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -33,7 +33,7 @@ SUMMARY = "Skills in, an auditable run out."
 
 
 def create_app(state: ServiceState) -> FastAPI:
-    """The app of a service; whoever made the parts closes them."""
+    """Create the app of a service; the caller closes the state."""
     app = FastAPI(
         title=TITLE,
         summary=SUMMARY,
@@ -46,7 +46,7 @@ def create_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.state.runs, app.state.streams = state.runs, state.streams
     install_error_handlers(app)
-    # Starlette tries routes in order: what is asked for most often comes first.
+    # Starlette tries routes in order: put the most requested first.
     first = (skill_service.router, health.router)
     for router in (*first, *(router for router in _routers() if router not in first)):
         app.include_router(router)
@@ -59,7 +59,7 @@ def create_app(state: ServiceState) -> FastAPI:
 
 
 def _add_middleware(app: FastAPI, state: ServiceState) -> None:
-    """Put the layers around the routes; what is added last sees a request first."""
+    """Wrap the routes in middleware; the one added last sees a request first."""
     limits, monotonic = state.settings.limits, SystemClock().monotonic
     authorizer = RequestAuthorizer(
         allowed_hosts=state.settings.allowed_hosts,
@@ -92,19 +92,19 @@ def _add_middleware(app: FastAPI, state: ServiceState) -> None:
 
 
 def _routers() -> Iterable[APIRouter]:
-    """The routers of all modules with routes, by name, so that none is forgotten."""
+    """Yield the routers of all route modules, in order of their names."""
     for module in iter_modules(routes.__path__):
         router = getattr(import_module(f"{routes.__name__}.{module.name}"), "router", None)
         if isinstance(router, APIRouter):
             for route in router.routes:
-                # The OpenAPI page looks for it at the response class, where ours need not have it.
+                # FastAPI reads the default status from the response class, which ours do not define.
                 if isinstance(route, APIRoute) and route.status_code is None:
                     route.status_code = 200
             yield router
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """What the service offers, as OpenAPI 3.1 has it; made once."""
+    """Return the OpenAPI 3.1 document of the service, built once."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,
@@ -115,7 +115,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         for operation in (operation for path in document["paths"].values() for operation in path.values()):
-            operation["responses"].pop("422", None)  # what does not fit is a 400 here
+            operation["responses"].pop("422", None)  # invalid requests are answered with 400 here
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
         for model in (ProblemDocument, ExecuteFailure, ExecuteRequest):

@@ -1,4 +1,4 @@
-"""The audit log: who changed or decided what, and who was refused; private, and only ever appended to."""
+"""The audit log: who changed or decided what, and who was refused; a private, append-only file."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ FILE = "audit.jsonl"
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened."""
+    """One entry of the audit log."""
 
     time: str
     what: str
@@ -30,7 +30,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AuditLog:
-    """Adds entries to the log of one user; several processes may do so at once."""
+    """Append entries to the audit log of one user; safe with several processes."""
 
     def __init__(self, state: Path) -> None:
         self.path = service_directory(state) / FILE
@@ -42,7 +42,7 @@ class AuditLog:
             raise StorageFailed(f"`{self.path}` cannot be opened: {error.strerror}") from error
 
     def add(self, entry: AuditEntry) -> None:
-        """Write one line at the end."""
+        """Append one line."""
         try:
             write_all(self._descriptor, msgspec.json.encode(entry) + b"\n")
         except OSError as error:

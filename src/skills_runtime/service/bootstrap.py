@@ -1,4 +1,4 @@
-"""Puts a service together from its settings, and takes it apart again."""
+"""Open a service from its settings, and close it again."""
 
 import asyncio
 import json
@@ -25,10 +25,10 @@ from skills_runtime.service.state import ServiceState
 from skills_runtime.service.streams import Streams
 
 LAZY_MODULES = ("skills_runtime.sandbox.egress.gateway",)
-"""What is imported only when an execution needs it."""
+"""Modules that are otherwise imported only when an execution needs them."""
 REMOVE_EVERY_SECONDS = 60 * 60
 Pause = Callable[[], Awaitable[None]]
-"""Waits until it is time to look again."""
+"""Waits until the next removal is due."""
 RETENTION_LOG = logging.getLogger("skills_runtime.service.retention")
 EGRESS_LOG = logging.getLogger("skills_runtime.service.egress")
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 async def open_service(
     settings: ServiceSettings, resolved: "Resolved", *, model: Model = backend_for
 ) -> AsyncGenerator[ServiceState]:
-    """Everything a service works with; when it is left nothing that was executed still runs."""
+    """Open everything a service needs; on exit no execution is left running."""
     clock, stopping = SystemClock(), asyncio.Event()
     await asyncio.to_thread(_prepare)
     async with AsyncExitStack() as closing:
@@ -62,8 +62,8 @@ async def open_service(
         executions = await closing.enter_async_context(runs.executions)
         metrics = Metrics()
         executor = executions.executor
-        metrics.add_gauge("executions_running", "Executions under way.", lambda: executor.under_way[0])
-        metrics.add_gauge("executions_waiting", "Executions that wait for their turn.", lambda: executor.under_way[1])
+        metrics.add_gauge("executions_running", "Running executions.", lambda: executor.under_way[0])
+        metrics.add_gauge("executions_waiting", "Executions waiting in the queue.", lambda: executor.under_way[1])
         retention = Retention(days=settings.keep_days, bytes=settings.keep_bytes)
         await closing.enter_async_context(keep_retention(executor, retention, metrics))
         audit.add(AuditEntry(time=clock.now(), what="started", who="service"))
@@ -89,9 +89,9 @@ async def open_runs(
     stopping: asyncio.Event | None = None,
     executions: ExecutionOptions | None = None,
 ) -> AsyncGenerator[tuple[RunService, Streams]]:
-    """The runs of a service, and those who follow them; streams end as soon as `stopping` is set.
+    """Open the runs of a service and their event streams, which end as soon as `stopping` is set.
 
-    What was under way when the last process ended goes on here, and so does what is under way now, later.
+    Runs that were interrupted when the last process ended are resumed; runs still open on exit are resumed next time.
     """
     streams = Streams()
     interaction = Interaction(hooks=(streams.notify,))
@@ -112,7 +112,7 @@ async def _end_streams(streams: Streams, stopping: asyncio.Event) -> None:
 
 
 def _prepare() -> None:
-    """Have in memory what executions need of the package, whose files may be replaced while the service runs."""
+    """Load what executions need into memory: the package's files may be replaced while the service runs."""
     start_launcher()
     zygote_sources()
     for name in LAZY_MODULES:
@@ -139,9 +139,9 @@ async def _wait_an_hour() -> None:
 async def keep_retention(
     executor: Executor, keep: Retention, metrics: Metrics, *, pause: Pause = _wait_an_hour
 ) -> AsyncGenerator[None]:
-    """Remove executions that were kept for long enough, at once and again after each pause.
+    """Remove expired executions, at once and after every pause.
 
-    When the block is left, nothing is being removed.
+    On exit no removal is in progress.
     """
     if keep.is_off:
         yield
@@ -161,7 +161,7 @@ async def _remove_repeatedly(executor: Executor, keep: Retention, metrics: Metri
             metrics.count_removed("retention", count.removed)
             if count.removed or count.failed:
                 _log_removal(logging.WARNING if count.failed else logging.INFO, **msgspec.structs.asdict(count))
-        except (SkillsRuntimeError, OSError) as error:  # the next time it may work
+        except (SkillsRuntimeError, OSError) as error:  # it may succeed next time
             _log_removal(logging.WARNING, error=str(error))
         await pause()
 

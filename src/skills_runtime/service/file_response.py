@@ -1,6 +1,6 @@
-"""Sends files of an execution or a run: never through a link, in pieces, and the range that was asked for.
+"""Send files of executions and runs: in pieces, with range support, and never through links.
 
-A file that nobody vetted is previewed on an origin of its own, without script or network.
+Untrusted files are previewed in an opaque origin without scripts or network.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SANDBOXED = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""An opaque origin: no script, no form, no request, not even to us."""
+"""An opaque origin: no scripts, no forms, no requests, not even to this service."""
 _IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/avif", "image/vnd.microsoft.icon"}
 )
@@ -34,7 +34,7 @@ _TEXTS = frozenset(
     | {"application/x-ipynb+json", "application/x-sh", "application/sql"}
 )
 WantsPreview = Annotated[
-    bool | None, Query(alias="preview", description="To look at it, as far as that is safe, instead of to save it.")
+    bool | None, Query(alias="preview", description="Show the file as safely as possible instead of downloading it.")
 ]
 PIECE_BYTES = 256 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -42,13 +42,13 @@ _RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What a file is shown as, and what it may do then."""
+    """Media type and content security policy of a preview."""
 
     media_type: str
     policy: str
 
     def headers(self, file_name: str) -> dict[str, str]:
-        """The headers of the answer: a frame of our own page may show it, and nobody else's."""
+        """Return the response headers; only pages of this service may show it in a frame."""
         return {
             "Content-Disposition": f'inline; filename="{file_name}"',
             "Content-Security-Policy": self.policy,
@@ -58,7 +58,7 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 def find_preview(name: str) -> Preview | None:
-    """How a file of this name is looked at, or nothing where it is only something to save."""
+    """Return how to preview a file of this name, or `None` if it can only be downloaded."""
     mime = media_type(name).partition(";")[0]
     if mime in _DOCUMENTS:
         return Preview(_DOCUMENTS[mime], _SANDBOXED)
@@ -70,15 +70,15 @@ def find_preview(name: str) -> Preview | None:
 
 
 def parse_inner_path(text: str) -> tuple[str, ...]:
-    """The names of a path that stays inside; any other is refused."""
+    """Return the parts of a relative path; raise `ValidationFailed` for any path that could leave the directory."""
     parts = relative_parts(text)
     if parts is None or not text.isprintable() or len(text) > 4096:
-        raise ValidationFailed(f"{text[:80]!a} is not a path inside", hint="give a relative path as it was listed")
+        raise ValidationFailed(f"{text[:80]!a} is not a valid relative path", hint="use a path as it was listed")
     return parts
 
 
 def open_inside(directory: Path, parts: Sequence[str]) -> int:
-    """A regular file below a directory, open for reading; no link on the way is followed."""
+    """Open a regular file below a directory for reading, without following links; return the descriptor."""
     try:
         with open_directory(directory) as top:
             descriptor = open_below(top, parts, _READ_FLAGS)
@@ -101,9 +101,9 @@ def send_file(
     etag: str = "",
     preview: Preview | None = None,
 ) -> Response:
-    """A response that sends an open file, or the one range of it that was asked for, and closes it.
+    """Return a response that sends an open file, or the requested range of it, and then closes it.
 
-    It is something to save, unless a `preview` says how it may be looked at.
+    It is a download unless `preview` is given.
     """
     size = os.fstat(descriptor).st_size
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
@@ -129,10 +129,10 @@ def send_file(
 
 
 def _parse_range(range_header: str | None, size: int) -> tuple[int, int] | None:
-    """The first and the last byte to send; nothing where no byte of the file was asked for."""
+    """Return the first and last byte to send, or `None` if the range lies outside the file."""
     matched = _RANGE.fullmatch(range_header.strip()) if range_header else None
     if matched is None or matched.group(1, 2) == ("", ""):
-        return 0, size - 1  # no range, or one of a form that may be ignored
+        return 0, size - 1  # no range, or a form that the specification allows to ignore
     begin, end = matched[1], matched[2]
     if not begin:
         return (max(0, size - int(end)), size - 1) if int(end) and size else None
@@ -157,6 +157,4 @@ async def _read_pieces(descriptor: int, first: int, last: int) -> AsyncIterator[
 
 def _not_found(parts: Sequence[str]) -> NotFound:
     name = "/".join(parts)[:200]
-    return NotFound(
-        f"there is no file {name!a}", hint="list the files to see what there is", resource="file", name=name
-    )
+    return NotFound(f"there is no file {name!a}", hint="list the files", resource="file", name=name)

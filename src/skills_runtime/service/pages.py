@@ -1,4 +1,4 @@
-"""Pages for browsers: the files of the web app below `/studio/`, and the OpenAPI document as a page without script."""
+"""Pages for browsers: the files of Studio below `/studio/`, and the OpenAPI document as a page without scripts."""
 
 import mimetypes
 import os
@@ -26,7 +26,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self' data:; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing but our own files: no inline script, no other host, no form, no frame around the page."""
+"""Only files of this service: no inline scripts, other hosts, forms or frames around the page."""
 _TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -37,13 +37,13 @@ _TYPES: Mapping[str, str] = {
     ".woff2": "font/woff2",
     ".webmanifest": "application/manifest+json",
 }
-"""What the build makes; the answer does not depend on the machine."""
+"""Media types of all files that the build produces, independent of the machine."""
 _FILE_NAME = re.compile(r"[^/]+\.[A-Za-z0-9]{1,12}")
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Studio is not built</title></head>
 <body><h1>Studio is not built</h1>
 <p>This checkout has no built web app. <code>make studio</code> builds it and starts it; it needs Node 20 or newer.
-An installed wheel has it inside.</p>
+An installed wheel includes it.</p>
 <p>The HTTP interface works without it: <a href="/api/docs">its reference page</a>.</p>
 <hr><p lang="zh">Studio 尚未构建：请运行 <code>make studio</code>（需要 Node 20 或更新版本）。</p>
 </body></html>
@@ -59,24 +59,24 @@ _STYLE = (
 
 
 def studio_directory() -> Path:
-    """Where the built web app is, if it was built."""
+    """Return the directory of the built web app."""
     return Path(__file__).resolve().parent.parent / "studio_dist"
 
 
 def is_built(root: Path) -> bool:
-    """Whether there is a page to show."""
+    """Return whether the web app was built."""
     return (root / INDEX).is_file()
 
 
 class StudioRoute(Route):
-    """Everything below `/studio/` but the data, which is below `/studio/api/`."""
+    """Serve everything below `/studio/` except the API below `/studio/api/`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         super().__init__("/studio{path:path}", self._serve, methods=["GET"], include_in_schema=False)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether a request is for the web app."""
+        """Match only requests for the web app."""
         path = scope.get("path", "")
         if not (path == "/studio" or path.startswith(STUDIO)) or path.startswith(f"{STUDIO}api/"):
             return Match.NONE, {}
@@ -93,7 +93,7 @@ class StudioRoute(Route):
 
 
 def studio_file(root: Path, path: str) -> Response:
-    """The file at a path of the web app; an address that names no file is one of the app's own, and gets its page."""
+    """Return the file at a path of the web app; any other path is a client-side route and gets the index page."""
     if not is_built(root):
         return Response(_NOT_BUILT, status_code=503, media_type="text/html", headers=_headers("no-store"))
     if path.startswith(f"{ASSETS}/"):
@@ -104,7 +104,7 @@ def studio_file(root: Path, path: str) -> Response:
 
 
 def _top_level_names(root: Path) -> list[str]:
-    """What is there, by name: no name that somebody sends is looked for on the disk."""
+    """Return the file names in the root; names from requests are never looked up on the disk."""
     try:
         return os.listdir(root)  # noqa: PTH208 - names are enough
     except OSError:
@@ -132,7 +132,7 @@ def _headers(caching: str) -> dict[str, str]:
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
-    """The whole page."""
+    """Render the OpenAPI document as an HTML page."""
     info = document["info"]
     title = escape(info["title"])
     body = "\n".join(_groups(document))

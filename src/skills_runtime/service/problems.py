@@ -1,4 +1,4 @@
-"""Errors as clients see them: always JSON, in the shape that the path has promised."""
+"""Error responses: always JSON, in the format that clients of each path expect."""
 
 import json
 import re
@@ -38,14 +38,14 @@ STATUSES: Mapping[str, int] = {
     "timeout": 504,
     "cancelled": 409,
 }
-"""The status of every kind of error that a client can do something about; all others are 500."""
+"""The HTTP status for each error kind that a client can act on; all others are 500."""
 
 HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
-    400: ("validation", "the request cannot be used"),
-    404: ("not_found", "there is nothing at this path"),
-    405: ("method_not_allowed", "not this method here"),
+    400: ("validation", "the request is invalid"),
+    404: ("not_found", "there is no such path"),
+    405: ("method_not_allowed", "this method is not allowed here"),
 }
-"""The kind and the sentence of errors that the framework answers with."""
+"""Kind and message for errors raised by the framework."""
 
 HTTP_KINDS = frozenset(
     {
@@ -53,7 +53,7 @@ HTTP_KINDS = frozenset(
         "skill_not_found", "too_large", "too_many_requests", "unauthorized", "unsupported_media_type",
     }
 )  # fmt: skip
-"""The kinds that only the service has, besides those of `errors.KINDS`."""
+"""Error kinds that only the service uses, besides those of `errors.KINDS`."""
 
 _STUDIO = re.compile(
     r"/api/v1/(health|sessions(/[^/]+(/skills(/sources)?|/runs)?)?|runs/[^/]+/(events/stream|approvals/[^/]+))"
@@ -62,7 +62,7 @@ _STUDIO = re.compile(
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong: a status, a stable kind, one sentence, and what to do next."""
+    """An error response: status, stable kind, message and hint."""
 
     status: int
     kind: str
@@ -76,14 +76,14 @@ Shape = Literal["skill_service", "studio", "problem"]
 
 
 def error_shape(path: str) -> Shape:
-    """What an error on this path looks like; paths that other programs know keep the shape they know."""
+    """Return the error format of a path; paths of existing clients keep their format."""
     if path.startswith("/api/") and not path.startswith("/api/v1/"):
         return "skill_service"
     return "studio" if _STUDIO.fullmatch(path) else "problem"
 
 
 def problem_response(path: str, problem: Problem) -> Response:
-    """The response for a problem."""
+    """Return the response for a problem."""
     shape = error_shape(path)
     if shape == "skill_service":
         body: dict[str, Any] = {"success": False, "error": problem.message, "code": problem.kind}
@@ -97,7 +97,7 @@ def problem_response(path: str, problem: Problem) -> Response:
 
 
 def _document(problem: Problem) -> dict[str, Any]:
-    """RFC 9457, with our stable `kind` and the `hint`."""
+    """Return a problem document (RFC 9457) with our `kind` and `hint`."""
     return {
         "type": f"urn:skills-runtime:problem:{problem.kind}",
         "title": HTTPStatus(problem.status).phrase,
@@ -110,12 +110,12 @@ def _document(problem: Problem) -> dict[str, Any]:
 
 
 def encode_json(value: Any) -> bytes:
-    """JSON in ASCII, spaced as clients of the skill service have always seen it."""
+    """Encode JSON as ASCII with the spacing that clients of the skill service have always received."""
     return json.dumps(value, allow_nan=False, default=str).encode("ascii")
 
 
 def problem_of(error: SkillsRuntimeError) -> Problem:
-    """What an error of ours is for a client."""
+    """Return the HTTP problem for an error."""
     status = STATUSES.get(error.kind, 500)
     headers = {"Retry-After": "1"} if status in (429, 503) else {}
     return Problem(
@@ -124,7 +124,7 @@ def problem_of(error: SkillsRuntimeError) -> Problem:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of an app JSON."""
+    """Install handlers that turn every error of an app into JSON."""
     app.add_exception_handler(SkillsRuntimeError, _handle_runtime_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
     app.add_exception_handler(RequestValidationError, _handle_invalid_request)
@@ -153,14 +153,14 @@ async def _handle_invalid_request(request: Request, error: Exception) -> Respons
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     location = ".".join(str(part) for part in first["loc"])
-    message = f"the request cannot be used: {location}: {first['msg']}"
-    hint = "`/api/openapi.json` says what is expected"
+    message = f"the request is invalid: {location}: {first['msg']}"
+    hint = "see `/api/openapi.json` for the expected format"
     return problem_response(request.url.path, Problem(status=400, kind="validation", message=message, hint=hint))
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
-    del error  # the log has it; whoever asks learns nothing about our insides
-    message = "the service met an error it does not know"
+    del error  # the log has the details; do not expose internals to clients
+    message = "internal error"
     return problem_response(
-        request.url.path, Problem(status=500, kind="unknown", message=message, hint="its log says more")
+        request.url.path, Problem(status=500, kind="unknown", message=message, hint="see the log of the service")
     )

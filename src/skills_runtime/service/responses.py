@@ -1,4 +1,4 @@
-"""Responses in JSON, and the shapes of requests and answers for the OpenAPI document."""
+"""JSON responses, and the request and response schemas for the OpenAPI document."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,27 +9,27 @@ from starlette.responses import Response
 from skills_runtime.ports import InboxMessage
 
 COMMON_STATUSES = (400, 401, 403, 429, 500)
-"""What any request may be answered with: a wrong name or form, no token, no scope, too often, our own mistake."""
+"""Errors that any request may get: bad request, no token, no permission, rate limit, internal error."""
 _DESCRIPTIONS = {
-    400: "The request cannot be used.",
-    401: "A valid token or key is needed.",
-    403: "This caller, or this page, may not do that.",
-    404: "There is no such thing.",
-    405: "Not with this method.",
-    408: "The request did not come in time.",
-    409: "It conflicts with what is there.",
-    413: "The request is too long.",
+    400: "The request is invalid.",
+    401: "A valid token or key is required.",
+    403: "This caller or page is not allowed to do that.",
+    404: "Not found.",
+    405: "The method is not allowed.",
+    408: "The request was not received in time.",
+    409: "The request conflicts with the current state.",
+    413: "The request is too large.",
     415: "The body is not JSON.",
-    416: "The file has no such part.",
-    429: "Too many requests, or too much under way; `Retry-After` says when to come again.",
-    500: "The skill failed, or the service did.",
-    503: "The service cannot do this now.",
-    504: "It took too long.",
+    416: "The file does not contain this range.",
+    429: "Too many requests or too much work in progress; `Retry-After` says when to retry.",
+    500: "The skill or the service failed.",
+    503: "The service cannot do this at the moment.",
+    504: "The operation timed out.",
 }
 
 
 class Health(BaseModel):
-    """The service is there."""
+    """The service is available."""
 
     status: Literal["ok"]
 
@@ -43,20 +43,20 @@ class ListedSkill(BaseModel):
 
 
 class SkillList(BaseModel):
-    """The skills that can be executed, and what is wrong with others."""
+    """The executable skills, and the errors found in others."""
 
     skills: list[ListedSkill]
     errors: list[str]
 
 
 class ExecuteOptions(BaseModel):
-    """How a skill is executed."""
+    """Options of an execution."""
 
     timeoutMs: Annotated[int, Field(ge=1)] | None = None
 
 
 class ExecuteRequest(BaseModel):
-    """Which skill to execute, and with what."""
+    """The skill to execute and its input."""
 
     skillName: Annotated[str, Field(min_length=1)]
     input: Any = None
@@ -64,7 +64,7 @@ class ExecuteRequest(BaseModel):
 
 
 class ExecuteSuccess(BaseModel):
-    """What a skill answered."""
+    """The result of a skill."""
 
     success: Literal[True]
     executionId: str
@@ -76,7 +76,7 @@ class ExecuteSuccess(BaseModel):
 
 
 class ExecuteFailure(BaseModel):
-    """Why a skill did not answer."""
+    """Why a skill failed."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -90,7 +90,7 @@ class ExecuteFailure(BaseModel):
 
 
 class ProblemDocument(BaseModel):
-    """What went wrong, after RFC 9457."""
+    """A problem document (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -103,7 +103,7 @@ class ProblemDocument(BaseModel):
 
 
 class ArtifactDocument(BaseModel):
-    """A file that an execution left behind."""
+    """A file that an execution produced."""
 
     path: str
     size: int
@@ -135,14 +135,14 @@ class ExecutionDocument(BaseModel):
 
 
 class ExecutionPage(BaseModel):
-    """Some executions, the latest first, and where to go on."""
+    """A page of executions, newest first."""
 
     executions: list[ExecutionDocument]
     next_cursor: str | None
 
 
 class NewExecution(BaseModel):
-    """Which skill to execute, and with what."""
+    """The skill to execute and its input."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -152,7 +152,7 @@ class NewExecution(BaseModel):
 
 
 def failure_responses(*statuses: int, model: type[BaseModel] = ProblemDocument) -> dict[int | str, dict[str, Any]]:
-    """How the refusals of a route are documented."""
+    """Return the OpenAPI documentation of a route's error responses."""
     media_type = "application/problem+json" if model is ProblemDocument else "application/json"
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {
@@ -162,11 +162,11 @@ def failure_responses(*statuses: int, model: type[BaseModel] = ProblemDocument) 
 
 
 def receipt_response(message: InboxMessage) -> Response:
-    """A message that is kept until the run has read it."""
+    """Return a receipt for a message that waits until the run has read it."""
     body = {"message_id": message.id, "run_id": message.run_id, "kind": message.kind, "position": message.position}
     return json_response(body, 202)
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """A value as it is, in JSON."""
+    """Return a value as a JSON response."""
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

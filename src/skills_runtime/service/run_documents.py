@@ -1,4 +1,4 @@
-"""The shapes of runs, sessions and approvals over HTTP, and what a list tells of a run besides its row of the index."""
+"""HTTP schemas of runs, sessions and approvals, and the fields of a run list that come from the logs."""
 
 import threading
 from collections import OrderedDict
@@ -26,7 +26,10 @@ SessionId = Annotated[str, Path(pattern=LEGAL_ID, description="The id of a sessi
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key", min_length=1, max_length=255, description="The same request again is the same thing."
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="Repeating a request with the same key has no further effect.",
     ),
 ]
 _PROMPT = 1_000_000
@@ -35,30 +38,30 @@ MAX_SUMMARIES = 4096
 
 
 class Answer(BaseModel):
-    """What is sent back; more may be added later."""
+    """Base class of responses; fields may be added later."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class StudioFailure(BaseModel):
-    """What went wrong, as the web app of old knows it."""
+    """An error, in the format of the Studio v1 API."""
 
     detail: dict[str, Any]
 
 
 def studio_failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How the refusals of a path are documented that the web app of old knows."""
-    return {status: {"description": "It was refused.", "model": StudioFailure} for status in statuses}
+    """Return the OpenAPI documentation of the error responses in the format of the Studio v1 API."""
+    return {status: {"description": "The request was refused.", "model": StudioFailure} for status in statuses}
 
 
 class Body(BaseModel):
-    """What is taken in; what nobody knows is refused."""
+    """Base class of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Limits(Body):
-    """What may be different in one run; never more than the operator allows."""
+    """Overrides for one run, within the limits set by the operator."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     max_steps: Annotated[int, Field(ge=1, le=_COUNT)] | None = None
@@ -73,12 +76,12 @@ class Limits(Body):
     workspace: Literal["shared", "isolated"] | None = None
 
     def overrides(self) -> RunOverrides:
-        """The same as a value."""
+        """Return the overrides as a value."""
         return RunOverrides(**{name: getattr(self, name) for name in Limits.model_fields})
 
 
 class NewRun(Limits):
-    """A task, and where it belongs."""
+    """The task of a new run, and the session it belongs to."""
 
     prompt: Annotated[str, Field(min_length=1, max_length=_PROMPT)]
     skills: Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=50)] = []
@@ -88,7 +91,7 @@ class NewRun(Limits):
 
 
 class NewFork(Limits):
-    """Another way on from an event of a run."""
+    """A new run that continues from an event of another run."""
 
     at: Annotated[int, Field(ge=0, le=_COUNT)] | None = None
     prompt: Annotated[str, Field(min_length=1, max_length=_PROMPT)] | None = None
@@ -108,21 +111,21 @@ class RunDocument(Answer):
 
 
 class RunPage(Answer):
-    """Some runs, the newest first, and where to go on."""
+    """A page of runs, newest first."""
 
     runs: list[RunDocument]
     next_cursor: str | None
 
 
 class MadeDocument(Answer):
-    """The run that was asked for."""
+    """The id of the run, and whether it was created by this request."""
 
     run_id: str
     created: bool
 
 
 class Receipt(Answer):
-    """A message that is kept until the run has read it."""
+    """A message that waits until the run has read it."""
 
     message_id: str
     run_id: str
@@ -131,7 +134,7 @@ class Receipt(Answer):
 
 
 class EventPage(Answer):
-    """Some events as they stand in the log, and where to go on."""
+    """A page of events as stored in the log."""
 
     events: list[dict[str, Any]]
     next_after: int
@@ -139,7 +142,7 @@ class EventPage(Answer):
 
 
 def run_document(view: RunView, *, trouble: str | None = None, now: str = "") -> dict[str, Any]:
-    """A run by its log."""
+    """Return the document of a run from its log."""
     state, pending = view.state, view.pending
     names = (
         "run_id session_id task_id kind profile_id attempt parent_run_id model task created_at updated_at started_at "
@@ -169,26 +172,26 @@ def run_document(view: RunView, *, trouble: str | None = None, now: str = "") ->
 
 
 def duration_ms(started_at: str | None, until: str | None) -> int | None:
-    """How long a run has taken so far, or nothing where it has not begun."""
+    """Return the duration of a run so far, or `None` if it has not started."""
     if not started_at or not until:
         return None
     try:
         duration = datetime.fromisoformat(until) - datetime.fromisoformat(started_at)
-    except (ValueError, TypeError):  # a log that somebody else wrote may say anything
+    except (ValueError, TypeError):  # an imported log may contain any text here
         return None
     return max(0, round(duration.total_seconds() * 1000))
 
 
-def row_document(row: RunRow, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A run as the index knows it, and what else is known `about` it."""
+def row_document(row: RunRow, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the document of a run from its index row, with `extra` fields."""
     hidden = {"path", "last_mac", "workspace_root"}
     document = {name: getattr(row, name) for name in row.__struct_fields__ if name not in hidden}
     scripted = is_scripted(row.profile_id)
-    return {**document, "status": row.status.value, "scripted": scripted, **(about or {})}
+    return {**document, "status": row.status.value, "scripted": scripted, **(extra or {})}
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What the log of a run says that the index does not hold."""
+    """Fields that come from the log and are not in the index."""
 
     last_seq: int
     cost_usd: float = 0.0
@@ -197,7 +200,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Summaries:
-    """Looks into logs once for each state that the index has seen, and remembers."""
+    """Summaries of logs, cached until the index shows new events."""
 
     def __init__(self, runs: RunService) -> None:
         self._runs = runs
@@ -205,7 +208,7 @@ class Summaries:
         self._lock = threading.Lock()
 
     def describe(self, row: RunRow, paths: RunPaths) -> dict[str, Any]:
-        """The rest of a row; a run that cannot be read has none."""
+        """Return the additional fields for a row; a run that cannot be read gets defaults."""
         summary = self._load(row, paths)
         until = row.completed_at or (row.updated_at if row.status.terminal else SystemClock().now())
         return {
@@ -235,7 +238,7 @@ class Summaries:
 
 
 def summaries_of(request: Request) -> Summaries:
-    """The memory of the service of a request."""
+    """Return the summary cache of the service."""
     state = request.app.state
     if not hasattr(state, "summaries"):
         state.summaries = Summaries(runs_of(request))

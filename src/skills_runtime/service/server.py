@@ -1,4 +1,4 @@
-"""Listens and serves until somebody says stop, then lets what is under way end."""
+"""Listen and serve until a stop signal, then let running work finish."""
 
 import asyncio
 import contextlib
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 HEAD_SECONDS = 30.0
-"""How long a client may take for the head of a request."""
+"""Time limit for the head of a request."""
 ANSWER_SECONDS = 5.0
-"""How long answers about work that was ended may take to be sent."""
+"""Time to send the responses of work that was ended at shutdown."""
 
 
 async def serve(
@@ -43,7 +43,7 @@ async def serve(
     *,
     model: Model = backend_for,
 ) -> None:
-    """Serve until a signal; `told` is called when requests are taken, with what a program needs to make one."""
+    """Serve until a signal; `on_ready` is called as soon as requests are accepted."""
     sockets = [bind_socket(listener) for listener in settings.listen]
     actual = [
         Listener(listener.host, _port(connection))
@@ -72,7 +72,7 @@ async def serve(
 
 
 async def _end_late_work(state: "ServiceState", grace_seconds: float) -> None:
-    """End what is still under way some time after the service was told to stop; whoever waits for it is answered."""
+    """End remaining work when the grace period after a stop is over; its clients still get responses."""
     await state.stopping.wait()
     await asyncio.sleep(grace_seconds)
     await state.runs.executions.executor.aclose()
@@ -95,7 +95,7 @@ def _config(app: object, settings: ServiceSettings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends well on the first signal and at once on the second."""
+    """Server that shuts down gracefully on the first signal and at once on the second."""
 
     def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
         super().__init__(config)
@@ -125,29 +125,29 @@ class _Server(uvicorn.Server):
 
 
 class HttpProtocol(H11Protocol):
-    """The protocol of the server, which gives up on whoever never finishes a request, and says in JSON what is none."""
+    """HTTP protocol with a time limit for request heads, and JSON for malformed requests."""
 
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Begin to wait for a request."""
+        """Start the time limit for the first request."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, PEER: Peer(self.client, self.server)}
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came."""
+        """Process received data."""
         super().data_received(data)
         self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Cancel the time limit."""
         super().connection_lost(exc)
         if self._head_timer is not None:
             self._head_timer.cancel()
 
     def _watch_head(self) -> None:
-        """Let the time run while the head of a request is on its way."""
+        """Run the timer only while the head of a request is incomplete."""
         if self.conn.their_state is not h11.IDLE:
             if self._head_timer is not None:
                 self._head_timer.cancel()
@@ -156,10 +156,10 @@ class HttpProtocol(H11Protocol):
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing in the log: whoever asks for another protocol gets this one, and no library would change it."""
+        """Suppress uvicorn's warning: upgrades are never supported here, so installing a library would not help."""
 
     def send_400_response(self, msg: str) -> None:
-        """Say that it was no HTTP."""
+        """Answer malformed HTTP with JSON."""
         body = encode_json({"success": False, "error": msg, "code": "bad_request"})
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
@@ -170,9 +170,9 @@ class HttpProtocol(H11Protocol):
 
 
 def bind_socket(listener: Listener) -> socket.socket:
-    """A socket that has its address, or the reason why it cannot have it."""
+    """Return a socket bound to the address; raise `ConfigError` if it is not available."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-    # Only of a socket that names its protocol does the event loop turn off the delay of small pieces.
+    # asyncio sets TCP_NODELAY only on sockets with an explicit protocol.
     connection = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -181,7 +181,7 @@ def bind_socket(listener: Listener) -> socket.socket:
         connection.bind((listener.host, listener.port))
     except OSError as error:
         connection.close()
-        hint = "another program may listen there: choose another port with `--listen`"
+        hint = "another program may use this port: choose another one with `--listen`"
         raise ConfigError(f"cannot listen on {listener.text}: {error.strerror or error}", hint=hint) from error
     connection.set_inheritable(False)
     return connection
@@ -192,7 +192,7 @@ def _port(connection: socket.socket) -> int:
 
 
 def _allow_many_connections() -> None:
-    """Thousands may listen to one run; what the system allows at most is what we take."""
+    """Raise the limit of open files to its maximum: thousands of clients may follow one run."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = hard if hard != resource.RLIM_INFINITY else 65_536
     if soft < target and sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""What a service is started with, as one value; what makes no sense is refused before anything listens."""
+"""The settings of a service; invalid ones are refused before it listens."""
 
 import ipaddress
 import re
@@ -17,12 +17,12 @@ DEFAULT_PORT = 8000
 DEFAULT_TIMEOUT_MS = 10_000
 MAX_TIMEOUT_MS = 600_000
 PRESETS: Mapping[str, int] = {"studio": DEFAULT_PORT, "skill-service": 8080}
-"""The ports that clients of each kind expect."""
+"""Default ports for each kind of client."""
 IGNORED_VARIABLES = ("DJANGO_DEBUG", "DJANGO_SECRET_KEY", "SQLITE_PATH", "GUNICORN_WORKERS", "GUNICORN_TIMEOUT")
-"""Variables that older deployments set and that mean nothing here."""
+"""Variables of older deployments that have no effect here."""
 
 SkillServiceAccess = Literal["open", "user", "closed"]
-"""Who may list and execute skills without a token: every user of this machine, the service's own, or nobody."""
+"""Who may list and execute skills without a token: every local user, only the service's own user, or no one."""
 
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):)?(?P<port>[0-9]{1,5})")
 
@@ -35,32 +35,32 @@ class Listener(msgspec.Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether it is reachable only from this machine."""
         return is_loopback(self.host)
 
     @property
     def text(self) -> str:
-        """How it stands in a URL."""
+        """The address as it appears in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is taken from clients."""
+    """Limits for clients."""
 
     body_bytes: int = 2_621_440
-    """A request that is longer is refused."""
+    """Maximum size of a request body."""
     body_seconds: float = 30.0
-    """How long a client may take to send a request."""
+    """Time limit for sending a request body."""
     requests_per_second: float = 500.0
-    """Of one caller, in the long run."""
+    """Sustained request rate of one caller."""
     burst: int = 2_000
-    """How many requests one caller may make at once."""
+    """Requests that one caller may make at once."""
     failures_per_minute: int = 30
-    """How often one address may come with a wrong key."""
+    """Invalid tokens or keys that one address may send per minute."""
     concurrent: int = 16
-    """Executions under way at the same time."""
+    """Executions that run at the same time."""
     waiting: int = 64
-    """Executions that wait for their turn; one more is refused."""
+    """Executions that may wait in the queue; more are refused."""
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,30 +68,30 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     workspace_root: Path
     state: Path
-    """Where its token, its keys and its audit log are."""
+    """Directory of its token, keys and audit log."""
     skills_dir: Path
     artifacts_dir: Path
     listen: tuple[Listener, ...] = (Listener(),)
     allowed_hosts: tuple[str, ...] = ()
-    """Names under which it is reached besides those of this machine."""
+    """Host names it is reached by, besides those of this machine."""
     skill_service: SkillServiceAccess = "user"
     default_timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
     limits: Limits = Limits()
     keep_days: float | None = None
-    """Executions that ended longer ago are removed."""
+    """Remove executions that ended longer ago."""
     keep_bytes: int | None = None
-    """The oldest executions are removed until the rest takes no more."""
+    """Remove the oldest executions until the rest takes no more."""
     grace_seconds: float = 10.0
-    """How long work may go on when the service is told to stop."""
+    """How long work may continue after the service is asked to stop."""
     config_paths: tuple[Path, ...] = ()
-    """Configuration files for runs, besides those of the workspace."""
+    """Additional configuration files for runs."""
     run_settings: Mapping[str, Any] = {}
-    """Settings for runs that whoever started the service gave; nothing counts more."""
+    """Settings for runs from the command line, with the highest priority."""
 
 
 class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody typed; it counts before the variables of the environment, and those before what is configured."""
+    """Command line options; they override environment variables, which override the configuration."""
 
     listen: tuple[str, ...] = ()
     preset: str | None = None
@@ -114,7 +114,7 @@ def settings_from(
     options: ServiceOptions | None = None,
     configured: ServiceSection | None = None,
 ) -> ServiceSettings:
-    """The settings that options, the variables of the process and the configuration amount to, in this order."""
+    """Build the settings from options, environment variables and configuration, in this order of priority."""
     options, section = options or ServiceOptions(), configured or ServiceSection()
     root = workspace_root.resolve()
     skills = section.skills_dir or (own if (own := root / "skills").is_dir() else find_bundled_skills())
@@ -147,21 +147,21 @@ def _limits(options: ServiceOptions, configured: ServiceLimits) -> Limits:
         "waiting": options.waiting,
         "body_bytes": options.body_bytes,
         "requests_per_second": options.requests_per_second,
-        # Whoever says how many requests there may be in the long run means short runs as well.
+        # A sustained rate implies a proportional burst.
         "burst": None if options.requests_per_second is None else max(1, round(options.requests_per_second * 4)),
     }
     return Limits(**{**configured.model_dump(), **{name: value for name, value in values.items() if value is not None}})
 
 
 def notices(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What somebody should know about variables that have no effect."""
+    """Return notices about environment variables that have no effect."""
     names = [name for name in IGNORED_VARIABLES if environ.get(name)]
-    return (f"without effect here: {', '.join(names)}",) if names else ()
+    return (f"environment variables without effect: {', '.join(names)}",) if names else ()
 
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nothing else."""
+    """Return whether a host is this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -171,7 +171,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_listen(text: str) -> Listener:
-    """An address such as `127.0.0.1:8000`, `[::1]:8000` or `8000`."""
+    """Parse an address such as `127.0.0.1:8000`, `[::1]:8000` or `8000`."""
     matched = _LISTEN.fullmatch(text)
     port = int(matched["port"]) if matched else 0
     if matched is None or port > 65_535:
@@ -184,7 +184,7 @@ def _listeners(options: ServiceOptions, environ: Mapping[str, str], configured: 
         return tuple(dict.fromkeys(map(parse_listen, options.listen)))
     if options.preset is not None:
         if options.preset not in PRESETS:
-            raise ConfigError(f"{options.preset[:80]!a} is no preset", hint=f"take one of: {', '.join(PRESETS)}")
+            raise ConfigError(f"{options.preset[:80]!a} is not a preset", hint=f"choose one of: {', '.join(PRESETS)}")
         return (Listener(configured.host, PRESETS[options.preset]),)
     port = environ.get("PORT", "")
     if not port:
@@ -204,7 +204,7 @@ def _split_names(text: str) -> Iterable[str]:
 
 def _host(name: str) -> str:
     if not is_host_name(name):
-        raise ConfigError(f"{name[:80]!a} is not the name of a host", hint="write `name` or `name:port`")
+        raise ConfigError(f"{name[:80]!a} is not a host name", hint="write `name` or `name:port`")
     return name.lower()
 
 

@@ -1,4 +1,4 @@
-"""Everything a running service is made of, and how routes reach it from a request."""
+"""The state of a running service, and accessors for routes."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -17,38 +17,38 @@ from skills_runtime.service.streams import Streams
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceState:
-    """What routes work with; it lives as long as the service."""
+    """Everything routes work with; it lives as long as the service."""
 
     settings: ServiceSettings
     resolved: Resolved
     """The configuration of the workspace."""
     token: str = field(repr=False)
     runs: RunService
-    """The runs this service works on."""
+    """The runs of this service."""
     streams: Streams
-    """Those who follow the events of runs."""
+    """The event streams of runs."""
     keys: KeyFile
     audit: AuditLog
     metrics: Metrics
     stopping: asyncio.Event
-    """Set when the service is told to stop: streams that never end by themselves end then."""
+    """Set when the service is asked to stop; endless streams then end."""
 
 
 def state_of(request: Request) -> ServiceState:
-    """What the service of a request is made of."""
+    """Return the state of the service that handles a request."""
     return request.app.state.service
 
 
 def runs_of(request: Request) -> RunService:
-    """The runs of the service of a request."""
+    """Return the runs of the service that handles a request."""
     return request.app.state.runs
 
 
 def streams_of(request: Request) -> Streams:
-    """Those who follow the runs of the service of a request."""
+    """Return the event streams of the service that handles a request."""
     return request.app.state.streams
 
 
 def caller_of(request: Request) -> Caller:
-    """Who makes a request."""
+    """Return the caller of a request."""
     return getattr(request.state, "caller", ANONYMOUS)

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Health
-         * @description Say that the service is there.
+         * @description Return that the service is available.
          */
         get: operations["health_api_health_get"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Skills
-         * @description List the skills that can be executed, and what is wrong with others.
+         * @description List the executable skills, and the errors found in others.
          */
         get: operations["skills_api_skills_get"];
         put?: never;
@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Execute
-         * @description Execute a skill and answer with what it said.
+         * @description Execute a skill and return its output.
          */
         post: operations["execute_api_skills_execute_post"];
         delete?: never;
@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * List Approvals
-         * @description Every request of this workspace that waits, with the exact call and what asked.
+         * @description List all pending approval requests of this workspace with their exact calls.
          */
         get: operations["list_approvals_api_v1_approvals_get"];
         put?: never;
@@ -95,7 +95,7 @@ export interface paths {
         put?: never;
         /**
          * Decide
-         * @description Decide on a request; a decision about something else than what is asked now is refused.
+         * @description Decide on a request; the decision is refused if the request has changed since it was shown.
          */
         post: operations["decide_api_v1_approvals__approval_id__post"];
         delete?: never;
@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * Show Config
-         * @description The settings that hold for new runs, and where each comes from; keys are named, never shown.
+         * @description Return the settings for new runs and the source of each; keys are named but never shown.
          */
         get: operations["show_config_api_v1_config_get"];
         put?: never;
@@ -135,7 +135,7 @@ export interface paths {
         put?: never;
         /**
          * Begin Demo
-         * @description Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open.
+         * @description Start the demo: a real skill in a real sandbox, with one approval and one file.
          */
         post: operations["begin_demo_api_v1_demo_post"];
         delete?: never;
@@ -153,13 +153,13 @@ export interface paths {
         };
         /**
          * List Executions
-         * @description List executions, the latest first.
+         * @description List executions, newest first.
          */
         get: operations["list_executions_api_v1_executions_get"];
         put?: never;
         /**
          * Create Execution
-         * @description Execute a skill, and answer when it has ended, however it did.
+         * @description Execute a skill and return when it has ended, successfully or not.
          */
         post: operations["create_execution_api_v1_executions_post"];
         delete?: never;
@@ -177,14 +177,14 @@ export interface paths {
         };
         /**
          * Get Execution
-         * @description Look at one execution, with its output.
+         * @description Return one execution with its output.
          */
         get: operations["get_execution_api_v1_executions__execution_id__get"];
         put?: never;
         post?: never;
         /**
          * Delete Execution
-         * @description Remove an execution that has ended, with everything it left; its idempotency key is free then.
+         * @description Delete a finished execution with all its files; its idempotency key can be used again.
          */
         delete: operations["delete_execution_api_v1_executions__execution_id__delete"];
         options?: never;
@@ -201,7 +201,7 @@ export interface paths {
         };
         /**
          * List Artifacts
-         * @description List the files that an execution left behind.
+         * @description List the files that an execution produced.
          */
         get: operations["list_artifacts_api_v1_executions__execution_id__artifacts_get"];
         put?: never;
@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * Get Artifact
-         * @description Fetch a file that an execution left behind, or a part of it.
+         * @description Download a file that an execution produced, or a part of it.
          */
         get: operations["get_artifact_api_v1_executions__execution_id__artifacts__path__get"];
         put?: never;
@@ -243,7 +243,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Execution
-         * @description End an execution and everything it started; one that has ended stays as it is.
+         * @description Cancel an execution and all its processes; a finished one stays as it is.
          */
         post: operations["cancel_execution_api_v1_executions__execution_id__cancel_post"];
         delete?: never;
@@ -261,7 +261,7 @@ export interface paths {
         };
         /**
          * Get Log
-         * @description Fetch what an execution wrote, also while it runs.
+         * @description Download the output of an execution, also while it is running.
          */
         get: operations["get_log_api_v1_executions__execution_id__logs__stream__get"];
         put?: never;
@@ -281,7 +281,7 @@ export interface paths {
         };
         /**
          * Follow Feed
-         * @description Follow all runs of the workspace: each message names one that changed, and nothing is told twice.
+         * @description Stream changes of all runs in the workspace; each message names one changed run.
          */
         get: operations["follow_feed_api_v1_feed_get"];
         put?: never;
@@ -301,7 +301,7 @@ export interface paths {
         };
         /**
          * Health
-         * @description Say that the service is there; where it works is told to its own user and to who may read.
+         * @description Return that the service is available; paths are shown only to its own user and to callers who may read.
          */
         get: operations["health_api_v1_health_get"];
         put?: never;
@@ -327,7 +327,7 @@ export interface paths {
         put?: never;
         /**
          * Create Key
-         * @description Make a key and show it once; needs the scope `admin`.
+         * @description Create a key and show its secret once; needs the scope `admin`.
          */
         post: operations["create_key_api_v1_keys_post"];
         delete?: never;
@@ -348,7 +348,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Key
-         * @description Make a key worthless; needs the scope `admin`.
+         * @description Revoke a key; needs the scope `admin`.
          */
         delete: operations["revoke_key_api_v1_keys__key_id__delete"];
         options?: never;
@@ -365,12 +365,12 @@ export interface paths {
         };
         /**
          * Show Model
-         * @description The model that new runs use; needs the scope `admin`.
+         * @description Return the model for new runs; needs the scope `admin`.
          */
         get: operations["show_model_api_v1_model_get"];
         /**
          * Choose
-         * @description Choose the model of this user for all workspaces; only the owner's token may.
+         * @description Choose the model of this user for all workspaces; needs the owner's token.
          */
         put: operations["choose_api_v1_model_put"];
         post?: never;
@@ -391,7 +391,7 @@ export interface paths {
         put?: never;
         /**
          * Check Policy
-         * @description Whether a run may make a call, and which rule says so; nothing is executed.
+         * @description Check whether a run may make a call, and which rule decides; nothing is executed.
          */
         post: operations["check_policy_api_v1_policy_check_post"];
         delete?: never;
@@ -409,13 +409,13 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description List the runs of this workspace, the newest first.
+         * @description List the runs of this workspace, newest first.
          */
         get: operations["list_runs_api_v1_runs_get"];
         put?: never;
         /**
          * Create Run
-         * @description Begin a run; when this answers it is on the disk, and is worked on even if the service is killed.
+         * @description Create and start a run; it is durable when this returns, and is resumed even if the service is killed.
          */
         post: operations["create_run_api_v1_runs_post"];
         delete?: never;
@@ -435,7 +435,7 @@ export interface paths {
         put?: never;
         /**
          * Import Archive
-         * @description Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing.
+         * @description Import an exported, finished run (zip or tar.gz); it is verified first, and replaces nothing.
          */
         post: operations["import_archive_api_v1_runs_import_post"];
         delete?: never;
@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * Start Options
-         * @description What a new run may be started with: what holds here, and what a client may choose.
+         * @description Return the defaults and the allowed options for new runs.
          */
         get: operations["start_options_api_v1_runs_options_get"];
         put?: never;
@@ -473,7 +473,7 @@ export interface paths {
         };
         /**
          * Get Run
-         * @description Where a run stands, by its own verified log.
+         * @description Return the state of a run from its verified log.
          */
         get: operations["get_run_api_v1_runs__run_id__get"];
         put?: never;
@@ -495,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Answer Run
-         * @description Answer what a run has asked; it goes on by itself.
+         * @description Answer a question of a run, which then continues.
          */
         post: operations["answer_run_api_v1_runs__run_id__answers_post"];
         delete?: never;
@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * List Run Approvals
-         * @description The requests of one run that wait.
+         * @description List the pending approval requests of one run.
          */
         get: operations["list_run_approvals_api_v1_runs__run_id__approvals_get"];
         put?: never;
@@ -533,7 +533,7 @@ export interface paths {
         };
         /**
          * List Pending
-         * @description The requests of a run that wait for a decision.
+         * @description List the pending approval requests of a run.
          */
         get: operations["list_pending_api_v1_runs__run_id__approvals_pending_get"];
         put?: never;
@@ -555,7 +555,7 @@ export interface paths {
         put?: never;
         /**
          * Decide By Key
-         * @description Decide on the request with this key; the key says what exactly was seen.
+         * @description Decide on the request with this key, which identifies exactly what was shown.
          */
         post: operations["decide_by_key_api_v1_runs__run_id__approvals__approval_key__post"];
         delete?: never;
@@ -573,7 +573,7 @@ export interface paths {
         };
         /**
          * List Artifacts
-         * @description The files a run produced and consumed, with sizes and digests.
+         * @description List the files that a run produced and consumed, with sizes and digests.
          */
         get: operations["list_artifacts_api_v1_runs__run_id__artifacts_get"];
         put?: never;
@@ -593,7 +593,7 @@ export interface paths {
         };
         /**
          * Get Artifact
-         * @description One file of a run, or a part of it.
+         * @description Download a file of a run, or a part of it.
          */
         get: operations["get_artifact_api_v1_runs__run_id__artifacts__path__get"];
         put?: never;
@@ -613,7 +613,7 @@ export interface paths {
         };
         /**
          * Get Blob
-         * @description The bytes that an event of a run, or of the runs it was forked from, refers to; checked against their digest.
+         * @description Download the bytes that an event of a run, or of its fork origin, refers to; the digest is verified.
          */
         get: operations["get_blob_api_v1_runs__run_id__blobs__digest__get"];
         put?: never;
@@ -635,7 +635,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Run
-         * @description End a run for good; the answer says where it stands then.
+         * @description Cancel a run for good and return its state.
          */
         post: operations["cancel_run_api_v1_runs__run_id__cancel_post"];
         delete?: never;
@@ -653,7 +653,7 @@ export interface paths {
         };
         /**
          * List Deliverables
-         * @description The files a run hands over.
+         * @description List the deliverables of a run.
          */
         get: operations["list_deliverables_api_v1_runs__run_id__deliverables_get"];
         put?: never;
@@ -673,7 +673,7 @@ export interface paths {
         };
         /**
          * Get Deliverable
-         * @description One file that a run hands over, or a part of it.
+         * @description Download a deliverable of a run, or a part of it.
          */
         get: operations["get_deliverable_api_v1_runs__run_id__deliverables__path__get"];
         put?: never;
@@ -693,7 +693,7 @@ export interface paths {
         };
         /**
          * Compare Runs
-         * @description Compare what two runs said and did, as `runs diff` does.
+         * @description Compare the actions of two runs, like `runs diff`.
          */
         get: operations["compare_runs_api_v1_runs__run_id__diff__other_id__get"];
         put?: never;
@@ -713,7 +713,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description A page of events as they stand in the log; as a stream where that is what the client accepts.
+         * @description Return a page of events as stored in the log, or a stream if the client accepts `text/event-stream`.
          */
         get: operations["list_events_api_v1_runs__run_id__events_get"];
         put?: never;
@@ -733,7 +733,7 @@ export interface paths {
         };
         /**
          * Stream Events
-         * @description All events from a number on, those that are there and those that come, until the run ends.
+         * @description Stream all events from a number on, existing and new ones, until the run ends.
          */
         get: operations["stream_events_api_v1_runs__run_id__events_stream_get"];
         put?: never;
@@ -753,7 +753,7 @@ export interface paths {
         };
         /**
          * Export
-         * @description A run that has ended, as one archive with checksums and provenance; private contents stay behind.
+         * @description Download a finished run as an archive with checksums and provenance, without private contents.
          */
         get: operations["export_api_v1_runs__run_id__export_get"];
         put?: never;
@@ -773,7 +773,7 @@ export interface paths {
         };
         /**
          * Export Page
-         * @description A run as one page that needs nothing else: no script, no network, everything in it escaped.
+         * @description Return a run as one self-contained page: no scripts, no network, everything escaped.
          */
         get: operations["export_page_api_v1_runs__run_id__export_html_get"];
         put?: never;
@@ -795,7 +795,7 @@ export interface paths {
         put?: never;
         /**
          * Fork Run
-         * @description Begin a run that goes on from an event of another one.
+         * @description Create a run that continues from an event of another run.
          */
         post: operations["fork_run_api_v1_runs__run_id__fork_post"];
         delete?: never;
@@ -815,7 +815,7 @@ export interface paths {
         put?: never;
         /**
          * Send Message
-         * @description Tell a run something; its model reads it at the next turn.
+         * @description Send a message to a run; the model reads it at the next turn.
          */
         post: operations["send_message_api_v1_runs__run_id__messages_post"];
         delete?: never;
@@ -835,7 +835,7 @@ export interface paths {
         put?: never;
         /**
          * Replay Run
-         * @description Repeat a run with what it recorded; nothing is executed and nobody is asked.
+         * @description Replay a run from its recorded answers and results; nothing is executed and no one is asked.
          */
         post: operations["replay_run_api_v1_runs__run_id__replay_post"];
         delete?: never;
@@ -855,7 +855,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Run
-         * @description Go on with a run that waits, was stopped, or was left by its process.
+         * @description Resume a run that waits, was stopped, or was interrupted.
          */
         post: operations["resume_run_api_v1_runs__run_id__resume_post"];
         delete?: never;
@@ -875,7 +875,7 @@ export interface paths {
         put?: never;
         /**
          * Review Run
-         * @description Accept a result that waits for review, or send it back with a note that its model reads next.
+         * @description Accept a result that waits for review, or return it with a note that the model reads next.
          */
         post: operations["review_run_api_v1_runs__run_id__review_post"];
         delete?: never;
@@ -893,7 +893,7 @@ export interface paths {
         };
         /**
          * Get Transcript
-         * @description A run as prose, made from its log.
+         * @description Return a run as a readable transcript.
          */
         get: operations["get_transcript_api_v1_runs__run_id__transcript_get"];
         put?: never;
@@ -913,7 +913,7 @@ export interface paths {
         };
         /**
          * Verify
-         * @description Check a run against its log, and the log against its key and against what the index saw of it.
+         * @description Verify a run against its log, and the log against its key and the index.
          */
         get: operations["verify_api_v1_runs__run_id__verify_get"];
         put?: never;
@@ -933,7 +933,7 @@ export interface paths {
         };
         /**
          * Sandbox Doctor
-         * @description Which fences work on this machine for the settings of the workspace, and what is missing.
+         * @description Report which sandboxes work on this machine with the workspace's settings, and what is missing.
          */
         get: operations["sandbox_doctor_api_v1_sandbox_doctor_get"];
         put?: never;
@@ -959,7 +959,7 @@ export interface paths {
         put?: never;
         /**
          * Create Session
-         * @description Open a session.
+         * @description Create a session.
          */
         post: operations["create_session_api_v1_sessions_post"];
         delete?: never;
@@ -977,14 +977,14 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description One session.
+         * @description Return one session.
          */
         get: operations["get_session_api_v1_sessions__session_id__get"];
         put?: never;
         post?: never;
         /**
          * Delete Session
-         * @description Do not show a session any more; its runs are kept.
+         * @description Delete a session from the list; its runs are kept.
          */
         delete: operations["delete_session_api_v1_sessions__session_id__delete"];
         options?: never;
@@ -1001,13 +1001,13 @@ export interface paths {
         };
         /**
          * List Session Runs
-         * @description The runs of a session, the newest first.
+         * @description List the runs of a session, newest first.
          */
         get: operations["list_session_runs_api_v1_sessions__session_id__runs_get"];
         put?: never;
         /**
          * Create Session Run
-         * @description Begin a run in a session; it knows what was said there before.
+         * @description Start a run in a session with its earlier messages as history.
          */
         post: operations["create_session_run_api_v1_sessions__session_id__runs_post"];
         delete?: never;
@@ -1025,13 +1025,13 @@ export interface paths {
         };
         /**
          * List Session Skills
-         * @description The skills in the directories that a session uses.
+         * @description List the skills in a session's directories.
          */
         get: operations["list_session_skills_api_v1_sessions__session_id__skills_get"];
         put?: never;
         /**
          * Create Session Skill
-         * @description Write a skill into one of the directories that a session uses.
+         * @description Create a skill in one of a session's directories.
          */
         post: operations["create_session_skill_api_v1_sessions__session_id__skills_post"];
         delete?: never;
@@ -1050,7 +1050,7 @@ export interface paths {
         get?: never;
         /**
          * Set Sources
-         * @description Choose the directories of skills that a session uses.
+         * @description Set the skill directories of a session.
          */
         put: operations["set_sources_api_v1_sessions__session_id__skills_sources_put"];
         post?: never;
@@ -1069,7 +1069,7 @@ export interface paths {
         };
         /**
          * List Tasks
-         * @description The tasks of a session, each with how many runs tried it.
+         * @description List the tasks of a session with the number of runs for each.
          */
         get: operations["list_tasks_api_v1_sessions__session_id__tasks_get"];
         put?: never;
@@ -1089,13 +1089,13 @@ export interface paths {
         };
         /**
          * List Skills
-         * @description Every skill of the workspace: offered to runs, or shadowed by a nearer one.
+         * @description List the skills of the workspace: offered to runs, or shadowed by a nearer one.
          */
         get: operations["list_skills_api_v1_skills_get"];
         put?: never;
         /**
          * Create Skill
-         * @description Write a new skill into the directory of the project's skills.
+         * @description Create a skill in the project's skill directory.
          */
         post: operations["create_skill_api_v1_skills_post"];
         delete?: never;
@@ -1115,7 +1115,7 @@ export interface paths {
         put?: never;
         /**
          * Install
-         * @description Show what would be installed; with the digests that were shown, install exactly that.
+         * @description Preview an installation; with the digests from the preview, install exactly that.
          */
         post: operations["install_api_v1_skills_install_post"];
         delete?: never;
@@ -1135,7 +1135,7 @@ export interface paths {
         put?: never;
         /**
          * Route Task
-         * @description Which skills a task calls for, as a run would choose them, and why.
+         * @description Return the skills that a run would choose for a task, and why.
          */
         post: operations["route_task_api_v1_skills_route_post"];
         delete?: never;
@@ -1155,7 +1155,7 @@ export interface paths {
         put?: never;
         /**
          * Validate Skill
-         * @description Say what is wrong with the text of a skill, line by line.
+         * @description Validate the text of a skill and report problems by line.
          */
         post: operations["validate_skill_api_v1_skills_validate_post"];
         delete?: never;
@@ -1173,12 +1173,12 @@ export interface paths {
         };
         /**
          * Show Skill
-         * @description One skill: its text, its files, its diagnostics, what a security scan says, and how it runs by itself.
+         * @description Return a skill: its text, files, diagnostics, security scan, and how it runs on its own.
          */
         get: operations["show_skill_api_v1_skills__name__get"];
         /**
          * Change Skill
-         * @description Change the text of a skill of this workspace; needs the scope `admin`.
+         * @description Change the text of a skill in this workspace; needs the scope `admin`.
          */
         put: operations["change_skill_api_v1_skills__name__put"];
         post?: never;
@@ -1197,7 +1197,7 @@ export interface paths {
         };
         /**
          * Show Skill File
-         * @description The first megabyte of one file of a skill, as plain text.
+         * @description Return the first megabyte of a skill's file as plain text.
          */
         get: operations["show_skill_file_api_v1_skills__name__files_get"];
         put?: never;
@@ -1217,7 +1217,7 @@ export interface paths {
         };
         /**
          * Show Storage
-         * @description Count what runs, executions and caches take, for a few seconds at most.
+         * @description Measure the disk usage of runs, executions and caches; stops after a few seconds.
          */
         get: operations["show_storage_api_v1_storage_get"];
         put?: never;
@@ -1237,7 +1237,7 @@ export interface paths {
         };
         /**
          * Live
-         * @description Say that the process answers.
+         * @description Return that the process is alive.
          */
         get: operations["live_livez_get"];
         put?: never;
@@ -1257,7 +1257,7 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Everything a monitor wants to know.
+         * @description Return Prometheus metrics.
          */
         get: operations["metrics_metrics_get"];
         put?: never;
@@ -1277,7 +1277,7 @@ export interface paths {
         };
         /**
          * Ready
-         * @description Say whether work can be taken, and what stands in its way.
+         * @description Return whether the service can accept work, and what prevents it.
          */
         get: operations["ready_readyz_get"];
         put?: never;
@@ -1330,7 +1330,7 @@ export interface components {
         };
         /**
          * ApprovalList
-         * @description What waits, oldest first.
+         * @description Pending requests, oldest first.
          */
         ApprovalList: {
             /** Approvals */
@@ -1340,7 +1340,7 @@ export interface components {
         };
         /**
          * ArtifactDocument
-         * @description A file that an execution left behind.
+         * @description A file that an execution produced.
          */
         ArtifactDocument: {
             /** Path */
@@ -1352,7 +1352,7 @@ export interface components {
         };
         /**
          * ArtifactList
-         * @description The files of a run; they may still change until it is final.
+         * @description The files of a run; they may change until `final` is true.
          */
         ArtifactList: {
             /** Artifacts */
@@ -1366,7 +1366,7 @@ export interface components {
         };
         /**
          * BegunRun
-         * @description A run that was begun.
+         * @description A new run.
          */
         BegunRun: {
             /** Run Id */
@@ -1376,7 +1376,7 @@ export interface components {
         };
         /**
          * Cancel
-         * @description Why a run is to end.
+         * @description Why a run is cancelled.
          */
         Cancel: {
             /**
@@ -1387,7 +1387,7 @@ export interface components {
         };
         /**
          * Catalog
-         * @description The skills of the workspace, and what is wrong with others.
+         * @description The skills of the workspace, and the problems found in others.
          */
         Catalog: {
             /** Problems */
@@ -1405,7 +1405,7 @@ export interface components {
         };
         /**
          * ChangedModel
-         * @description The same after a change, and what was chosen but does not hold, because something else counts more.
+         * @description The model after a change, and the chosen values that a source with higher priority overrides.
          */
         ChangedModel: {
             /** Api Key Env */
@@ -1443,10 +1443,9 @@ export interface components {
         };
         /**
          * ChosenModel
-         * @description What to change; what is not given stays, and a key goes into a private file and is never shown again.
+         * @description Changes of the model settings; omitted fields stay. A key is stored in a private file and never shown again.
          *
-         *     Another address or variable comes with its key: neither a variable of the service nor a key that was given for
-         *     another address is sent there.
+         *     A new URL or variable needs its own key: neither a variable of the service nor a key for another URL is sent there.
          */
         ChosenModel: {
             /** Api Key */
@@ -1465,7 +1464,7 @@ export interface components {
         };
         /**
          * Comparison
-         * @description Where two runs are the same and where they differ, leaving out ids and times.
+         * @description The differences of two runs, ignoring ids and times.
          */
         Comparison: {
             /** A */
@@ -1487,7 +1486,7 @@ export interface components {
         };
         /**
          * ConfigDocument
-         * @description The settings, and where each comes from.
+         * @description The settings, and the source of each.
          */
         ConfigDocument: {
             /** Notices */
@@ -1505,7 +1504,7 @@ export interface components {
         };
         /**
          * Decide
-         * @description What somebody decided.
+         * @description A decision on an approval request.
          */
         Decide: {
             /** Decision */
@@ -1513,7 +1512,7 @@ export interface components {
         };
         /**
          * DemoDocument
-         * @description The run that was begun; its model is scripted, all else is real.
+         * @description The started run; its model is scripted, everything else is real.
          */
         DemoDocument: {
             /** Created */
@@ -1527,7 +1526,7 @@ export interface components {
         };
         /**
          * DoctorDocument
-         * @description Which fences work here.
+         * @description The sandboxes that work on this machine.
          */
         DoctorDocument: {
             /** Adapters */
@@ -1545,7 +1544,7 @@ export interface components {
         };
         /**
          * Done
-         * @description It is done.
+         * @description The request succeeded.
          */
         Done: {
             /** Ok */
@@ -1555,7 +1554,7 @@ export interface components {
         };
         /**
          * EventPage
-         * @description Some events as they stand in the log, and where to go on.
+         * @description A page of events as stored in the log.
          */
         EventPage: {
             /** Ended */
@@ -1571,7 +1570,7 @@ export interface components {
         };
         /**
          * ExecuteFailure
-         * @description Why a skill did not answer.
+         * @description Why a skill failed.
          */
         ExecuteFailure: {
             /** Code */
@@ -1608,7 +1607,7 @@ export interface components {
         };
         /**
          * ExecuteOptions
-         * @description How a skill is executed.
+         * @description Options of an execution.
          */
         ExecuteOptions: {
             /**
@@ -1619,7 +1618,7 @@ export interface components {
         };
         /**
          * ExecuteRequest
-         * @description Which skill to execute, and with what.
+         * @description The skill to execute and its input.
          */
         ExecuteRequest: {
             /**
@@ -1634,7 +1633,7 @@ export interface components {
         };
         /**
          * ExecuteSuccess
-         * @description What a skill answered.
+         * @description The result of a skill.
          */
         ExecuteSuccess: {
             /** Artifacts */
@@ -1687,7 +1686,7 @@ export interface components {
         };
         /**
          * ExecutionPage
-         * @description Some executions, the latest first, and where to go on.
+         * @description A page of executions, newest first.
          */
         ExecutionPage: {
             /** Executions */
@@ -1707,7 +1706,7 @@ export interface components {
         };
         /**
          * Health
-         * @description The service is there.
+         * @description The service is available.
          */
         Health: {
             /**
@@ -1718,7 +1717,7 @@ export interface components {
         };
         /**
          * HealthDocument
-         * @description The service is there.
+         * @description The service is available.
          */
         HealthDocument: {
             /** Env File */
@@ -1734,7 +1733,7 @@ export interface components {
         };
         /**
          * ImportedDocument
-         * @description A run that is here now; it is not authentic where this machine does not have the key of its log.
+         * @description The imported run; it is not authentic if this machine does not have the key of its log.
          */
         ImportedDocument: {
             /** Authentic */
@@ -1754,7 +1753,7 @@ export interface components {
         };
         /**
          * Install
-         * @description Skills from elsewhere; `agreed` has the digests of those that were looked at, by name.
+         * @description Skills to install; `agreed` maps the names of reviewed skills to their digests.
          */
         Install: {
             /**
@@ -1781,7 +1780,7 @@ export interface components {
         };
         /**
          * Installation
-         * @description What was installed, or what would be.
+         * @description The installed skills, or those that would be installed.
          */
         Installation: {
             /** Installed */
@@ -1795,7 +1794,7 @@ export interface components {
         };
         /**
          * JudgementDocument
-         * @description What the rules say, how the call was understood, what each policy mode would say, and a rule that allows it.
+         * @description The decision on a call, how it was parsed, the decision in each policy mode, and a rule that would allow it.
          */
         JudgementDocument: {
             /** Explanation */
@@ -1825,7 +1824,7 @@ export interface components {
         };
         /**
          * KeyDocument
-         * @description What is kept of a key: everything but the key itself.
+         * @description A stored key, without its secret.
          */
         KeyDocument: {
             /** Created At */
@@ -1845,7 +1844,7 @@ export interface components {
         };
         /**
          * KeyList
-         * @description Every key there is, the revoked ones too, in the order in which they were made.
+         * @description All keys, including revoked ones, in order of creation.
          */
         KeyList: {
             /** Keys */
@@ -1855,7 +1854,7 @@ export interface components {
         };
         /**
          * Limits
-         * @description What may be different in one run; never more than the operator allows.
+         * @description Overrides for one run, within the limits set by the operator.
          */
         Limits: {
             /** Max Cost Usd */
@@ -1901,7 +1900,7 @@ export interface components {
         };
         /**
          * MadeDocument
-         * @description The run that was asked for.
+         * @description The id of the run, and whether it was created by this request.
          */
         MadeDocument: {
             /** Created */
@@ -1913,7 +1912,7 @@ export interface components {
         };
         /**
          * MadeKey
-         * @description A new key, and its secret, which is shown this once and kept nowhere.
+         * @description A new key and its secret, which is shown only once and not stored.
          */
         MadeKey: {
             key: components["schemas"]["KeyDocument"];
@@ -1924,7 +1923,7 @@ export interface components {
         };
         /**
          * ModelDocument
-         * @description The model that new runs use; of its key only whether there is one, and where it comes from.
+         * @description The model for new runs; of its key only whether it is set, and its source.
          */
         ModelDocument: {
             /** Api Key Env */
@@ -1958,7 +1957,7 @@ export interface components {
         };
         /**
          * NewDecision
-         * @description What somebody decided about the request they saw.
+         * @description A decision on an approval request.
          */
         NewDecision: {
             /** Approval Key */
@@ -1984,12 +1983,12 @@ export interface components {
         };
         /**
          * NewDemo
-         * @description Nothing has to be said about it.
+         * @description Takes no fields.
          */
         NewDemo: Record<string, never>;
         /**
          * NewExecution
-         * @description Which skill to execute, and with what.
+         * @description The skill to execute and its input.
          */
         NewExecution: {
             /** Input */
@@ -2001,7 +2000,7 @@ export interface components {
         };
         /**
          * NewFork
-         * @description Another way on from an event of a run.
+         * @description A new run that continues from an event of another run.
          */
         NewFork: {
             /** At */
@@ -2038,7 +2037,7 @@ export interface components {
         };
         /**
          * NewKey
-         * @description A key to make.
+         * @description A key to create.
          */
         NewKey: {
             /** Name */
@@ -2048,7 +2047,7 @@ export interface components {
         };
         /**
          * NewMessage
-         * @description What is to be done.
+         * @description The task of a new run.
          */
         NewMessage: {
             /** Message */
@@ -2056,7 +2055,7 @@ export interface components {
         };
         /**
          * NewRun
-         * @description A task, and where it belongs.
+         * @description The task of a new run, and the session it belongs to.
          */
         NewRun: {
             /** Max Cost Usd */
@@ -2100,7 +2099,7 @@ export interface components {
         };
         /**
          * NewSession
-         * @description A session to open.
+         * @description A session to create.
          */
         NewSession: {
             /** Filesystem Sources */
@@ -2110,12 +2109,12 @@ export interface components {
         };
         /**
          * NewText
-         * @description Another text for a skill, in the place of the one that was seen.
+         * @description A new text for a skill, replacing the one that was shown.
          */
         NewText: {
             /**
              * Content Hash
-             * @description Of the text that was seen.
+             * @description Hash of the text that was shown.
              */
             content_hash: string;
             /** Text */
@@ -2132,7 +2131,7 @@ export interface components {
         };
         /**
          * OpenedSession
-         * @description A session that was opened.
+         * @description A new session.
          */
         OpenedSession: {
             /** Created At */
@@ -2144,7 +2143,7 @@ export interface components {
         };
         /**
          * PendingList
-         * @description What a run waits for.
+         * @description The pending approval requests of a run.
          */
         PendingList: {
             /** Approvals */
@@ -2158,7 +2157,7 @@ export interface components {
         };
         /**
          * PlannedCommand
-         * @description A call that nobody makes: a line of shell, a program and its arguments, or the arguments of a tool.
+         * @description A call to check without running it: a shell line, a program with arguments, or the arguments of a tool.
          */
         PlannedCommand: {
             /** Arguments */
@@ -2177,7 +2176,7 @@ export interface components {
         };
         /**
          * ProblemDocument
-         * @description What went wrong, after RFC 9457.
+         * @description A problem document (RFC 9457).
          */
         ProblemDocument: {
             /** Detail */
@@ -2197,7 +2196,7 @@ export interface components {
         };
         /**
          * Receipt
-         * @description A message that is kept until the run has read it.
+         * @description A message that waits until the run has read it.
          */
         Receipt: {
             /** Kind */
@@ -2213,7 +2212,7 @@ export interface components {
         };
         /**
          * Replayed
-         * @description Whether a run would go the same way today, and the first move that differs.
+         * @description Whether a replay gives the same run, and the first difference.
          */
         Replayed: {
             /** Divergence */
@@ -2227,7 +2226,7 @@ export interface components {
         };
         /**
          * Review
-         * @description What somebody thinks of a result.
+         * @description A review of a result.
          */
         Review: {
             /**
@@ -2243,7 +2242,7 @@ export interface components {
         };
         /**
          * Routing
-         * @description The skills a task calls for, the best first, and by which rule.
+         * @description The skills for a task, best first, and the rule that chose them.
          */
         Routing: {
             /** Choices */
@@ -2280,7 +2279,7 @@ export interface components {
         };
         /**
          * RunPage
-         * @description Some runs, the newest first, and where to go on.
+         * @description A page of runs, newest first.
          */
         RunPage: {
             /** Next Cursor */
@@ -2312,7 +2311,7 @@ export interface components {
         };
         /**
          * Send
-         * @description What a run should know.
+         * @description A message to a run.
          */
         Send: {
             /** Text */
@@ -2332,7 +2331,7 @@ export interface components {
         };
         /**
          * SessionList
-         * @description The sessions, the one that changed last first.
+         * @description The sessions, most recently changed first.
          */
         SessionList: {
             /** Sessions */
@@ -2358,7 +2357,7 @@ export interface components {
         };
         /**
          * SkillDocument
-         * @description Everything that is known of a skill.
+         * @description All details of a skill.
          */
         SkillDocument: {
             /** Body */
@@ -2426,7 +2425,7 @@ export interface components {
         };
         /**
          * SkillList
-         * @description The skills that can be executed, and what is wrong with others.
+         * @description The executable skills, and the errors found in others.
          */
         SkillList: {
             /** Errors */
@@ -2436,7 +2435,7 @@ export interface components {
         };
         /**
          * Sources
-         * @description The directories of skills that a session uses.
+         * @description The skill directories of a session.
          */
         Sources: {
             /**
@@ -2447,7 +2446,7 @@ export interface components {
         };
         /**
          * SourcesDocument
-         * @description The directories a session uses now.
+         * @description The skill directories of the session.
          */
         SourcesDocument: {
             /** Filesystem Sources */
@@ -2459,7 +2458,7 @@ export interface components {
         };
         /**
          * StartOptions
-         * @description What a new run may be started with.
+         * @description The options for new runs.
          */
         StartOptions: {
             /** Defaults */
@@ -2489,7 +2488,7 @@ export interface components {
         };
         /**
          * StorageDocument
-         * @description What everything takes on the disk, and what is left; a part that is not complete takes more than it says.
+         * @description Disk usage of each part and free space; an incomplete part uses more than shown.
          */
         StorageDocument: {
             /** Disk */
@@ -2509,7 +2508,7 @@ export interface components {
         };
         /**
          * StudioFailure
-         * @description What went wrong, as the web app of old knows it.
+         * @description An error, in the format of the Studio v1 API.
          */
         StudioFailure: {
             /** Detail */
@@ -2519,7 +2518,7 @@ export interface components {
         };
         /**
          * Task
-         * @description What somebody wants to have done.
+         * @description A task to find skills for.
          */
         Task: {
             /**
@@ -2532,7 +2531,7 @@ export interface components {
         };
         /**
          * TaskList
-         * @description The tasks of a session, the one that changed last first.
+         * @description The tasks of a session, most recently changed first.
          */
         TaskList: {
             /** Tasks */
@@ -2544,7 +2543,7 @@ export interface components {
         };
         /**
          * Validated
-         * @description Whether a skill is what the specification asks for.
+         * @description Whether a skill conforms to the specification.
          */
         Validated: {
             /** Diagnostics */
@@ -2558,7 +2557,7 @@ export interface components {
         };
         /**
          * VerdictDocument
-         * @description Whether a run directory is what its run left behind.
+         * @description Whether a run directory matches its log.
          */
         VerdictDocument: {
             /** Authentic */
@@ -2581,7 +2580,7 @@ export interface components {
         };
         /**
          * Written
-         * @description Where a skill was written.
+         * @description The path of the new skill.
          */
         Written: {
             /** Name */
@@ -2593,7 +2592,7 @@ export interface components {
         };
         /**
          * WrittenSkill
-         * @description Where a skill was written.
+         * @description The path of the new skill.
          */
         WrittenSkill: {
             /** Filesystem Source */
@@ -2609,7 +2608,7 @@ export interface components {
         };
         /**
          * NewSkill
-         * @description A skill to write.
+         * @description A skill to create.
          */
         skills_runtime__service__routes__skills__NewSkill: {
             /**
@@ -2624,7 +2623,7 @@ export interface components {
         };
         /**
          * NewSkill
-         * @description A skill to write.
+         * @description A skill to create.
          */
         skills_runtime__service__routes__studio_v1__NewSkill: {
             /**
@@ -2739,7 +2738,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a request. */
+                /** @description The id of an approval request. */
                 approval_id: string;
             };
             cookie?: never;
@@ -2785,7 +2784,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -2811,12 +2810,12 @@ export interface operations {
     list_executions_api_v1_executions_get: {
         parameters: {
             query?: {
-                /** @description Only of this skill. */
+                /** @description Only executions of this skill. */
                 skill?: string | null;
-                /** @description Only those in this state. */
+                /** @description Only executions with this status. */
                 status?: ("running" | "completed" | "failed" | "timed_out" | "cancelled") | null;
                 limit?: number;
-                /** @description Where the page before ended. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -2840,7 +2839,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and request give the same execution. */
+                /** @description Repeating a request with the same key returns the same execution. */
                 "idempotency-key"?: string | null;
             };
             path?: never;
@@ -2933,7 +2932,7 @@ export interface operations {
     get_artifact_api_v1_executions__execution_id__artifacts__path__get: {
         parameters: {
             query?: {
-                /** @description To look at it, as far as that is safe, instead of to save it. */
+                /** @description Show the file as safely as possible instead of downloading it. */
                 preview?: boolean | null;
             };
             header?: {
@@ -2958,7 +2957,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description The part of the file. */
+            /** @description The requested range of the file. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -3017,7 +3016,7 @@ export interface operations {
                     "text/plain": unknown;
                 };
             };
-            /** @description The part of the text. */
+            /** @description The requested range of the text. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -3037,7 +3036,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What changed, as it changes. */
+            /** @description A stream of changes. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3209,16 +3208,16 @@ export interface operations {
                 status?: components["schemas"]["RunStatus"] | null;
                 session_id?: string | null;
                 task_id?: string | null;
-                /** @description Words of the task, the answer or the error. */
+                /** @description Words in the task, the answer or the error. */
                 text?: string | null;
                 /** @description The same as `text`. */
                 query?: string | null;
-                /** @description Only of this model. */
+                /** @description Only runs of this model. */
                 model?: string | null;
-                /** @description Only with this skill, by mention or name. */
+                /** @description Only runs with this skill, by mention or name. */
                 skill?: string | null;
                 limit?: number;
-                /** @description `next_cursor` of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -3242,7 +3241,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -3254,7 +3253,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run that the same request has begun before. */
+            /** @description The run that an earlier request with the same key created. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3347,7 +3346,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -3473,7 +3472,7 @@ export interface operations {
     get_artifact_api_v1_runs__run_id__artifacts__path__get: {
         parameters: {
             query?: {
-                /** @description To look at it, as far as that is safe, instead of to save it. */
+                /** @description Show the file as safely as possible instead of downloading it. */
                 preview?: boolean | null;
             };
             header?: {
@@ -3483,7 +3482,7 @@ export interface operations {
             path: {
                 /** @description The id of a run. */
                 run_id: string;
-                /** @description A path as it was listed. */
+                /** @description A path from the list. */
                 path: string;
             };
             cookie?: never;
@@ -3499,7 +3498,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description The part of the file. */
+            /** @description The requested range of the file. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -3524,7 +3523,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The bytes, to be saved. */
+            /** @description The bytes, as a download. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3539,7 +3538,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -3591,7 +3590,7 @@ export interface operations {
     get_deliverable_api_v1_runs__run_id__deliverables__path__get: {
         parameters: {
             query?: {
-                /** @description To look at it, as far as that is safe, instead of to save it. */
+                /** @description Show the file as safely as possible instead of downloading it. */
                 preview?: boolean | null;
             };
             header?: {
@@ -3601,7 +3600,7 @@ export interface operations {
             path: {
                 /** @description The id of a run. */
                 run_id: string;
-                /** @description A path as it was listed. */
+                /** @description A path from the list. */
                 path: string;
             };
             cookie?: never;
@@ -3617,7 +3616,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description The part of the file. */
+            /** @description The requested range of the file. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -3656,12 +3655,12 @@ export interface operations {
     list_events_api_v1_runs__run_id__events_get: {
         parameters: {
             query?: {
-                /** @description Only events with a greater number. */
+                /** @description Only events after this number. */
                 after?: number | null;
                 limit?: number;
             };
             header?: {
-                /** @description What a browser sends when it comes again. */
+                /** @description Sent by a browser when it reconnects. */
                 "last-event-id"?: string | null;
             };
             path: {
@@ -3672,7 +3671,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, or a stream for who accepts `text/event-stream`. */
+            /** @description A page, or a stream if the client accepts `text/event-stream`. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3682,7 +3681,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The run has ended, and everything was seen before. */
+            /** @description The run has ended, and the client has seen all events. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3694,11 +3693,11 @@ export interface operations {
     stream_events_api_v1_runs__run_id__events_stream_get: {
         parameters: {
             query?: {
-                /** @description Only events with a greater number. */
+                /** @description Only events after this number. */
                 after?: number | null;
             };
             header?: {
-                /** @description What a browser sends when it comes again. */
+                /** @description Sent by a browser when it reconnects. */
                 "last-event-id"?: string | null;
             };
             path: {
@@ -3709,7 +3708,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The events, one message each: `id` is the number. */
+            /** @description The events, one message each; `id` is the number of the event. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3718,7 +3717,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The run has ended, and everything was seen before. */
+            /** @description The run has ended, and the client has seen all events. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3779,7 +3778,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -3809,7 +3808,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -3924,7 +3923,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run as prose. */
+            /** @description The transcript. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4093,7 +4092,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request again is the same thing. */
+                /** @description Repeating a request with the same key has no further effect. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -4222,7 +4221,7 @@ export interface operations {
     list_skills_api_v1_skills_get: {
         parameters: {
             query?: {
-                /** @description Words of the name or the description. */
+                /** @description Words in the name or the description. */
                 query?: string | null;
                 limit?: number;
             };
@@ -4443,7 +4442,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It can work. */
+            /** @description The service can accept work. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4463,7 +4462,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Numbers. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4483,7 +4482,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It can work. */
+            /** @description The service can accept work. */
             200: {
                 headers: {
                     [name: string]: unknown;

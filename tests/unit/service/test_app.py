@@ -107,7 +107,7 @@ async def test_a_service_without_its_directory_of_skills_is_not_ready(tmp_path: 
     settings = settings_from(tmp_path, tmp_path / "state", {"SKILLS_DIR": str(tmp_path / "nowhere")})
     async with open_service(settings, resolve(tmp_path)) as parts, client_of(parts) as client:
         response = await client.get("/readyz")
-    assert response.json()["checks"]["skills"] == "the directory of skills is not there"
+    assert response.json()["checks"]["skills"] == "the skills directory does not exist"
 
 
 def test_small_pieces_of_an_answer_are_sent_without_delay() -> None:

@@ -1,4 +1,4 @@
-"""Who may do what over HTTP: names, origins, a token, keys with scopes."""
+"""Access control over HTTP: host names, origins, a token, and API keys with scopes."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Who makes a request, what they may do, and which scope a request needs.
+"""Callers, their scopes, and the scope that each request needs.
 
-Whatever path nobody has thought of is closed.
+Unlisted changes need the scope `admin`, unlisted reads of the API the scope `read`.
 """
 
 import re
@@ -10,20 +10,21 @@ from typing import Literal, get_args
 import msgspec
 
 Scope = Literal["read", "run", "approve", "execute", "admin"]
-"""`read` looks, `run` starts and changes runs, `approve` decides, `execute` executes skills, `admin` does the rest."""
+"""`read` reads, `run` controls runs, `approve` decides, `execute` executes skills, `admin` covers everything else."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 READ_METHODS = frozenset({"GET", "HEAD"})
 HEALTH = ("GET", "/api/health")
 SKILL_SERVICE = frozenset({HEALTH, ("GET", "/api/skills"), ("POST", "/api/skills/execute")})
-"""What programs of the service's own user may do without a token; a setting opens it to all of this machine, or to
-none, health excepted."""
+"""Requests that programs of the service's own user may make without a token. A setting opens them to all local users or
+to none, except for health.
+"""
 _PUBLIC = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
 _ADMIN_ONLY = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
-"""What only who may change it may look at."""
+"""Data that only callers who may change it may read."""
 _OWNER_ONLY = re.compile(r"(/studio)?/api/v1/(model|skills/install|sessions/[^/]+/skills/sources)")
-"""Changes of where conversations go and where skills come from: the owner's token's alone."""
+"""Changes of where conversations are sent and where skills come from: only with the owner's token."""
 _PRIVATE = re.compile(r"(/studio)?/api/v1/runs/[^/]+/blobs/.*")
-"""What the log leaves out: for whoever may steer runs, not for everybody who may look on."""
+"""Private contents that the log leaves out: for callers who may control runs, not for all who may read."""
 _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
     (re.compile(r"/api/skills/execute"), "execute"),
     (re.compile(r"(/studio)?/api/v1/executions(/.*)?"), "execute"),
@@ -36,17 +37,17 @@ _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who was recognised, or nobody in particular."""
+    """An authenticated caller, or an anonymous one."""
 
     kind: Literal["nobody", "token", "key"]
     name: str
-    """For logs and for whoever reads who decided."""
+    """Name for logs and for the record of who decided."""
     scopes: frozenset[Scope] = frozenset()
     by_cookie: bool = False
-    """Whether a browser sent the token by itself."""
+    """Whether a browser sent the token as a cookie."""
 
     def has_scope(self, scope: Scope) -> bool:
-        """Whether this caller has a scope; `admin` does not stand for the others."""
+        """Return whether this caller has a scope; `admin` does not imply the others."""
         return scope in self.scopes
 
 
@@ -54,7 +55,7 @@ ANONYMOUS = Caller(kind="nobody", name="nobody")
 
 
 def find_scope(method: str, path: str) -> Scope | None:
-    """The scope a request needs, or nothing where everybody may make it."""
+    """Return the scope that a request needs, or `None` if it is public."""
     if method in READ_METHODS:
         if _PUBLIC.fullmatch(path):
             return None
@@ -70,10 +71,10 @@ def find_scope(method: str, path: str) -> Scope | None:
 
 
 def is_owner_only(method: str, path: str) -> bool:
-    """Whether no key may make a request, whatever its scopes."""
+    """Return whether a request needs the owner's token, whatever the scopes of a key."""
     return method not in READ_METHODS and _OWNER_ONLY.fullmatch(path) is not None
 
 
 def is_api(path: str) -> bool:
-    """Whether a path has data; everything else is the pages of the web app, which have no secrets."""
+    """Return whether a path serves data; everything else is pages of the web app, which contain no secrets."""
     return path.startswith(("/api/", "/studio/api/")) or path == "/metrics"

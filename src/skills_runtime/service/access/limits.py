@@ -1,4 +1,4 @@
-"""How much is taken from a client: the size of a request, how often one may come, how long one may take to send."""
+"""Limits for clients: size of requests, request rate, and time to send."""
 
 import asyncio
 import math
@@ -12,33 +12,33 @@ from skills_runtime.service.access.callers import ANONYMOUS, Caller
 from skills_runtime.service.problems import Problem, problem_response
 
 MAX_CALLERS = 10_000
-"""How many callers are remembered; whoever was not heard of for the longest time is forgotten."""
+"""Maximum number of remembered callers; the least recent are forgotten."""
 
 
 MAX_UNAUTHENTICATED_BYTES = 32 << 20
-"""What the bodies of all requests without a token or a key may take together, until they are answered."""
+"""Total size of the bodies of unauthenticated requests in progress."""
 
 
 class ByteBudget:
-    """Bytes that several requests share; what one takes is given back when it is answered."""
+    """Bytes that several requests share; each releases its bytes when it is answered."""
 
     def __init__(self, size: int) -> None:
         self._available = size
 
     def reserve(self, count: int) -> bool:
-        """Take some, or nothing where too few are left."""
+        """Reserve bytes; return false if too few are available."""
         if count > self._available:
             return False
         self._available -= count
         return True
 
     def release(self, count: int) -> None:
-        """Let others have them."""
+        """Release reserved bytes."""
         self._available += count
 
 
 class RateLimiter:
-    """A bucket for every caller that fills steadily and from which each request takes one."""
+    """Token bucket for each caller."""
 
     def __init__(self, *, per_second: float, burst: int, monotonic: Callable[[], float]) -> None:
         self._per_second = per_second
@@ -47,7 +47,7 @@ class RateLimiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def consume(self, caller: str) -> int:
-        """Take one; how many whole seconds the caller has to wait if nothing is left, or zero."""
+        """Take a token; return the whole seconds to wait if none is left, or zero."""
         now = self._monotonic()
         tokens, refilled_at = self._buckets.get(caller, (self._burst, now))
         tokens = min(self._burst, tokens + (now - refilled_at) * self._per_second)
@@ -60,25 +60,25 @@ class RateLimiter:
 
 
 def too_many_requests(seconds: int, message: str = "too many requests") -> Problem:
-    """The refusal of somebody who comes too often."""
+    """Return the problem for exceeded rate limits."""
     headers = {"Retry-After": str(seconds)}
     return Problem(status=429, kind="too_many_requests", message=message, hint="try again later", headers=headers)
 
 
 class _TooLong(Exception):
-    """A body that said nothing of its length has become too long."""
+    """A body without a declared length has become too long."""
 
 
 class _TooMuch(Exception):
-    """Requests without a token or a key take too much together."""
+    """Unauthenticated requests are too large in total."""
 
 
 class _TooSlow(Exception):
-    """A body did not come in time."""
+    """A body did not arrive in time."""
 
 
 class BodyLimit:
-    """Refuses requests that are too long, before or while they are read, and those that never end."""
+    """Refuse requests that are too long, before or while they are read, and those that never end."""
 
     def __init__(
         self,
@@ -94,10 +94,10 @@ class BodyLimit:
         self._max_seconds = max_seconds
         self._unauthenticated = unauthenticated
         self._path_limits = path_limits or {}
-        """What may be longer on some paths, such as an archive."""
+        """Higher limits for some paths, such as the import of archives."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that is short enough."""
+        """Pass on a request whose body is small enough."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -124,19 +124,19 @@ class BodyLimit:
         if isinstance(error, _TooLong):
             return _too_large(limit)
         if isinstance(error, _TooMuch):
-            refusal = too_many_requests(1, "too much is under way without a token or a key")
+            refusal = too_many_requests(1, "too many unauthenticated requests are in progress")
             return msgspec.structs.replace(refusal, headers={**refusal.headers, "Connection": "close"})
-        message = f"the request did not come within {self._max_seconds:g} seconds"
+        message = f"the request was not received within {self._max_seconds:g} seconds"
         return Problem(status=408, kind="timeout", message=message, headers={"Connection": "close"})
 
 
 def _too_large(limit: int) -> Problem:
-    message = f"the request is longer than {limit} bytes"
+    message = f"the request is larger than {limit} bytes"
     return Problem(status=413, kind="too_large", message=message, headers={"Connection": "close"})
 
 
 class _LimitedBody:
-    """Counts what comes in; `shared` is what it is taken from for a caller that nobody knows."""
+    """Count the received bytes; for an anonymous caller they are reserved from `shared`."""
 
     def __init__(self, receive: Receive, max_bytes: int, max_seconds: float, shared: ByteBudget | None) -> None:
         self._receive = receive
@@ -148,7 +148,7 @@ class _LimitedBody:
         self._complete = False
 
     async def receive(self) -> Message:
-        if self._complete:  # from here on only a client that goes away is waited for
+        if self._complete:  # from here on only a disconnect can arrive
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -159,7 +159,7 @@ class _LimitedBody:
         if self._shared is not None and not self._shared.reserve(size):
             raise _TooMuch
         self._reserved += size
-        if self._shared is None:  # an unknown caller has as long for all of it as a known one for each piece
+        if self._shared is None:  # an anonymous caller gets one deadline for the whole body, others one for each piece
             self._deadline = asyncio.get_running_loop().time() + self._seconds
         self._left -= size
         self._complete = not message.get("more_body", False)
@@ -173,7 +173,7 @@ class _LimitedBody:
 
 
 class _ResponseState:
-    """Knows whether a response has begun."""
+    """Remembers whether a response has started."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,6 +1,6 @@
-"""The authorizer as a middleware: nothing behind it runs before a request was decided on.
+"""The authorizer as middleware: nothing behind it runs before a request is authorized.
 
-A stream ends when the key of whoever listens to it is revoked.
+Open event streams end when the caller's key is revoked.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from skills_runtime.service.access.request_authorizer import RequestAuthorizer, 
 from skills_runtime.service.problems import Problem, problem_response
 
 CHECK_SECONDS = 2.0
-"""How long a stream may go on after a key was revoked, at most; one that says nothing ends before its next word."""
+"""Interval at which an open stream checks that its key is still valid."""
 STREAM = b"text/event-stream"
 HEALTH = frozenset({"/api/health", "/api/v1/health", "/livez", "/readyz"})
-"""Asked for all the time by whoever watches the service; never refused for coming too often."""
+"""Polled by monitors; exempt from the rate limit."""
 
 
 class RevocableStream:
-    """The two ends of a connection, for as long as its caller is valid; only streams of events are looked after."""
+    """Both directions of a connection; an event stream is ended when its caller is no longer valid."""
 
     def __init__(
         self, receive: Receive, send: Send, *, is_valid: Callable[[], bool], monotonic: Callable[[], float]
@@ -40,7 +40,7 @@ class RevocableStream:
         self._has_ended = asyncio.Event()
 
     async def send(self, message: Message) -> None:
-        """Pass on a piece, or end the answer in its place."""
+        """Pass on a message, or end the response instead."""
         if self._has_ended.is_set():
             return
         if message["type"] == "http.response.start":
@@ -53,7 +53,7 @@ class RevocableStream:
         await self._send(message)
 
     async def receive(self) -> Message:
-        """The next word of the client, who counts as gone when the answer was ended."""
+        """Return the next message of the client; a disconnect if the response was ended."""
         if not self._is_stream:
             return await self._receive()
         reading, cut = asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._has_ended.wait())
@@ -73,7 +73,7 @@ class RevocableStream:
 
 
 class AccessMiddleware:
-    """Judges every request; the caller stands in `request.state.caller` for whoever comes next."""
+    """Authorize every request; the caller is stored in `request.state.caller`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class AccessMiddleware:
         self._monotonic = monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that is allowed, and refuse any other."""
+        """Pass on an authorized request, and refuse any other."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -128,7 +128,7 @@ class AccessMiddleware:
     def _limit_failures(self, head: RequestHead, scope: Scope, problem: Problem) -> Caller | Problem:
         if problem.status != HTTPStatus.UNAUTHORIZED:
             return problem
-        # What does not exist is not protected: the answer is "not found" or "not this method", for everybody.
+        # Unknown paths are not protected: everyone gets "not found" or "method not allowed".
         if not self._has_route(scope):
             return ANONYMOUS
         wait = self._failures.consume(head.client)
@@ -139,7 +139,7 @@ class AccessMiddleware:
 
 
 def build_head(scope: Scope) -> RequestHead:
-    """A request as the gate sees it."""
+    """Return the parts of a request that the authorizer needs."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -158,12 +158,12 @@ def build_head(scope: Scope) -> RequestHead:
 
 
 def _cookie_redirect(head: RequestHead, caller: Caller) -> Response | None:
-    """Whoever opens the printed link gets a cookie, and a page whose address does not have the token."""
+    """Redirect a link with a token to the same page without it, and set the token as a cookie."""
     token = token_of_query(head)
     if caller.kind != "token" or token is None or is_api(head.path):
         return None
     query = urlencode([(name, value) for name, value in parse_qsl(head.query) if name != "token"])
-    # Two slashes at the beginning would be another host.
+    # A path starting with two slashes would be taken for another host.
     path = "/" + quote(head.path.lstrip("/"))
     response = RedirectResponse(f"{path}?{query}" if query else path, status_code=303)
     response.set_cookie(cookie_name(head.port), token, httponly=True, samesite="strict", path="/")

@@ -1,4 +1,4 @@
-"""Find out which user of this machine is at the other end of a loopback connection."""
+"""Determine which local user is at the other end of a loopback connection."""
 
 import os
 import socket
@@ -9,20 +9,20 @@ _SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1
 _HEADER = struct.Struct("=IHHII")
 _QUESTION = struct.Struct("=BBBxI")
 _ENDS = struct.Struct("!HH16s16s4x8s")
-"""Ports, addresses, any interface, and a cookie that fits every socket."""
+"""Ports, addresses, any interface, and a cookie that matches every socket."""
 _ANSWER = struct.Struct("=BB2x48x12xII")
-"""Family, state, then the owner's uid and the inode."""
+"""Family and state, then the owner's uid and the inode."""
 _CONNECTED = frozenset({1, 4, 5})
-"""Established, or half closed by a client that has sent all of its request."""
+"""Established, or half closed by a client that has sent its whole request."""
 _SECONDS = 1.0
 
 PEER = "peer"
-"""Under which name the server puts it into the state of a request."""
+"""Key in the request state under which the server stores the peer."""
 Address = tuple[str, int | None]
 
 
 class Peer:
-    """The other end of one connection; its user is looked up once, when it is first asked for."""
+    """The other end of one connection; its user is looked up on first use."""
 
     def __init__(self, client: Address | None, server: Address | None) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Peer:
 
     @property
     def is_own_user(self) -> bool:
-        """Whether the service's own user or root opened the connection; false where that cannot be determined."""
+        """Whether the service's own user or root opened the connection; false if that cannot be determined."""
         if not self._is_resolved:
             self._is_resolved = True
             self._uid = _uid_of(self._client, self._server) if self._client and self._server else None
@@ -40,7 +40,7 @@ class Peer:
 
 
 def _uid_of(local: Address, remote: Address) -> int | None:
-    """Ask the kernel who owns the socket with these two ends, or nothing."""
+    """Ask the kernel (`sock_diag`) for the owner of the socket with these two ends."""
     if sys.platform != "linux":
         return None
     try:
@@ -57,5 +57,5 @@ def _uid_of(local: Address, remote: Address) -> int | None:
     if len(answer) < _HEADER.size + _ANSWER.size or _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
         return None
     socket_family, state, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
-    # A socket that its process has closed has no inode, and the kernel names root as its owner.
+    # A socket that its process has closed has no inode, and the kernel reports root as its owner.
     return uid if socket_family in (socket.AF_INET, socket.AF_INET6) and state in _CONNECTED and inode else None

@@ -1,4 +1,4 @@
-"""Files of the service that nobody but its user can read: a token, keys, an audit log."""
+"""Private files of the service (token, keys, audit log), readable only by its user."""
 
 import os
 import stat
@@ -15,23 +15,27 @@ _OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def service_directory(state: Path) -> Path:
-    """The private directory of services, made if it is missing."""
+    """Return the private directory of services, creating it if it is missing."""
     path = state / "service"
     try:
         create_directories(path, mode=DIRECTORY_MODE)
     except OSError as error:
-        raise StorageFailed(f"`{path}` cannot be made: {error.strerror}", hint="check who may write there") from error
+        raise StorageFailed(
+            f"`{path}` cannot be created: {error.strerror}", hint="check the permissions of its parent"
+        ) from error
     return path
 
 
 def read_private(path: Path) -> bytes | None:
-    """The contents of a file of ours, or nothing; one that others can read or could have written is refused."""
+    """Return the contents of a private file, or `None`; raise if other users could read or write it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise AccessRefused(f"`{path}` cannot be read: {error.strerror}", hint="it must be a file of yours") from error
+        raise AccessRefused(
+            f"`{path}` cannot be read: {error.strerror}", hint="it must be a file that you own"
+        ) from error
     with open(descriptor, "rb") as file:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & _OTHERS_ACCESS:
@@ -40,14 +44,14 @@ def read_private(path: Path) -> bytes | None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Replace a file at once; a reader sees the old bytes or the new ones."""
+    """Replace a file atomically."""
     with wrap_write_errors(path):
         write_atomic(path, data)
 
 
 @contextmanager
 def lock_private(path: Path) -> Generator[None]:
-    """Keep other processes from changing a file meanwhile."""
+    """Hold a lock that keeps other processes from changing a file."""
     with ExitStack() as stack:
         try:
             stack.enter_context(lock_file(f"{path}.lock"))

@@ -1,6 +1,6 @@
-"""Decides on every request before anything else looks at it: name, origin, caller, scope, kind of body.
+"""Authorize every request by host name, origin, caller, scope and content type.
 
-It knows nothing of ASGI: the middleware next door turns its refusals into responses.
+Knows nothing of ASGI: the middleware turns its refusals into responses.
 """
 
 import hmac
@@ -32,7 +32,7 @@ from skills_runtime.service.settings import SkillServiceAccess, is_loopback
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
 DEFAULT_PORT = 80
 BROWSER_HEADER = "x-skills-runtime"
-"""Pages of the web app send it with every change; a foreign page cannot without being asked about it first."""
+"""Sent by Studio with every change; pages of other origins cannot send it without a CORS preflight."""
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 _BODIES = ("application/json", "application/octet-stream", "application/zip", "application/gzip", "application/x-tar")
 _OTHER_JSON = re.compile(r"application/[a-z0-9.+_-]+\+json")
@@ -42,19 +42,19 @@ _OWNER = Caller(kind="token", name="owner", scopes=frozenset(SCOPES))
 
 
 class Host(msgspec.Struct, frozen=True):
-    """The `Host` of a request."""
+    """The `Host` header of a request."""
 
     name: str
     port: int = DEFAULT_PORT
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is a name of this machine itself."""
+        """Whether it names this machine."""
         return is_loopback(self.name)
 
 
 def parse_host(text: str) -> Host | None:
-    """A host with its port, or nothing where it is none."""
+    """Parse a host with an optional port; return `None` if it is invalid."""
     matched = _HOST.fullmatch(text)
     if matched is None:
         return None
@@ -62,7 +62,7 @@ def parse_host(text: str) -> Host | None:
 
 
 def is_allowed_host(host: Host, port: int, allowed: Iterable[str]) -> bool:
-    """Whether a service that listens on `port` answers to this name: its own names with its port, or an allowed one."""
+    """Return whether a service on `port` answers to this name: a local name with its port, or an allowed one."""
     if host.is_loopback and host.port == port:
         return True
     return any(_matches(rule, host) for rule in allowed)
@@ -80,7 +80,7 @@ def _matches(rule: str, host: Host) -> bool:
 
 
 def is_own_origin(origin: str, host_text: str) -> bool:
-    """Whether a page of this very service made the request."""
+    """Return whether a page of this service made the request."""
     scheme, separator, authority = origin.partition("://")
     return bool(separator) and scheme in ("http", "https") and authority.lower() == host_text.lower()
 
@@ -92,23 +92,23 @@ class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     query: str
     headers: Mapping[str, str]
-    """In lower case; of a name that comes twice, all values with a comma between them."""
+    """Names in lower case; values of repeated headers are joined with commas."""
     client: str
     """The address that connected."""
     server: str
     """The address it connected to."""
     port: int
     peer: Peer | None = None
-    """The other end of the connection, where a server gave it to us."""
+    """The other end of the connection, if the server provides it."""
 
     @property
     def is_from_browser(self) -> bool:
-        """Whether a page in a browser made it."""
+        """Whether a browser made the request."""
         return any(name in self.headers for name in ("origin", "sec-fetch-site", "cookie"))
 
 
 class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides: names, the token, keys, and to whom on this machine the skill service is open."""
+    """Authorizes requests by host name, token and keys."""
 
     allowed_hosts: tuple[str, ...]
     token: str
@@ -116,7 +116,7 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
     skill_service: SkillServiceAccess = "user"
 
     def authorize(self, head: RequestHead) -> Caller | Problem:
-        """Who makes the request, or why it is refused."""
+        """Return the caller, or the problem if the request is refused."""
         refusal = _check_path(head) or _check_length(head) or self._check_host(head) or _check_origin(head)
         if refusal is not None:
             return refusal
@@ -126,7 +126,7 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         return self._check_scope(head, caller) or _check_change(head, caller) or caller
 
     def is_local(self, head: RequestHead) -> bool:
-        """Whether a program of this machine made the request directly."""
+        """Return whether a program on this machine made the request directly, without a proxy."""
         host = parse_host(head.headers.get("host", ""))
         return (
             is_loopback(head.client)
@@ -141,18 +141,18 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         if host is not None and is_allowed_host(host, head.port, self.allowed_hosts):
             return None
         hint = "use the address the service printed, or allow the name with `--allow-host`"
-        return Problem(status=400, kind="bad_host", message="the service does not answer to this name", hint=hint)
+        return Problem(status=400, kind="bad_host", message="the service does not answer to this host name", hint=hint)
 
     def _identify(self, head: RequestHead) -> Caller | Problem:
         header = head.headers.get("authorization")
         if header is not None:
             scheme, _, text = header.partition(" ")
             caller = self._find_caller(text.strip(), head) if scheme.lower() == "bearer" else None
-            return caller or _unauthorized("this token or key is not valid, or was revoked")
+            return caller or _unauthorized("this token or key is invalid or was revoked")
         if not self.is_local(head):
             return ANONYMOUS
         if (query_token := token_of_query(head)) is not None:
-            return self._find_caller(query_token, head) or _unauthorized("this token is not valid")
+            return self._find_caller(query_token, head) or _unauthorized("this token is invalid")
         cookie = token_of_cookie(head)
         return (self._find_cookie_caller(cookie) if cookie else None) or ANONYMOUS
 
@@ -171,15 +171,15 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
     def _check_scope(self, head: RequestHead, caller: Caller) -> Problem | None:
         scope = find_scope(head.method, head.path)
         if caller.kind == "nobody" and (head.method, head.path) in SKILL_SERVICE:
-            return None if self._is_open_to(head) else _unauthorized("this needs a token or a key")
+            return None if self._is_open_to(head) else _unauthorized("this needs a token or key")
         if caller.kind == "key" and is_owner_only(head.method, head.path):
             return _owner_only()
         if scope is None or caller.has_scope(scope):
             return None
-        return _unauthorized("this needs a token or a key") if caller.kind == "nobody" else _missing_scope(scope)
+        return _unauthorized("this needs a token or key") if caller.kind == "nobody" else _missing_scope(scope)
 
     def _is_open_to(self, head: RequestHead) -> bool:
-        """Whether the skill service answers a request that has no token and no key."""
+        """Return whether the skill service accepts a request without a token or key."""
         is_health = (head.method, head.path) == HEALTH
         if not is_health and (self.skill_service == "closed" or not self.is_local(head)):
             return False
@@ -187,13 +187,13 @@ class RequestAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def token_of_query(head: RequestHead) -> str | None:
-    """The token in a link somebody opened."""
+    """Return the token from a link."""
     values = parse_qs(head.query).get("token") if head.method in READ_METHODS and "token=" in head.query else None
     return values[0] if values else None
 
 
 def token_of_cookie(head: RequestHead) -> str | None:
-    """The token that a browser sends by itself; the port is part of its name, for cookies know no ports."""
+    """Return the token from the cookie; its name contains the port, because cookies are shared across ports."""
     text = head.headers.get("cookie", "")
     try:
         morsel = SimpleCookie(text).get(cookie_name(head.port)) if text else None
@@ -203,12 +203,12 @@ def token_of_cookie(head: RequestHead) -> str | None:
 
 
 def cookie_name(port: int) -> str:
-    """Under which name a browser keeps the token."""
+    """Return the name of the token cookie."""
     return f"skills-runtime-{port}"
 
 
 def _check_origin(head: RequestHead) -> Problem | None:
-    """A page of somebody else may not even read; only opening our pages by a link is fine."""
+    """Refuse requests of other sites, even for reading; only following a link to our pages is allowed."""
     host, origin = head.headers.get("host", ""), head.headers.get("origin")
     site = head.headers.get("sec-fetch-site", "none")
     is_navigation = head.method == "GET" and not is_api(head.path)
@@ -224,36 +224,36 @@ def _check_change(head: RequestHead, caller: Caller) -> Problem | None:
     if head.path == EXECUTE and essence in _FORMS:
         return Problem(status=400, kind="unsupported_media_type", message="Invalid JSON body")
     if essence and essence not in _BODIES and not _OTHER_JSON.fullmatch(essence):
-        message = "the body must be JSON, and its Content-Type must say so"
+        message = "the body must be JSON with the matching `Content-Type`"
         return Problem(status=415, kind="unsupported_media_type", message=message, hint="send application/json")
     if head.headers.get("content-encoding", "identity").strip().lower() != "identity":
         message = "the body must not be compressed"
-        return Problem(status=415, kind="unsupported_media_type", message=message, hint="send it as it is")
+        return Problem(status=415, kind="unsupported_media_type", message=message, hint="send it uncompressed")
     if (head.is_from_browser or caller.by_cookie) and not head.headers.get(BROWSER_HEADER):
         hint = f"send the header `{BROWSER_HEADER}: 1`"
-        return Problem(status=403, kind="header_missing", message="a page must say that it means it", hint=hint)
+        return Problem(status=403, kind="header_missing", message="a change from a browser needs a header", hint=hint)
     return None
 
 
 def _check_path(head: RequestHead) -> Problem | None:
-    """A route also fits a path with a line end behind it, which the rules about scopes would take for another path."""
+    """Refuse control characters: a route also matches a path with a trailing newline, but scope rules would not."""
     if head.path.isascii() and head.path.isprintable():
         return None
     if not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in head.path):
         return None
-    return Problem(status=400, kind="bad_request", message="the path has characters that no path has")
+    return Problem(status=400, kind="bad_request", message="the path contains invalid characters")
 
 
 def _check_length(head: RequestHead) -> Problem | None:
-    """A request whose end two readers may see at different places could carry another one past whoever reads first."""
+    """Refuse ambiguous lengths: a proxy could see the end elsewhere, and let a smuggled request through."""
     if not {"transfer-encoding", "content-length"} <= head.headers.keys():
         return None
-    message = "the request says twice, and differently, how long it is"
+    message = "the request has both `Content-Length` and `Transfer-Encoding`"
     return Problem(status=400, kind="bad_request", message=message, headers={"Connection": "close"})
 
 
 def _foreign_origin() -> Problem:
-    return Problem(status=403, kind="foreign_origin", message="a page from somewhere else may not do this")
+    return Problem(status=403, kind="foreign_origin", message="pages of other origins are not allowed to do this")
 
 
 def _unauthorized(message: str) -> Problem:
@@ -263,10 +263,10 @@ def _unauthorized(message: str) -> Problem:
 
 
 def _owner_only() -> Problem:
-    hint = "use the token that `serve` printed, on the machine of the service, or the command line"
+    hint = "use the token that `serve` printed, on the machine of the service, or use the command line"
     return Problem(status=403, kind="permission", message="only the owner's token may change this", hint=hint)
 
 
 def _missing_scope(scope: Scope) -> Problem:
-    hint = "make a key that has it: `keys create NAME --scope …`"
+    hint = "create a key that has it: `keys create NAME --scope …`"
     return Problem(status=403, kind="scope_missing", message=f"this needs the scope `{scope}`", hint=hint)

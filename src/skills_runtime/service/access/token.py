@@ -1,4 +1,4 @@
-"""The token of a service on this machine, and where programs of the same user find it."""
+"""The token of a service on this machine, and the records by which programs of the same user find the service."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class RunningService(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that listens: what a program of the same user needs to talk to it."""
+    """A listening service, with what a program of the same user needs to connect."""
 
     url: str
     token: str
@@ -24,16 +24,16 @@ class RunningService(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def link(self) -> str:
-        """The address to open in a browser."""
+        """The URL to open in a browser."""
         return self.link_to("/")
 
     def link_to(self, page: str) -> str:
-        """The address of one page."""
+        """Return the URL of a page."""
         return f"{self.url}{page}?token={self.token}"
 
 
 def service_token(state: Path, *, renew: bool = False) -> str:
-    """The token, which stays the same from start to start so that open pages go on; `renew` makes another one."""
+    """Return the token, which stays the same across restarts so that open pages keep working; `renew` replaces it."""
     path = service_directory(state) / TOKEN_FILE
     with lock_private(path):
         data = b"" if renew else read_private(path) or b""
@@ -46,14 +46,14 @@ def service_token(state: Path, *, renew: bool = False) -> str:
 
 
 def register_service(state: Path, port: int, server: RunningService) -> Path:
-    """Write down that a service listens."""
+    """Record that a service listens."""
     path = _record_path(state, port)
     write_private(path, msgspec.json.encode(server))
     return path
 
 
 def unregister_service(state: Path, port: int, pid: int) -> None:
-    """Forget a service that has ended, unless another one has taken its place."""
+    """Remove the record of a service, unless another process has replaced it."""
     path = _record_path(state, port)
     service = _read_record(path)
     if service is not None and service.pid == pid:
@@ -61,7 +61,7 @@ def unregister_service(state: Path, port: int, pid: int) -> None:
 
 
 def find_services(state: Path) -> tuple[RunningService, ...]:
-    """The services of this user that listen now, the latest first."""
+    """Return the services of this user that are running, newest first."""
     services = (_read_record(path) for path in sorted(service_directory(state).glob("server-*.json")))
     alive = [server for server in services if server is not None and _is_alive(server.pid)]
     return tuple(sorted(alive, key=lambda server: server.started_at, reverse=True))

@@ -1,1 +1,1 @@
-"""What the service offers, one file for each group of paths."""
+"""The routes of the service, one module for each group of paths."""

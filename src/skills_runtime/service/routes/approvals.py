@@ -1,4 +1,4 @@
-"""Approvals over HTTP: what waits for a decision, and decisions that count for exactly what was seen."""
+"""Approvals over HTTP: pending requests, and decisions that apply to exactly the request that was shown."""
 
 import asyncio
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from skills_runtime.service.state import caller_of, runs_of
 
 router = APIRouter(prefix="/api/v1", tags=["approvals"])
 
-ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of a request.")]
+ApprovalId = Annotated[str, Path(min_length=1, max_length=200, description="The id of an approval request.")]
 
 
 class ApprovalDocument(Answer):
@@ -38,34 +38,34 @@ class ApprovalDocument(Answer):
 
 
 class ApprovalList(Answer):
-    """What waits, oldest first."""
+    """Pending requests, oldest first."""
 
     approvals: list[ApprovalDocument]
 
 
 class NewDecision(Body):
-    """What somebody decided about the request they saw."""
+    """A decision on an approval request."""
 
     decision: Literal["approved", "approved_for_session", "denied", "abort"]
     approval_key: Annotated[str, Field(min_length=1, max_length=200)]
     run_id: Id | None = None
     note: Annotated[str, Field(max_length=10_000)] = ""
     arguments: dict[str, Any] | None = None
-    """Run it with these arguments instead."""
+    """Run the call with these arguments instead."""
     rule: Literal["run", "skill", "user"] | None = None
-    """Also allow such calls: for the rest of this run, or always, by this skill or by anything."""
+    """Also allow such calls: for the rest of this run, or always, for this skill or for everything."""
 
 
 @router.get("/approvals", response_model=ApprovalList, responses=failure_responses(*COMMON_STATUSES))
 def list_approvals(request: Request) -> Response:
-    """Every request of this workspace that waits, with the exact call and what asked."""
+    """List all pending approval requests of this workspace with their exact calls."""
     runs = runs_of(request)
     return json_response({"approvals": _card_documents(runs, runs.approvals())})
 
 
 @router.get("/runs/{run_id}/approvals", response_model=ApprovalList, responses=failure_responses(*COMMON_STATUSES, 404))
 def list_run_approvals(request: Request, run_id: RunId) -> Response:
-    """The requests of one run that wait."""
+    """List the pending approval requests of one run."""
     runs = runs_of(request)
     return json_response({"approvals": _card_documents(runs, runs.approvals_of(run_id))})
 
@@ -77,10 +77,10 @@ def list_run_approvals(request: Request, run_id: RunId) -> Response:
     responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415),
 )
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
-    """Decide on a request; a decision about something else than what is asked now is refused."""
+    """Decide on a request; the decision is refused if the request has changed since it was shown."""
     runs, caller = runs_of(request), caller_of(request)
     if body.rule in PERSISTENT_SCOPES and not caller.has_scope("admin"):
-        raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="make it for this run only")
+        raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="create it for this run only")
     answer = ApprovalAnswer(
         decision=body.decision,
         decided_by=caller.name,
@@ -99,6 +99,6 @@ async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -
 
 
 def _card_documents(runs: RunService, approvals: Iterable[OpenApproval]) -> list[dict[str, Any]]:
-    """Every request with what a page shows of it."""
+    """Return each request with the details that a page shows."""
     file = runs.rule_file
     return [{**approval.document(), **build_approval_view(approval.request(), file)} for approval in approvals]

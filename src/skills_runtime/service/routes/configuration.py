@@ -1,4 +1,4 @@
-"""What holds in the workspace, over HTTP: settings, the model, the sandbox, the rules, and the room on the disk."""
+"""Configuration over HTTP: settings, the model, the sandbox, the policy, and disk usage."""
 
 import asyncio
 from dataclasses import asdict
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/api/v1", tags=["configuration"])
 
 
 class ConfigDocument(Answer):
-    """The settings, and where each comes from."""
+    """The settings, and the source of each."""
 
     settings: dict[str, Any]
     origins: list[dict[str, str]]
@@ -41,7 +41,7 @@ class ConfigDocument(Answer):
 
 
 class DoctorDocument(Answer):
-    """Which fences work here."""
+    """The sandboxes that work on this machine."""
 
     adapters: list[dict[str, Any]]
     gaps: list[dict[str, Any]]
@@ -49,7 +49,7 @@ class DoctorDocument(Answer):
 
 
 class PlannedCommand(Body):
-    """A call that nobody makes: a line of shell, a program and its arguments, or the arguments of a tool."""
+    """A call to check without running it: a shell line, a program with arguments, or the arguments of a tool."""
 
     tool: Annotated[str, Field(min_length=1, max_length=200)] = "shell_command"
     line: Annotated[str, Field(min_length=1, max_length=100_000)] | None = None
@@ -58,7 +58,7 @@ class PlannedCommand(Body):
 
 
 class JudgementDocument(Answer):
-    """What the rules say, how the call was understood, what each policy mode would say, and a rule that allows it."""
+    """The decision on a call, how it was parsed, the decision in each policy mode, and a rule that would allow it."""
 
     verdict: str
     explanation: dict[str, Any]
@@ -71,7 +71,7 @@ class JudgementDocument(Answer):
 
 @router.get("/config", response_model=ConfigDocument, responses=failure_responses(*COMMON_STATUSES))
 def show_config(request: Request) -> Response:
-    """The settings that hold for new runs, and where each comes from; keys are named, never shown."""
+    """Return the settings for new runs and the source of each; keys are named but never shown."""
     resolved = runs_of(request).workspace.settings()
     return json_response(
         {
@@ -84,7 +84,7 @@ def show_config(request: Request) -> Response:
 
 @router.get("/sandbox/doctor", response_model=DoctorDocument, responses=failure_responses(*COMMON_STATUSES, 503))
 async def sandbox_doctor(request: Request) -> Response:
-    """Which fences work on this machine for the settings of the workspace, and what is missing."""
+    """Report which sandboxes work on this machine with the workspace's settings, and what is missing."""
     workspace = runs_of(request).workspace
 
     def check_sandbox() -> dict[str, Any]:
@@ -100,7 +100,7 @@ async def sandbox_doctor(request: Request) -> Response:
 
 @router.post("/policy/check", response_model=JudgementDocument, responses=failure_responses(*COMMON_STATUSES, 413, 415))
 async def check_policy(request: Request, body: PlannedCommand) -> Response:
-    """Whether a run may make a call, and which rule says so; nothing is executed."""
+    """Check whether a run may make a call, and which rule decides; nothing is executed."""
     settings = await asyncio.to_thread(runs_of(request).workspace.settings)
     return json_response(await describe_decision(settings, body.tool, body.line, body.argv, body.arguments))
 
@@ -114,7 +114,7 @@ _MODEL_FIELDS = {
 
 
 class ModelDocument(Answer):
-    """The model that new runs use; of its key only whether there is one, and where it comes from."""
+    """The model for new runs; of its key only whether it is set, and its source."""
 
     backend: str
     base_url: str
@@ -131,10 +131,9 @@ class ModelDocument(Answer):
 
 
 class ChosenModel(Body):
-    """What to change; what is not given stays, and a key goes into a private file and is never shown again.
+    """Changes of the model settings; omitted fields stay. A key is stored in a private file and never shown again.
 
-    Another address or variable comes with its key: neither a variable of the service nor a key that was given for
-    another address is sent there.
+    A new URL or variable needs its own key: neither a variable of the service nor a key for another URL is sent there.
     """
 
     base_url: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
@@ -145,27 +144,27 @@ class ChosenModel(Body):
 
 
 class ChangedModel(ModelDocument):
-    """The same after a change, and what was chosen but does not hold, because something else counts more."""
+    """The model after a change, and the chosen values that a source with higher priority overrides."""
 
     overridden: list[dict[str, str]]
 
 
 @router.get("/model", response_model=ModelDocument, responses=failure_responses(*COMMON_STATUSES))
 def show_model(request: Request) -> Response:
-    """The model that new runs use; needs the scope `admin`."""
+    """Return the model for new runs; needs the scope `admin`."""
     return json_response(_model_document(runs_of(request).workspace.settings()))
 
 
 @router.put("/model", response_model=ChangedModel, responses=failure_responses(*COMMON_STATUSES, 408, 413, 415))
 def choose(request: Request, body: ChosenModel) -> Response:
-    """Choose the model of this user for all workspaces; only the owner's token may."""
+    """Choose the model of this user for all workspaces; needs the owner's token."""
     workspace = runs_of(request).workspace
     current = workspace.settings()
     path = config_home(current.environment.process)
     name = body.api_key_env or (KEY_VARIABLE if body.api_key else None)
     _check_model(body, name)
     _check_key(body, name, current)
-    # What settings refuse must never be in the file: nothing could be read any more, not even to put it right.
+    # Validate before writing: with an invalid file no settings could be loaded, not even to correct it.
     workspace.settings(build_model_settings(base_url=body.base_url, model=body.model, api_key_env=name))
     if body.api_key is not None:
         store_key(path, name or KEY_VARIABLE, body.api_key, address=body.base_url or current.settings.llm.base_url)
@@ -183,29 +182,29 @@ def choose(request: Request, body: ChosenModel) -> Response:
 
 
 def _check_model(body: ChosenModel, name: str | None) -> None:
-    """Refuse what no setting may be before anything is written."""
+    """Refuse invalid values before anything is written."""
     if body.remove_key and body.api_key is not None:
-        raise ValidationFailed("a key is stored or removed, not both")
+        raise ValidationFailed("`api_key` and `remove_key` exclude each other")
     values = {"base_url": body.base_url, "api_key_env": name}
     try:
         LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(map(str, first["loc"]))
-        raise ValidationFailed(f"`{location}` cannot be used: {first['msg']}") from None
+        raise ValidationFailed(f"`{location}` is invalid: {first['msg']}") from None
     if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
-        raise ValidationFailed("this is not the name of a model")
+        raise ValidationFailed("this is not a valid model name")
 
 
 def _check_key(body: ChosenModel, name: str | None, current: Resolved) -> None:
-    """Refuse to send a key that was not given for it to an address that a client chose."""
+    """Refuse to send a key to a URL that it was not given for."""
     llm = current.settings.llm
     is_known = body.base_url is None or (
         "llm.base_url" not in current.by_project and parse_origin(body.base_url) == parse_origin(llm.base_url)
     )
     if body.api_key is None and not (is_known and name in (None, llm.api_key_env)):
-        raise ValidationFailed("another address or variable comes with its key", hint="send `api_key` with it")
-    # A variable counts more than a key that is stored under its name, and would be sent in its place.
+        raise ValidationFailed("a new URL or variable needs its own key", hint="send `api_key` with it")
+    # An environment variable wins over a stored key of the same name, and would be sent instead.
     if body.api_key is not None and current.environment.origin(name or KEY_VARIABLE) in ("process", "dotenv"):
         hint = "leave out `api_key_env`, or choose another name"
         raise ValidationFailed(f"`{name}` is a variable of the service", hint=hint)
@@ -231,7 +230,7 @@ def _model_document(resolved: Resolved) -> dict[str, Any]:
 
 
 class StorageDocument(Answer):
-    """What everything takes on the disk, and what is left; a part that is not complete takes more than it says."""
+    """Disk usage of each part and free space; an incomplete part uses more than shown."""
 
     parts: list[dict[str, Any]]
     disk: dict[str, int]
@@ -240,10 +239,10 @@ class StorageDocument(Answer):
 
 @router.get("/storage", response_model=StorageDocument, responses=failure_responses(*COMMON_STATUSES))
 async def show_storage(request: Request) -> Response:
-    """Count what runs, executions and caches take, for a few seconds at most."""
+    """Measure the disk usage of runs, executions and caches; stops after a few seconds."""
     state = request.app.state
     counting: asyncio.Task[Storage] | None = getattr(state, "counting", None)
-    if counting is None or counting.done():  # who asks meanwhile gets the same answer, and holds no thread
+    if counting is None or counting.done():  # concurrent requests share one measurement and one thread
         settings = state_of(request).settings
         directories = (settings.workspace_root, settings.artifacts_dir, settings.state, user_places().store.parent)
         counting = state.counting = asyncio.create_task(asyncio.to_thread(measure_storage, *directories))

@@ -1,4 +1,4 @@
-"""Events over HTTP: those of a run, a page of them or as they come, and the feed of what changes in the workspace."""
+"""Events over HTTP: pages and streams of a run's events, and the feed of changes in the workspace."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ feed = APIRouter(prefix="/api/v1/feed", tags=["events"])
 
 PAGE_BYTES = 4 << 20
 _STREAM = "text/event-stream"
-AfterSeq = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only events with a greater number.")]
-LastEventId = Annotated[str | None, Header(max_length=100, description="What a browser sends when it comes again.")]
+AfterSeq = Annotated[int | None, Query(ge=-1, le=10**15 - 1, description="Only events after this number.")]
+LastEventId = Annotated[str | None, Header(max_length=100, description="Sent by a browser when it reconnects.")]
 
 
 @run_events.get(
@@ -37,8 +37,11 @@ LastEventId = Annotated[str | None, Header(max_length=100, description="What a b
     status_code=200,
     response_model=EventPage,
     responses={
-        200: {"description": "A page, or a stream for who accepts `text/event-stream`.", "content": {_STREAM: {}}},
-        204: {"description": "The run has ended, and everything was seen before."},
+        200: {
+            "description": "A page, or a stream if the client accepts `text/event-stream`.",
+            "content": {_STREAM: {}},
+        },
+        204: {"description": "The run has ended, and the client has seen all events."},
         **failure_responses(*COMMON_STATUSES, 404, 409),
     },
 )
@@ -49,7 +52,7 @@ async def list_events(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """A page of events as they stand in the log; as a stream where that is what the client accepts."""
+    """Return a page of events as stored in the log, or a stream if the client accepts `text/event-stream`."""
     if _STREAM in request.headers.get("accept", ""):
         return stream_of(request, run_id, from_seq(after, last_event_id))
     return await asyncio.to_thread(_page, request, run_id, 0 if after is None else after + 1, limit)
@@ -59,8 +62,11 @@ async def list_events(
     "/{run_id}/events/stream",
     status_code=200,
     responses={
-        200: {"description": "The events, one message each: `id` is the number.", "content": {_STREAM: {}}},
-        204: {"description": "The run has ended, and everything was seen before."},
+        200: {
+            "description": "The events, one message each; `id` is the number of the event.",
+            "content": {_STREAM: {}},
+        },
+        204: {"description": "The run has ended, and the client has seen all events."},
         **studio_failures(*COMMON_STATUSES, 404, 409),
     },
     response_class=EventStream,
@@ -68,12 +74,12 @@ async def list_events(
 async def stream_events(
     request: Request, run_id: RunId, after: AfterSeq = None, last_event_id: LastEventId = None
 ) -> Response:
-    """All events from a number on, those that are there and those that come, until the run ends."""
+    """Stream all events from a number on, existing and new ones, until the run ends."""
     return stream_of(request, run_id, from_seq(after, last_event_id))
 
 
 def stream_of(request: Request, run_id: str, first: int) -> Response:
-    """The stream of a run, or the answer that makes a browser stop asking."""
+    """Return the stream of a run, or 204, which makes a browser stop reconnecting."""
     paths, streams = runs_of(request).find(run_id), streams_of(request)
     if streams.is_closed:
         return retry_response()
@@ -91,7 +97,7 @@ def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
     finally:
         tail.close()
     following = page[-1].seq if page else first - 1
-    # The lines go out as they are: what was sealed is not written anew.
+    # Send the lines unchanged: re-encoding could break their authentication codes.
     body = b'{"events":[%b],"next_after":%d,"ended":%b}' % (
         b",".join(frame.line for frame in page),
         following,
@@ -101,7 +107,7 @@ def _page(request: Request, run_id: str, first: int, limit: int) -> Response:
 
 
 class FeedStream(Response):
-    """Sends what a reader gets, until the client leaves, is too slow, or the service stops."""
+    """Send the messages of a reader until the client disconnects, is too slow, or the service stops."""
 
     def __init__(self, feed: Feed, reader: Reader, headers: Mapping[str, str] = HEADERS) -> None:
         super().__init__(headers=dict(headers))
@@ -134,13 +140,13 @@ class FeedStream(Response):
     "",
     status_code=200,
     responses={
-        200: {"description": "What changed, as it changes.", "content": {"text/event-stream": {}}},
+        200: {"description": "A stream of changes.", "content": {"text/event-stream": {}}},
         **failure_responses(*COMMON_STATUSES),
     },
     response_class=FeedStream,
 )
 async def follow_feed(request: Request) -> Response:
-    """Follow all runs of the workspace: each message names one that changed, and nothing is told twice."""
+    """Stream changes of all runs in the workspace; each message names one changed run."""
     state = request.app.state
     if not hasattr(state, "feed"):
         service = getattr(state, "service", None)

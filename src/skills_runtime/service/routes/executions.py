@@ -1,4 +1,4 @@
-"""Executions over HTTP: begin one, list them, look at one, cancel it, remove it, and fetch what it left."""
+"""Executions over HTTP: start, list, show, cancel and delete them, and download their files."""
 
 import asyncio
 from typing import Annotated, Any, Literal
@@ -30,29 +30,29 @@ ExecutionId = Annotated[str, Path(description="The id of an execution, such as `
 Range = Annotated[str | None, Header(description="One range of bytes, such as `bytes=0-99`.")]
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {"application/octet-stream": {}}},
-    206: {"description": "The part of the file.", "content": {"application/octet-stream": {}}},
-    416: {"description": "The file has no such part."},
+    206: {"description": "The requested range of the file.", "content": {"application/octet-stream": {}}},
+    416: {"description": "The file does not contain this range."},
 }
 _LOGS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The text.", "content": {"text/plain": {}}},
-    206: {"description": "The part of the text.", "content": {"text/plain": {}}},
-    416: {"description": "The text has no such part."},
+    206: {"description": "The requested range of the text.", "content": {"text/plain": {}}},
+    416: {"description": "The text does not contain this range."},
 }
 _INTERNAL_FIELDS = frozenset({"owner", "key_digest"})
-"""What only the runtime needs to know."""
+"""Fields that are not part of the API."""
 
 
 @router.get("", response_model=ExecutionPage, responses=failure_responses(*COMMON_STATUSES))
 async def list_executions(
     request: Request,
-    skill: Annotated[str | None, Query(description="Only of this skill.")] = None,
-    status: Annotated[Status | None, Query(description="Only those in this state.")] = None,
+    skill: Annotated[str | None, Query(description="Only executions of this skill.")] = None,
+    status: Annotated[Status | None, Query(description="Only executions with this status.")] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str | None, Query(description="Where the page before ended.")] = None,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the previous page.")] = None,
 ) -> Response:
-    """List executions, the latest first."""
+    """List executions, newest first."""
     if cursor is not None and not is_execution_id(cursor):
-        raise ValidationFailed("this cursor is not one of ours", hint="take `next_cursor` of the page before")
+        raise ValidationFailed("this cursor is invalid", hint="use `next_cursor` of the previous page")
     records = await runs_of(request).executions.list(limit=limit + 1, after=cursor, status=status, skill=skill)
     page = records[:limit]
     following = page[-1].execution_id if len(records) > limit else None
@@ -69,22 +69,22 @@ async def create_execution(
     request: Request,
     body: NewExecution,
     idempotency_key: Annotated[
-        str | None, Header(description="The same key and request give the same execution.")
+        str | None, Header(description="Repeating a request with the same key returns the same execution.")
     ] = None,
 ) -> Response:
-    """Execute a skill, and answer when it has ended, however it did."""
+    """Execute a skill and return when it has ended, successfully or not."""
     skill = await asyncio.to_thread(runs_of(request).executions.find, body.skill)
     try:
         execution = await execute_for(request, skill, body.input, timeout_ms=body.timeout_ms, key=idempotency_key)
     except ClientGone:
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the client is gone
     location = {"Location": f"{router.prefix}/{execution.id}"}
     return _json(_full_document(execution), status=201, headers=location)
 
 
 @router.get("/{execution_id}", response_model=ExecutionDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 async def get_execution(request: Request, execution_id: ExecutionId) -> Response:
-    """Look at one execution, with its output."""
+    """Return one execution with its output."""
     return _json(_full_document(await _execution(request, execution_id)))
 
 
@@ -94,13 +94,13 @@ async def get_execution(request: Request, execution_id: ExecutionId) -> Response
     responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415),
 )
 async def cancel_execution(request: Request, execution_id: ExecutionId) -> Response:
-    """End an execution and everything it started; one that has ended stays as it is."""
+    """Cancel an execution and all its processes; a finished one stays as it is."""
     return _json(_full_document(await runs_of(request).executions.cancel(execution_id)))
 
 
 @router.delete("/{execution_id}", status_code=204, responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415))
 async def delete_execution(request: Request, execution_id: ExecutionId) -> Response:
-    """Remove an execution that has ended, with everything it left; its idempotency key is free then."""
+    """Delete a finished execution with all its files; its idempotency key can be used again."""
     await runs_of(request).executions.remove(execution_id)
     state_of(request).metrics.count_removed("request")
     return Response(status_code=204)
@@ -112,7 +112,7 @@ async def delete_execution(request: Request, execution_id: ExecutionId) -> Respo
     responses=failure_responses(*COMMON_STATUSES, 404),
 )
 async def list_artifacts(request: Request, execution_id: ExecutionId) -> Response:
-    """List the files that an execution left behind."""
+    """List the files that an execution produced."""
     execution = await _execution(request, execution_id)
     return _json([msgspec.to_builtins(artifact) for artifact in execution.artifacts])
 
@@ -125,11 +125,11 @@ async def list_artifacts(request: Request, execution_id: ExecutionId) -> Respons
 async def get_artifact(
     request: Request, execution_id: ExecutionId, path: str, range: Range = None, preview: WantsPreview = None
 ) -> Response:
-    """Fetch a file that an execution left behind, or a part of it."""
+    """Download a file that an execution produced, or a part of it."""
     parts, execution = parse_inner_path(path), await _execution(request, execution_id)
     artifact = next((artifact for artifact in execution.artifacts if artifact.path == path), None)
     if artifact is None:
-        raise NotFound(f"the execution left no file {path[:200]!a}", hint="list its artifacts to see what there is")
+        raise NotFound(f"the execution has no file {path[:200]!a}", hint="list its artifacts")
     directory = runs_of(request).executions.directory_of(execution.id)
     descriptor = await asyncio.to_thread(open_inside, directory, parts)
     return send_file(
@@ -153,7 +153,7 @@ async def get_log(
     stream: Literal["stdout", "stderr"],
     range: Range = None,
 ) -> Response:
-    """Fetch what an execution wrote, also while it runs."""
+    """Download the output of an execution, also while it is running."""
     execution = await _execution(request, execution_id)
     name = LOG_FILES[stream]
     directory = runs_of(request).executions.directory_of(execution.id)
@@ -179,13 +179,13 @@ def _json(value: Any, *, status: int = 200, headers: dict[str, str] | None = Non
 
 
 class ClientGone(Exception):
-    """Nobody waits for the answer any more."""
+    """The client has disconnected."""
 
 
 async def execute_for(
     request: Request, skill: Skill, input_value: Any, *, timeout_ms: int | None, key: str | None
 ) -> Execution:
-    """The execution when it has ended; a client that goes away ends it, and all its processes."""
+    """Execute a skill and return the finished execution; cancel it with all its processes if the client disconnects."""
     work = asyncio.create_task(runs_of(request).executions.start(skill, input_value, timeout_ms=timeout_ms, key=key))
     disconnected = asyncio.create_task(wait_disconnected(request.receive))
     try:

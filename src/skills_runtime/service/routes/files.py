@@ -29,29 +29,29 @@ from skills_runtime.storage import media_type
 router = APIRouter(prefix="/api/v1/runs", tags=["files"])
 
 REFUSALS = failure_responses(*COMMON_STATUSES, 404, 409)
-InnerPath = Annotated[str, Path(max_length=4096, description="A path as it was listed.")]
+InnerPath = Annotated[str, Path(max_length=4096, description="A path from the list.")]
 Range = Annotated[str | None, Header(max_length=200, description="One range of bytes, such as `bytes=0-99`.")]
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {"application/octet-stream": {}}},
-    206: {"description": "The part of the file.", "content": {"application/octet-stream": {}}},
-    416: {"description": "The file has no such part."},
+    206: {"description": "The requested range of the file.", "content": {"application/octet-stream": {}}},
+    416: {"description": "The file does not contain this range."},
     **failure_responses(*COMMON_STATUSES, 404),
 }
 
 
 class ArtifactList(Answer):
-    """The files of a run; they may still change until it is final."""
+    """The files of a run; they may change until `final` is true."""
 
     artifacts: list[dict[str, Any]]
     final: bool
 
 
 class VerdictDocument(Answer):
-    """Whether a run directory is what its run left behind."""
+    """Whether a run directory matches its log."""
 
     ok: bool
     outcome: Literal["verified", "not_authenticated", "not_verified"]
-    """`not_authenticated` where nothing contradicts the log, but its key is not on this machine."""
+    """`not_authenticated` if nothing contradicts the log, but its key is not on this machine."""
     authentic: bool
     events: int
     findings: list[dict[str, Any]]
@@ -59,13 +59,13 @@ class VerdictDocument(Answer):
 
 @router.get("/{run_id}/artifacts", response_model=ArtifactList, responses=REFUSALS)
 def list_artifacts(request: Request, run_id: RunId) -> Response:
-    """The files a run produced and consumed, with sizes and digests."""
+    """List the files that a run produced and consumed, with sizes and digests."""
     return json_response(runs_of(request).artifacts(run_id))
 
 
 @router.get("/{run_id}/deliverables", response_model=ArtifactList, responses=REFUSALS)
 def list_deliverables(request: Request, run_id: RunId) -> Response:
-    """The files a run hands over."""
+    """List the deliverables of a run."""
     return json_response(runs_of(request).artifacts(run_id, deliverables=True))
 
 
@@ -73,7 +73,7 @@ def list_deliverables(request: Request, run_id: RunId) -> Response:
 def get_artifact(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
-    """One file of a run, or a part of it."""
+    """Download a file of a run, or a part of it."""
     return _file_response(runs_of(request).find(run_id), path, range, preview=bool(preview))
 
 
@@ -81,26 +81,26 @@ def get_artifact(
 def get_deliverable(
     request: Request, run_id: RunId, path: InnerPath, range: Range = None, preview: WantsPreview = None
 ) -> Response:
-    """One file that a run hands over, or a part of it."""
+    """Download a deliverable of a run, or a part of it."""
     return _file_response(runs_of(request).find(run_id), f"deliverables/{path}", range, preview=bool(preview))
 
 
 @router.get(
     "/{run_id}/transcript",
-    responses={200: {"description": "The run as prose.", "content": {"text/markdown": {}}}, **REFUSALS},
+    responses={200: {"description": "The transcript.", "content": {"text/markdown": {}}}, **REFUSALS},
     response_class=StreamingResponse,
 )
 def get_transcript(request: Request, run_id: RunId) -> Response:
-    """A run as prose, made from its log."""
+    """Return a run as a readable transcript."""
     pieces = runs_of(request).open_recorded(run_id).transcript()
-    first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
+    first = next(pieces, "")  # fail before the response starts if the log cannot be read
     chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
     return StreamingResponse(chunks, media_type="text/markdown; charset=utf-8")
 
 
 @router.get("/{run_id}/verify", response_model=VerdictDocument, responses=REFUSALS)
 def verify(request: Request, run_id: RunId) -> Response:
-    """Check a run against its log, and the log against its key and against what the index saw of it."""
+    """Verify a run against its log, and the log against its key and the index."""
     verdict = runs_of(request).verify(run_id)
     return json_response({**msgspec.to_builtins(verdict), "ok": verdict.ok, "outcome": verdict.outcome})
 
@@ -111,7 +111,7 @@ def verify(request: Request, run_id: RunId) -> Response:
     response_class=FileResponse,
 )
 def export(request: Request, run_id: RunId) -> Response:
-    """A run that has ended, as one archive with checksums and provenance; private contents stay behind."""
+    """Download a finished run as an archive with checksums and provenance, without private contents."""
     run = runs_of(request).open_recorded(run_id)
     directory = tempfile.TemporaryDirectory(prefix="skills-runtime-export-")
     try:
@@ -135,9 +135,9 @@ def export(request: Request, run_id: RunId) -> Response:
     response_class=StreamingResponse,
 )
 def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en") -> Response:
-    """A run as one page that needs nothing else: no script, no network, everything in it escaped."""
+    """Return a run as one self-contained page: no scripts, no network, everything escaped."""
     pieces = runs_of(request).open_recorded(run_id).page(lang)
-    first = next(pieces, "")  # a log that cannot be read is refused before anything is sent
+    first = next(pieces, "")  # fail before the response starts if the log cannot be read
     chunks = (piece.encode(errors="replace") for texts in ((first,), pieces) for piece in texts)
     headers = {
         "Content-Disposition": f'attachment; filename="{run_id}.html"',
@@ -149,7 +149,7 @@ def export_page(request: Request, run_id: RunId, lang: Literal["en", "zh"] = "en
 def _file_response(paths: RunPaths, path: str, range_header: str | None, *, preview: bool) -> Response:
     top, *inner = parse_inner_path(path)
     if top not in ROLES or not inner:
-        raise NotFound(f"a run has no file {path[:200]!a} for others", hint="list the artifacts to see what there is")
+        raise NotFound(f"the run has no public file {path[:200]!a}", hint="list its artifacts")
     descriptor = open_inside(paths.root / top, inner)
     info = os.fstat(descriptor)
     etag = hashlib.sha256(f"{info.st_ino}-{info.st_mtime_ns}-{info.st_size}".encode()).hexdigest()[:32]
@@ -166,14 +166,14 @@ def _file_response(paths: RunPaths, path: str, range_header: str | None, *, prev
 
 Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="A digest that an event refers to.")]
 _BLOB: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The bytes, to be saved.", "content": {"application/octet-stream": {}}},
+    200: {"description": "The bytes, as a download.", "content": {"application/octet-stream": {}}},
     **failure_responses(*COMMON_STATUSES, 404, 409),
 }
 
 
 @router.get("/{run_id}/blobs/{digest}", responses=_BLOB, response_class=Response)
 def get_blob(request: Request, run_id: RunId, digest: Digest) -> Response:
-    """The bytes that an event of a run, or of the runs it was forked from, refers to; checked against their digest."""
+    """Download the bytes that an event of a run, or of its fork origin, refers to; the digest is verified."""
     data = runs_of(request).blob(run_id, digest)
     headers = {
         "Content-Disposition": f'attachment; filename="{digest[:12]}.bin"',
@@ -189,7 +189,7 @@ _ARCHIVE = {"schema": {"type": "string", "format": "binary"}}
 
 
 class ImportedDocument(Answer):
-    """A run that is here now; it is not authentic where this machine does not have the key of its log."""
+    """The imported run; it is not authentic if this machine does not have the key of its log."""
 
     run_id: str
     status: str
@@ -206,7 +206,7 @@ class ImportedDocument(Answer):
     openapi_extra={"requestBody": {"required": True, "content": dict.fromkeys(_KINDS, _ARCHIVE)}},
 )
 async def import_archive(request: Request) -> Response:
-    """Take in an exported run that has ended, as a zip or a tar.gz; it is verified first, and replaces nothing."""
+    """Import an exported, finished run (zip or tar.gz); it is verified first, and replaces nothing."""
     runs, caller_name = runs_of(request), caller_of(request).name
     with _limit_imports(request), tempfile.NamedTemporaryFile(prefix="skills-runtime-import-") as archive:
         async for piece in request.stream():
@@ -224,11 +224,11 @@ def _render(row: RunRow, view: RunView) -> bytes:
 
 @contextmanager
 def _limit_imports(request: Request) -> Generator[None]:
-    """Each may unpack to very much, and holds a thread: only a few are taken in at the same time."""
+    """Limit concurrent imports: each holds a thread and may unpack to a large size."""
     state = request.app.state
     under_way: int = getattr(state, "importing", 0)
     if under_way >= MAX_IMPORTS:
-        raise Busy(f"{under_way} runs are being imported now", hint="try again later")
+        raise Busy(f"{under_way} imports are in progress", hint="try again later")
     state.importing = under_way + 1
     try:
         yield

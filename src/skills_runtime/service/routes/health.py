@@ -1,4 +1,4 @@
-"""Whether the service is there and whether it can work; answered at once, whatever else is under way."""
+"""Liveness, readiness and metrics; answered at once, even under load."""
 
 import asyncio
 import os
@@ -16,20 +16,26 @@ from skills_runtime.service.state import ServiceState, state_of
 router = APIRouter(tags=["operation"])
 
 _READY: dict[int | str, dict[str, Any]] = {
-    200: {"description": "It can work.", "content": {"application/json": {"schema": {"type": "object"}}}},
-    503: {"description": "It cannot work now.", "content": {"application/json": {"schema": {"type": "object"}}}},
+    200: {
+        "description": "The service can accept work.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    },
+    503: {
+        "description": "The service cannot accept work now.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    },
 }
 
 
 @router.get("/livez", responses={**failure_responses(400, 403, 500), 200: _READY[200]})
 async def live() -> Response:
-    """Say that the process answers."""
+    """Return that the process is alive."""
     return Response(encode_json({"status": "ok"}), media_type="application/json")
 
 
 @router.get("/readyz", responses={**failure_responses(400, 403, 500), **_READY})
 async def ready(request: Request) -> Response:
-    """Say whether work can be taken, and what stands in its way."""
+    """Return whether the service can accept work, and what prevents it."""
     state = state_of(request)
     running, waiting = state.runs.executions.executor.under_way
     checks = {name: await asyncio.to_thread(check, state) for name, check in _CHECKS.items()}
@@ -45,24 +51,27 @@ async def ready(request: Request) -> Response:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={**failure_responses(*COMMON_STATUSES), 200: {"description": "Numbers.", "content": {"text/plain": {}}}},
+    responses={
+        **failure_responses(*COMMON_STATUSES),
+        200: {"description": "The metrics.", "content": {"text/plain": {}}},
+    },
 )
 async def metrics(request: Request) -> Response:
-    """Everything a monitor wants to know."""
+    """Return Prometheus metrics."""
     return Response(state_of(request).metrics.render(), media_type=CONTENT_TYPE)
 
 
 def _skills(state: ServiceState) -> str:
-    return "ok" if state.settings.skills_dir.is_dir() else "the directory of skills is not there"
+    return "ok" if state.settings.skills_dir.is_dir() else "the skills directory does not exist"
 
 
 def _artifacts(state: ServiceState) -> str:
     path = state.settings.artifacts_dir
-    return "ok" if os.access(path, os.W_OK | os.X_OK) else "the directory of artifacts cannot be written"
+    return "ok" if os.access(path, os.W_OK | os.X_OK) else "the artifacts directory is not writable"
 
 
 def _stopping(state: ServiceState) -> str:
-    return "the service is about to stop" if state.stopping.is_set() else "ok"
+    return "the service is stopping" if state.stopping.is_set() else "ok"
 
 
 _CHECKS: dict[str, Callable[[ServiceState], str]] = {"skills": _skills, "artifacts": _artifacts, "service": _stopping}

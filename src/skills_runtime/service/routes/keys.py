@@ -1,4 +1,4 @@
-"""API keys over HTTP: which there are, a new one whose secret is shown once, and the end of one."""
+"""API keys over HTTP: list, create and revoke them."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a 
 
 
 class KeyDocument(Answer):
-    """What is kept of a key: everything but the key itself."""
+    """A stored key, without its secret."""
 
     id: str
     name: str
@@ -31,20 +31,20 @@ class KeyDocument(Answer):
 
 
 class KeyList(Answer):
-    """Every key there is, the revoked ones too, in the order in which they were made."""
+    """All keys, including revoked ones, in order of creation."""
 
     keys: list[KeyDocument]
 
 
 class NewKey(Body):
-    """A key to make."""
+    """A key to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=20)]
 
 
 class MadeKey(Answer):
-    """A new key, and its secret, which is shown this once and kept nowhere."""
+    """A new key and its secret, which is shown only once and not stored."""
 
     key: KeyDocument
     secret: str
@@ -66,7 +66,7 @@ def list_keys(request: Request) -> Response:
     "", status_code=201, response_model=MadeKey, responses=failure_responses(*COMMON_STATUSES, 408, 409, 413, 415)
 )
 def create_key(request: Request, body: NewKey) -> Response:
-    """Make a key and show it once; needs the scope `admin`."""
+    """Create a key and show its secret once; needs the scope `admin`."""
     try:
         key, secret = state_of(request).keys.create(body.name, body.scopes)
     except ValidationFailed as error:
@@ -78,7 +78,7 @@ def create_key(request: Request, body: NewKey) -> Response:
 
 @router.delete("/{key_id}", response_model=OneKey, responses=failure_responses(*COMMON_STATUSES, 404))
 def revoke_key(request: Request, key_id: KeyId) -> Response:
-    """Make a key worthless; needs the scope `admin`."""
+    """Revoke a key; needs the scope `admin`."""
     return json_response({"key": _document(state_of(request).keys.revoke(key_id))})
 
 

@@ -1,4 +1,4 @@
-"""Runs over HTTP: create, list, show, compare and steer them, and the demonstration."""
+"""Runs over HTTP: create, list, show, compare and control them, and start the demo."""
 
 import asyncio
 from collections import Counter
@@ -54,7 +54,7 @@ LIMITS = ("max_steps", "max_wall_time_sec", "max_tool_calls", "max_tokens", "max
 
 
 class StartOptions(Answer):
-    """What a new run may be started with."""
+    """The options for new runs."""
 
     models: dict[str, str]
     policy_modes: list[str]
@@ -67,19 +67,21 @@ class StartOptions(Answer):
 
 
 class RunFilter(BaseModel):
-    """Which runs a list shows; one matches all that is given."""
+    """Filters of a run list; a run must match all of them."""
 
     status: RunStatus | None = None
     session_id: Id | None = None
     task_id: Id | None = None
-    text: Annotated[str | None, Field(max_length=1000, description="Words of the task, the answer or the error.")] = (
+    text: Annotated[str | None, Field(max_length=1000, description="Words in the task, the answer or the error.")] = (
         None
     )
     query: Annotated[str | None, Field(max_length=1000, description="The same as `text`.")] = None
-    model: Annotated[str | None, Field(max_length=200, description="Only of this model.")] = None
-    skill: Annotated[str | None, Field(max_length=300, description="Only with this skill, by mention or name.")] = None
+    model: Annotated[str | None, Field(max_length=200, description="Only runs of this model.")] = None
+    skill: Annotated[
+        str | None, Field(max_length=300, description="Only runs with this skill, by mention or name.")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50
-    cursor: Annotated[str | None, Field(max_length=300, description="`next_cursor` of the page before.")] = None
+    cursor: Annotated[str | None, Field(max_length=300, description="`next_cursor` of the previous page.")] = None
 
 
 @router.post(
@@ -87,12 +89,12 @@ class RunFilter(BaseModel):
     status_code=201,
     response_model=MadeDocument,
     responses={
-        200: {"description": "The run that the same request has begun before.", "model": MadeDocument},
+        200: {"description": "The run that an earlier request with the same key created.", "model": MadeDocument},
         **failure_responses(*COMMON_STATUSES, 404, 409, 413, 415, 503),
     },
 )
 async def create_run(request: Request, body: NewRun, idempotency_key: IdempotencyKey = None) -> Response:
-    """Begin a run; when this answers it is on the disk, and is worked on even if the service is killed."""
+    """Create and start a run; it is durable when this returns, and is resumed even if the service is killed."""
     run_request = RunRequest(
         prompt=body.prompt,
         session_id=body.session_id,
@@ -109,7 +111,7 @@ async def create_run(request: Request, body: NewRun, idempotency_key: Idempotenc
 
 @router.get("/runs", response_model=RunPage, responses=failure_responses(*COMMON_STATUSES))
 def list_runs(request: Request, filters: Annotated[RunFilter, Query()]) -> Response:
-    """List the runs of this workspace, the newest first."""
+    """List the runs of this workspace, newest first."""
     rows, following = _find_page(request, filters)
     describe = summaries_of(request).describe
     documents = [row_document(row, describe(row, RunPaths(FilePath(row.path)))) for row in rows]
@@ -118,7 +120,7 @@ def list_runs(request: Request, filters: Annotated[RunFilter, Query()]) -> Respo
 
 @router.get("/runs/options", response_model=StartOptions, responses=failure_responses(*COMMON_STATUSES))
 def start_options(request: Request) -> Response:
-    """What a new run may be started with: what holds here, and what a client may choose."""
+    """Return the defaults and the allowed options for new runs."""
     resolved = runs_of(request).workspace.settings()
     settings = resolved.settings
     choices = list_allowed_choices(settings)
@@ -142,7 +144,7 @@ def start_options(request: Request) -> Response:
 
 @router.get("/runs/{run_id}", response_model=RunDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 def get_run(request: Request, run_id: RunId) -> Response:
-    """Where a run stands, by its own verified log."""
+    """Return the state of a run from its verified log."""
     runs = runs_of(request)
     error, paths = runs.errors.get(run_id), runs.find(run_id)
     view, imported = runs.view(run_id), runs.is_imported(paths)
@@ -151,7 +153,7 @@ def get_run(request: Request, run_id: RunId) -> Response:
 
 
 def _find_page(request: Request, filters: RunFilter) -> tuple[list[RunRow], str | None]:
-    """One page, and where the next begins."""
+    """Return one page of runs, and the cursor of the next."""
     describe = summaries_of(request).describe
 
     def matches(row: RunRow) -> bool:
@@ -178,13 +180,13 @@ Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
 class Cancel(Body):
-    """Why a run is to end."""
+    """Why a run is cancelled."""
 
     reason: Annotated[str, Field(min_length=1, max_length=1000)] = "cancelled"
 
 
 class Send(Body):
-    """What a run should know."""
+    """A message to a run."""
 
     text: Text
 
@@ -198,14 +200,14 @@ class Say(Body):
 
 
 class Review(Body):
-    """What somebody thinks of a result."""
+    """A review of a result."""
 
     decision: Literal["approve", "revise"]
     note: Annotated[str, Field(max_length=100_000)] = ""
 
 
 class Replayed(Answer):
-    """Whether a run would go the same way today, and the first move that differs."""
+    """Whether a replay gives the same run, and the first difference."""
 
     same: bool
     divergence: dict[str, Any] | None
@@ -215,7 +217,7 @@ class Replayed(Answer):
 async def cancel_run(
     request: Request, run_id: RunId, body: Cancel | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """End a run for good; the answer says where it stands then."""
+    """Cancel a run for good and return its state."""
     runs = runs_of(request)
     await runs.cancel(run_id, (body or Cancel()).reason, key=idempotency_key)
     return await _run(request, run_id)
@@ -223,7 +225,7 @@ async def cancel_run(
 
 @router.post("/runs/{run_id}/resume", response_model=RunDocument, status_code=202, responses=REFUSALS)
 async def resume_run(request: Request, run_id: RunId, body: Limits | None = None) -> Response:
-    """Go on with a run that waits, was stopped, or was left by its process."""
+    """Resume a run that waits, was stopped, or was interrupted."""
     await runs_of(request).resume(run_id, (body or Limits()).overrides())
     return await _run(request, run_id, 202)
 
@@ -232,7 +234,7 @@ async def resume_run(request: Request, run_id: RunId, body: Limits | None = None
 async def fork_run(
     request: Request, run_id: RunId, body: NewFork | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Begin a run that goes on from an event of another one."""
+    """Create a run that continues from an event of another run."""
     fork = body or NewFork()
     run_request = RunRequest(
         prompt=fork.prompt or "",
@@ -247,24 +249,24 @@ async def fork_run(
 
 @router.post("/runs/{run_id}/replay", response_model=Replayed, responses=REFUSALS)
 async def replay_run(request: Request, run_id: RunId) -> Response:
-    """Repeat a run with what it recorded; nothing is executed and nobody is asked."""
+    """Replay a run from its recorded answers and results; nothing is executed and no one is asked."""
     divergence = await runs_of(request).replay(run_id)
     return json_response({"same": divergence is None, "divergence": divergence})
 
 
 @router.post("/runs/{run_id}/messages", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def send_message(request: Request, run_id: RunId, body: Send, idempotency_key: IdempotencyKey = None) -> Response:
-    """Tell a run something; its model reads it at the next turn."""
+    """Send a message to a run; the model reads it at the next turn."""
     return receipt_response(await _send(lambda: runs_of(request).send(run_id, body.text, key=idempotency_key)))
 
 
 @router.post("/runs/{run_id}/answers", response_model=Receipt, status_code=202, responses=REFUSALS)
 async def answer_run(request: Request, run_id: RunId, body: Say, idempotency_key: IdempotencyKey = None) -> Response:
-    """Answer what a run has asked; it goes on by itself."""
+    """Answer a question of a run, which then continues."""
     runs = runs_of(request)
     answer = body.answer if body.answer is not None else body.answers
     if answer is None or (body.answer is not None and body.answers is not None):
-        raise ValidationFailed("give the answer once, as `answer` or as `answers`")
+        raise ValidationFailed("send either `answer` or `answers`")
     message = await _send(lambda: runs.answer(run_id, answer, call_id=body.call_id, key=idempotency_key))
     await runs.proceed(run_id)
     return receipt_response(message)
@@ -272,7 +274,7 @@ async def answer_run(request: Request, run_id: RunId, body: Say, idempotency_key
 
 @router.post("/runs/{run_id}/review", response_model=RunDocument, responses=REFUSALS)
 async def review_run(request: Request, run_id: RunId, body: Review) -> Response:
-    """Accept a result that waits for review, or send it back with a note that its model reads next."""
+    """Accept a result that waits for review, or return it with a note that the model reads next."""
     runs, accept = runs_of(request), body.decision == "approve"
     await asyncio.to_thread(lambda: runs.review(run_id, accept=accept, note=body.note))
     if not accept:
@@ -281,7 +283,7 @@ async def review_run(request: Request, run_id: RunId, body: Review) -> Response:
 
 
 async def _send(send: Callable[[], InboxMessage]) -> InboxMessage:
-    """Send a message; a key that was used for another one is a conflict."""
+    """Send a message; raise `RequestConflict` if the key was used for another one."""
     try:
         return await asyncio.to_thread(send)
     except KeyTaken as error:
@@ -294,16 +296,16 @@ async def _run(request: Request, run_id: str, status: int = 200) -> Response:
 
 
 MAX_MOVES = 2_000
-"""More of a run is not compared: whoever looks at both reads no further."""
+"""Longer runs are compared only up to this action."""
 MAX_CHARS = 20_000
 MAX_TOTAL = 8_000_000
-"""How long all moves may be together; of many long ones each is shown for less."""
+"""Maximum size of all actions together; of many long ones each is truncated further."""
 MAX_PAIRS = 50_000
-"""How many pairs of equal moves are looked at exactly; of more, the most frequent ones are left out of the search."""
+"""Up to this number of equal pairs the comparison is exact; beyond it frequent actions are ignored."""
 
 
 class Comparison(Answer):
-    """Where two runs are the same and where they differ, leaving out ids and times."""
+    """The differences of two runs, ignoring ids and times."""
 
     a: str
     b: str
@@ -317,7 +319,7 @@ class Comparison(Answer):
     "/runs/{run_id}/diff/{other_id}", response_model=Comparison, responses=failure_responses(*COMMON_STATUSES, 404, 409)
 )
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
-    """Compare what two runs said and did, as `runs diff` does."""
+    """Compare the actions of two runs, like `runs diff`."""
     actions, other_actions = (runs_of(request).open_recorded(name).actions() for name in (run_id, other_id))
     lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (actions, other_actions))
     chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
@@ -338,7 +340,7 @@ def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
 def rows_of(
     actions: list[Action], other_actions: list[Action], texts: tuple[list[str], list[str]], chars: int
 ) -> list[dict[str, Any]]:
-    """Where two runs are the same and where they differ, in order."""
+    """Return the equal and different sections of two runs in order."""
     matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
     return [
         {
@@ -351,7 +353,7 @@ def rows_of(
 
 
 def pairs(lines: list[str], other_lines: list[str]) -> int:
-    """What an exact comparison costs: two runs that repeat one move a thousand times would take minutes."""
+    """Estimate the cost of an exact comparison: runs that repeat one action a thousand times would take minutes."""
     counts = Counter(other_lines)
     return sum(counts[line] for line in lines)
 
@@ -361,11 +363,11 @@ def _action_documents(moves: list[Action], chars: int) -> list[dict[str, str]]:
 
 
 class NewDemo(Body):
-    """Nothing has to be said about it."""
+    """Takes no fields."""
 
 
 class DemoDocument(Answer):
-    """The run that was begun; its model is scripted, all else is real."""
+    """The started run; its model is scripted, everything else is real."""
 
     run_id: str
     created: bool
@@ -379,7 +381,7 @@ class DemoDocument(Answer):
     responses=failure_responses(*COMMON_STATUSES, 404, 408, 409, 413, 415, 503),
 )
 async def begin_demo(request: Request, body: NewDemo | None = None, idempotency_key: IdempotencyKey = None) -> Response:
-    """Begin the demonstration: a real skill in a real sandbox, one approval to give, and one file to open."""
+    """Start the demo: a real skill in a real sandbox, with one approval and one file."""
     del body
     runs = runs_of(request)
     await asyncio.to_thread(lambda: check_demo_sandbox(runs.workspace.settings()))

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: open one, list them, run something in one, and the tasks and runs of one."""
+"""Sessions over HTTP: create, list and delete them, start runs in them, and list their tasks and runs."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from skills_runtime.service.run_documents import (
 from skills_runtime.service.state import caller_of, runs_of
 
 paths = APIRouter(tags=["sessions"])
-"""The paths without what stands before them, which the web app of old has twice."""
+"""Paths without prefix, because Studio v1 serves them under a second one."""
 
 REFUSALS = studio_failures(400, 401, 403, 404, 413, 415, 429, 500, 503)
 Title = Annotated[str, Field(max_length=500)]
@@ -29,20 +29,20 @@ router = APIRouter()
 
 
 class NewSession(BaseModel):
-    """A session to open."""
+    """A session to create."""
 
     title: Title | None = None
     filesystem_sources: Annotated[list[Source], Field(max_length=32)] | None = None
 
 
 class Sources(BaseModel):
-    """The directories of skills that a session uses."""
+    """The skill directories of a session."""
 
     filesystem_sources: Annotated[list[Source], Field(max_length=32)] = []
 
 
 class NewMessage(BaseModel):
-    """What is to be done."""
+    """The task of a new run."""
 
     message: Annotated[str, Field(min_length=1, max_length=1_000_000)]
 
@@ -55,39 +55,39 @@ class SessionDocument(Answer):
 
 
 class SessionList(Answer):
-    """The sessions, the one that changed last first."""
+    """The sessions, most recently changed first."""
 
     sessions: list[SessionDocument]
 
 
 class OpenedSession(Answer):
-    """A session that was opened."""
+    """A new session."""
 
     session_id: str
     created_at: str
 
 
 class BegunRun(Answer):
-    """A run that was begun."""
+    """A new run."""
 
     run_id: str
 
 
 class SourcesDocument(Answer):
-    """The directories a session uses now."""
+    """The skill directories of the session."""
 
     ok: bool
     filesystem_sources: list[str]
 
 
 class TaskList(Answer):
-    """The tasks of a session, the one that changed last first."""
+    """The tasks of a session, most recently changed first."""
 
     tasks: list[dict[str, Any]]
 
 
 def sessions_of(request: Request) -> Sessions:
-    """The sessions of the workspace."""
+    """Return the sessions of the workspace."""
     return runs_of(request).sessions
 
 
@@ -110,31 +110,31 @@ def list_sessions(request: Request) -> Response:
 
 @paths.post("/sessions", status_code=201, response_model=OpenedSession, responses=REFUSALS)
 def create_session(request: Request, body: NewSession | None = None) -> Response:
-    """Open a session."""
+    """Create a session."""
     new_session = body or NewSession()
     if new_session.filesystem_sources and caller_of(request).kind == "key":
-        hint = "open the session without `filesystem_sources`"
-        raise AccessRefused("only the owner's token may choose directories of skills", hint=hint)
+        hint = "create the session without `filesystem_sources`"
+        raise AccessRefused("only the owner's token may choose skill directories", hint=hint)
     session = sessions_of(request).create(new_session.title or "", new_session.filesystem_sources)
     return json_response({"session_id": session.session_id, "created_at": session.created_at}, 201)
 
 
 @paths.get("/sessions/{session_id}", response_model=SessionDocument, responses=REFUSALS)
 def get_session(request: Request, session_id: SessionId) -> Response:
-    """One session."""
+    """Return one session."""
     return json_response(_document(sessions_of(request).get(session_id)))
 
 
 @paths.delete("/sessions/{session_id}", status_code=204, responses=REFUSALS)
 def delete_session(request: Request, session_id: SessionId) -> Response:
-    """Do not show a session any more; its runs are kept."""
+    """Delete a session from the list; its runs are kept."""
     sessions_of(request).delete(session_id)
     return Response(status_code=204)
 
 
 @paths.put("/sessions/{session_id}/skills/sources", response_model=SourcesDocument, responses=REFUSALS)
 def set_sources(request: Request, session_id: SessionId, body: Sources) -> Response:
-    """Choose the directories of skills that a session uses."""
+    """Set the skill directories of a session."""
     session = sessions_of(request).use(session_id, body.filesystem_sources)
     return json_response({"ok": True, "filesystem_sources": session.filesystem_sources})
 
@@ -148,7 +148,7 @@ def set_sources(request: Request, session_id: SessionId, body: Sources) -> Respo
 async def create_session_run(
     request: Request, session_id: SessionId, body: NewMessage, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Begin a run in a session; it knows what was said there before."""
+    """Start a run in a session with its earlier messages as history."""
     session = sessions_of(request).get(session_id)
     run_request = RunRequest(prompt=body.message, session_id=session_id, skill_sources=session.filesystem_sources)
     run = await runs_of(request).create(run_request, caller=caller_of(request).name, key=idempotency_key)
@@ -157,7 +157,7 @@ async def create_session_run(
 
 @paths.get("/sessions/{session_id}/runs", response_model=RunPage, responses=REFUSALS)
 def list_session_runs(request: Request, session_id: SessionId) -> Response:
-    """The runs of a session, the newest first."""
+    """List the runs of a session, newest first."""
     runs = runs_of(request)
     sessions_of(request).get(session_id)
     rows = runs.list_runs(RunFilter(session_id=session_id), limit=500)
@@ -166,7 +166,7 @@ def list_session_runs(request: Request, session_id: SessionId) -> Response:
 
 @paths.get("/sessions/{session_id}/tasks", response_model=TaskList, responses=failure_responses(*COMMON_STATUSES, 404))
 def list_tasks(request: Request, session_id: SessionId) -> Response:
-    """The tasks of a session, each with how many runs tried it."""
+    """List the tasks of a session with the number of runs for each."""
     sessions_of(request).get(session_id)
     return json_response({"tasks": runs_of(request).tasks(session_id)})
 

@@ -1,4 +1,4 @@
-"""The skill service that other programs know: its paths, its fields, its words and its statuses."""
+"""The skill service API of existing clients, with its paths, fields, messages and statuses."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ _BODY = {
 
 
 class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for an execution, as it was understood."""
+    """A parsed request for an execution."""
 
     skill: str
     input: Any
@@ -40,7 +40,7 @@ class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @router.get("/health", response_model=Health, responses=failure_responses(400, 403, 500, model=ExecuteFailure))
 async def health() -> Response:
-    """Say that the service is there."""
+    """Return that the service is available."""
     return _json({"status": "ok"})
 
 
@@ -48,7 +48,7 @@ async def health() -> Response:
     "/skills", response_model=SkillList, responses=failure_responses(400, 401, 403, 429, 500, model=ExecuteFailure)
 )
 async def skills(request: Request) -> Response:
-    """List the skills that can be executed, and what is wrong with others."""
+    """List the executable skills, and the errors found in others."""
     listing = await asyncio.to_thread(runs_of(request).executions.list_skills)
     runs = [skill.run for skill in listing.skills if skill.run is not None]
     documents = [{"name": run.name, "description": run.description, "runtime": run.runtime} for run in runs]
@@ -62,7 +62,7 @@ async def skills(request: Request) -> Response:
     openapi_extra={"requestBody": _BODY},
 )
 async def execute(request: Request) -> Response:
-    """Execute a skill and answer with what it said."""
+    """Execute a skill and return its output."""
     execution_request = _parse_body(request, await request.body(), state_of(request).settings.max_timeout_ms)
     if isinstance(execution_request, Problem):
         return problem_response(request.url.path, execution_request)
@@ -81,7 +81,7 @@ async def execute(request: Request) -> Response:
             key=request.headers.get("idempotency-key"),
         )
     except ClientGone:
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the client is gone
     except SkillsRuntimeError as error:
         return problem_response(request.url.path, _as_failure(error))
     return _json(_success(execution)) if execution.status == "completed" else _json(_failure(execution), status=500)
@@ -104,7 +104,7 @@ def _failure(execution: Execution) -> dict[str, Any]:
     return {
         "success": False,
         "executionId": execution.id,
-        "error": error.message if error else "the execution did not end well",
+        "error": error.message if error else "the execution failed",
         "stderr": execution.stderr,
         "code": error.code if error else "unknown",
         "exitCode": execution.exit_code,
@@ -113,7 +113,7 @@ def _failure(execution: Execution) -> dict[str, Any]:
 
 
 def _as_failure(error: SkillsRuntimeError) -> Problem:
-    """An error around an execution; clients have always got 500 unless the request itself was wrong."""
+    """Return the problem for a failed execution; existing clients expect 500 unless the request itself was wrong."""
     problem = problem_of(error)
     of_skill = isinstance(error, SkillError) or error.details.get("about") == "skill"
     keeps_status = (problem.status in (400, 409) and not of_skill) or isinstance(error, Busy)
@@ -122,7 +122,7 @@ def _as_failure(error: SkillsRuntimeError) -> Problem:
 
 def _parse_body(request: Request, body: bytes, longest: int) -> ExecutionRequest | Problem:
     if "content-length" not in request.headers:
-        # Clients have always had to say how long their request is.
+        # Existing clients must send `Content-Length`.
         return _bad_request("length_required" if body else "invalid_json", "Invalid JSON body")
     try:
         parsed = json.loads(body.decode(), parse_constant=_no_number)

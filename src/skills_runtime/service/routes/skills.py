@@ -1,4 +1,4 @@
-"""Skills over HTTP: list, validate, write, install and choose them; show one, its files, and change its text."""
+"""Skills over HTTP: list, show, validate, create, edit, install and route them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -23,7 +23,7 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Catalog(Answer):
-    """The skills of the workspace, and what is wrong with others."""
+    """The skills of the workspace, and the problems found in others."""
 
     skills: list[dict[str, Any]]
     problems: list[dict[str, Any]]
@@ -39,14 +39,14 @@ class SkillFile(Body):
 
 
 class Validated(Answer):
-    """Whether a skill is what the specification asks for."""
+    """Whether a skill conforms to the specification."""
 
     valid: bool
     diagnostics: list[dict[str, Any]]
 
 
 class NewSkill(Body):
-    """A skill to write."""
+    """A skill to create."""
 
     name: Name
     description: Annotated[str, Field(min_length=1, max_length=1024)]
@@ -54,14 +54,14 @@ class NewSkill(Body):
 
 
 class Written(Answer):
-    """Where a skill was written."""
+    """The path of the new skill."""
 
     name: str
     path: str
 
 
 class Install(Body):
-    """Skills from elsewhere; `agreed` has the digests of those that were looked at, by name."""
+    """Skills to install; `agreed` maps the names of reviewed skills to their digests."""
 
     source: Annotated[str, Field(min_length=1, max_length=2000)]
     skills: Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=100)] = []
@@ -71,21 +71,21 @@ class Install(Body):
 
 
 class Installation(Answer):
-    """What was installed, or what would be."""
+    """The installed skills, or those that would be installed."""
 
     installed: bool
     skills: list[dict[str, Any]]
 
 
 class Task(Body):
-    """What somebody wants to have done."""
+    """A task to find skills for."""
 
     task: Annotated[str, Field(min_length=1, max_length=100_000)]
     limit: Annotated[int, Field(ge=1, le=100)] = 5
 
 
 class Routing(Answer):
-    """The skills a task calls for, the best first, and by which rule."""
+    """The skills for a task, best first, and the rule that chose them."""
 
     decided_by: str
     considered: int
@@ -95,10 +95,10 @@ class Routing(Answer):
 @router.get("", response_model=Catalog, responses=failure_responses(*COMMON_STATUSES))
 def list_skills(
     request: Request,
-    query: Annotated[str | None, Query(max_length=200, description="Words of the name or the description.")] = None,
+    query: Annotated[str | None, Query(max_length=200, description="Words in the name or the description.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
-    """Every skill of the workspace: offered to runs, or shadowed by a nearer one."""
+    """List the skills of the workspace: offered to runs, or shadowed by a nearer one."""
     runs = runs_of(request)
     library = load_library(runs.workspace.settings())
     mentions = {skill.mention for skill in library.list()}
@@ -123,7 +123,7 @@ def list_skills(
 
 
 def find_matching(skills: Sequence[Skill], query: str) -> list[Skill]:
-    """The skills that have every word, those whose names begin with the first one before the others."""
+    """Return the skills that contain every word, those whose names start with the first word first."""
     terms = query.casefold().split()
     if not terms:
         return list(skills)
@@ -139,7 +139,7 @@ def find_matching(skills: Sequence[Skill], query: str) -> list[Skill]:
 
 @router.post("/validate", response_model=Validated, responses=failure_responses(*COMMON_STATUSES, 413, 415))
 def validate_skill(body: SkillFile) -> Response:
-    """Say what is wrong with the text of a skill, line by line."""
+    """Validate the text of a skill and report problems by line."""
     parsed = parse_skill(_encode(body.text), mode=body.mode, directory_name=body.name)
     valid = all(diagnostic.severity != "error" for diagnostic in parsed.diagnostics)
     return json_response({"valid": valid, "diagnostics": parsed.diagnostics})
@@ -147,14 +147,14 @@ def validate_skill(body: SkillFile) -> Response:
 
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
-    """Write a new skill into the directory of the project's skills."""
+    """Create a skill in the project's skill directory."""
     file = runs_of(request).skills.create(SkillDraft(body.name, body.description, body.body))
     return json_response({"name": body.name, "path": str(file)}, 201)
 
 
 @router.post("/install", response_model=Installation, responses=REFUSALS)
 def install(request: Request, body: Install) -> Response:
-    """Show what would be installed; with the digests that were shown, install exactly that."""
+    """Preview an installation; with the digests from the preview, install exactly that."""
     skills = AgreedSkills(
         source=body.source, skills=tuple(body.skills), everything=body.everything, ref=body.ref, digests=body.agreed
     )
@@ -163,10 +163,10 @@ def install(request: Request, body: Install) -> Response:
 
 @router.post("/route", response_model=Routing, responses=REFUSALS)
 def route_task(request: Request, body: Task) -> Response:
-    """Which skills a task calls for, as a run would choose them, and why."""
+    """Return the skills that a run would choose for a task, and why."""
     _encode(body.task)
     library = load_library(runs_of(request).workspace.settings())
-    resolve_mentions(body.task, library)  # an exact mention that names nothing is an error here too
+    resolve_mentions(body.task, library)  # an exact mention of an unknown skill is an error here too
     routing = route_skills(body.task, library.list(), limit=body.limit)
     choices = [
         {
@@ -185,14 +185,14 @@ def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ValidationFailed("what was sent is not valid text", hint="correct its encoding") from None
+        raise ValidationFailed("the text is not valid Unicode", hint="correct its encoding") from None
 
 
 SkillName = Annotated[str, Path(min_length=1, max_length=300, description="A mention, a name, or `namespace:name`.")]
 
 
 class SkillDocument(Answer):
-    """Everything that is known of a skill."""
+    """All details of a skill."""
 
     name: str
     mention: str
@@ -213,15 +213,15 @@ class SkillDocument(Answer):
 
 
 class NewText(Body):
-    """Another text for a skill, in the place of the one that was seen."""
+    """A new text for a skill, replacing the one that was shown."""
 
     text: Annotated[str, Field(min_length=1, max_length=1_000_000)]
-    content_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Of the text that was seen.")]
+    content_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Hash of the text that was shown.")]
 
 
 @router.get("/{name}", response_model=SkillDocument, responses=failure_responses(*COMMON_STATUSES, 404))
 def show_skill(request: Request, name: SkillName) -> Response:
-    """One skill: its text, its files, its diagnostics, what a security scan says, and how it runs by itself."""
+    """Return a skill: its text, files, diagnostics, security scan, and how it runs on its own."""
     return json_response(_document(request, name))
 
 
@@ -229,7 +229,7 @@ def show_skill(request: Request, name: SkillName) -> Response:
     "/{name}", response_model=SkillDocument, responses=failure_responses(*COMMON_STATUSES, 404, 408, 409, 413, 415)
 )
 def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
-    """Change the text of a skill of this workspace; needs the scope `admin`."""
+    """Change the text of a skill in this workspace; needs the scope `admin`."""
     skills = runs_of(request).skills
     _, skill = skills.find(name)
     skills.edit(skill, body.text, expected_digest=body.content_hash)
@@ -247,7 +247,7 @@ def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
 def show_skill_file(
     request: Request, name: SkillName, path: Annotated[str, Query(min_length=1, max_length=4096)]
 ) -> Response:
-    """The first megabyte of one file of a skill, as plain text."""
+    """Return the first megabyte of a skill's file as plain text."""
     skills = runs_of(request).skills
     _, skill = skills.find(name)
     text = skills.read_file(skill, parse_inner_path(path)).decode(errors="replace")

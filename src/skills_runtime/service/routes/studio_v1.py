@@ -1,4 +1,4 @@
-"""What the web app of old expects besides sessions: skills of a session, approvals by key, and its second prefix."""
+"""The Studio v1 API besides sessions: skills of a session, approvals by key, and the `/studio/api/v1` prefix."""
 
 import asyncio
 from typing import Annotated, Any, cast
@@ -34,7 +34,7 @@ class SessionSkills(Answer):
 
 
 class NewSkill(BaseModel):
-    """A skill to write."""
+    """A skill to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     description: Annotated[str, Field(min_length=1, max_length=1024)]
@@ -44,7 +44,7 @@ class NewSkill(BaseModel):
 
 
 class WrittenSkill(Answer):
-    """Where a skill was written."""
+    """The path of the new skill."""
 
     ok: bool
     filesystem_source: str
@@ -53,26 +53,26 @@ class WrittenSkill(Answer):
 
 
 class PendingList(Answer):
-    """What a run waits for."""
+    """The pending approval requests of a run."""
 
     run_id: str
     approvals: list[dict[str, Any]]
 
 
 class Decide(BaseModel):
-    """What somebody decided."""
+    """A decision on an approval request."""
 
     decision: Annotated[str, Field(pattern="^(approved|approved_for_session|denied|abort)$")]
 
 
 class Done(Answer):
-    """It is done."""
+    """The request succeeded."""
 
     ok: bool
 
 
 class HealthDocument(Answer):
-    """The service is there."""
+    """The service is available."""
 
     ok: bool
     env_loaded: bool
@@ -82,7 +82,7 @@ class HealthDocument(Answer):
 
 @paths.get("/health", response_model=HealthDocument, responses=studio_failures(400, 403, 500))
 async def health(request: Request) -> Response:
-    """Say that the service is there; where it works is told to its own user and to who may read."""
+    """Return that the service is available; paths are shown only to its own user and to callers who may read."""
     peer: Peer | None = getattr(request.state, PEER, None)
     is_known = caller_of(request).has_scope("read") or (peer is not None and peer.is_own_user)
     workspace = runs_of(request).workspace
@@ -98,7 +98,7 @@ async def health(request: Request) -> Response:
 
 @paths.get("/sessions/{session_id}/skills", response_model=SessionSkills, responses=REFUSALS)
 def list_session_skills(request: Request, session_id: SessionId) -> Response:
-    """The skills in the directories that a session uses."""
+    """List the skills in a session's directories."""
     sources = sessions_of(request).get(session_id).filesystem_sources
     workspace = runs_of(request).workspace
     resolved = workspace.settings(build_source_settings(sources, workspace.settings().settings.skills))
@@ -118,7 +118,7 @@ def list_session_skills(request: Request, session_id: SessionId) -> Response:
 
 @paths.post("/sessions/{session_id}/skills", status_code=201, response_model=WrittenSkill, responses=REFUSALS)
 def create_session_skill(request: Request, session_id: SessionId, body: NewSkill) -> Response:
-    """Write a skill into one of the directories that a session uses."""
+    """Create a skill in one of a session's directories."""
     sources = sessions_of(request).get(session_id).filesystem_sources
     if not sources:
         raise ValidationFailed("filesystem sources not configured for session", details={"session_id": session_id})
@@ -134,14 +134,14 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
 
 @paths.get("/runs/{run_id}/approvals/pending", response_model=PendingList, responses=REFUSALS)
 def list_pending(request: Request, run_id: RunId) -> Response:
-    """The requests of a run that wait for a decision."""
+    """List the pending approval requests of a run."""
     waiting = [approval for approval in runs_of(request).approvals_of(run_id) if approval.sent_decision is None]
     return json_response({"run_id": run_id, "approvals": [approval.document() for approval in waiting]})
 
 
 @paths.post("/runs/{run_id}/approvals/{approval_key}", response_model=Done, responses=REFUSALS)
 async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalKey, body: Decide) -> Response:
-    """Decide on the request with this key; the key says what exactly was seen."""
+    """Decide on the request with this key, which identifies exactly what was shown."""
     runs, caller_name = runs_of(request), caller_of(request).name
 
     def send_decision() -> InboxMessage:
@@ -150,7 +150,7 @@ async def decide_by_key(request: Request, run_id: RunId, approval_key: ApprovalK
         ]
         waiting = [approval for approval in approvals if approval.sent_decision is None]
         if approvals and not waiting:
-            raise RequestConflict("the request was decided already")
+            raise RequestConflict("the request has already been decided")
         if not waiting:
             raise NotFound("approval not found", details={"run_id": run_id, "approval_key": approval_key})
         return runs.decide(

@@ -1,4 +1,4 @@
-"""Logs as streams: one reader for each log that is followed, however many follow it."""
+"""Event streams: one reader per followed log, shared by all its listeners."""
 
 from skills_runtime.engine import Frame, LogTail
 from skills_runtime.service.streams.log_stream import Listener, Streams

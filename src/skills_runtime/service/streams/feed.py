@@ -1,4 +1,4 @@
-"""Changes of all runs of a workspace, as they come: one look at the index for everybody who listens."""
+"""The feed of changes to all runs of a workspace: one poll of the index for all readers."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,17 +13,17 @@ from skills_runtime.errors import Busy, SkillsRuntimeError
 from skills_runtime.ledger import RunRow
 
 POLL_SECONDS = 0.5
-"""How late a change is told."""
+"""Maximum delay of a change."""
 HEARTBEAT_SECONDS = 15.0
 MAX_NEWEST = 300
-"""How many of the newest runs are watched, besides all that wait or are under way."""
+"""Number of newest runs that are watched, besides all that are waiting or running."""
 MAX_LISTENERS = 1_000
 MAX_QUEUED = 1_000
-"""Messages that a slow client may have open; it is cut off at one more, and comes again."""
+"""Queue limit of a slow client; beyond it the client is disconnected and has to reconnect."""
 
 
 class RunSnapshot(NamedTuple):
-    """What is remembered of a run, to notice when it changes."""
+    """The fields of a run that are compared to detect changes."""
 
     status: str
     last_seq: int
@@ -31,13 +31,13 @@ class RunSnapshot(NamedTuple):
 
 
 class Reader:
-    """One who listens; its messages wait here until they are sent."""
+    """One client of the feed, with its queue of messages."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_QUEUED)
 
     def send(self, message: bytes | None) -> None:
-        """Leave a message; whoever does not read is cut off instead."""
+        """Queue a message; disconnect the client if its queue is full."""
         try:
             self.queue.put_nowait(message)
         except asyncio.QueueFull:
@@ -47,7 +47,7 @@ class Reader:
 
 
 class Feed:
-    """Looks at the index while anybody listens, and tells them what changed."""
+    """Polls the index while there are readers, and sends them the changes."""
 
     def __init__(self, runs: RunService, is_stopping: Callable[[], bool] = bool) -> None:
         self._runs = runs
@@ -57,9 +57,9 @@ class Feed:
         self._snapshots: Mapping[str, RunSnapshot] | None = None
 
     def listen(self) -> Reader:
-        """Somebody new, to be left; from its greeting on it is told of everything."""
+        """Add a reader; it receives all changes after the hello message."""
         if len(self._readers) >= MAX_LISTENERS or self._is_stopping():
-            raise Busy("no more listeners are served now")
+            raise Busy("the maximum number of feed listeners is reached")
         reader = Reader()
         self._readers.add(reader)
         if self._snapshots is not None:
@@ -69,7 +69,7 @@ class Feed:
         return reader
 
     def leave(self, reader: Reader) -> None:
-        """Somebody stopped listening; for nobody nothing is looked at."""
+        """Remove a reader; polling stops with the last one."""
         self._readers.discard(reader)
         if not self._readers and self._task is not None:
             self._task.cancel()
@@ -83,7 +83,7 @@ class Feed:
         quiet_since = monotonic()
         try:
             while not self._is_stopping():
-                with suppress(SkillsRuntimeError):  # an index that is busy is looked at the next time
+                with suppress(SkillsRuntimeError):  # the index is busy: try again at the next poll
                     if await self._poll():
                         quiet_since = monotonic()
                 if monotonic() - quiet_since >= HEARTBEAT_SECONDS:
@@ -91,10 +91,10 @@ class Feed:
                     quiet_since = monotonic()
                 await asyncio.sleep(POLL_SECONDS)
         finally:
-            self._broadcast(None)  # whatever ended it: who listens to nothing must come again
+            self._broadcast(None)  # always end the streams, so that clients reconnect
 
     async def _poll(self) -> bool:
-        """Tell what changed since the last look; false where nothing did."""
+        """Send what changed since the last poll; return whether anything did."""
         previous, current = self._snapshots, await asyncio.to_thread(snapshot_runs, self._runs)
         self._snapshots = current
         messages = HELLO if previous is None else b"".join(changes(previous, current))
@@ -104,12 +104,12 @@ class Feed:
 
 
 def snapshot_runs(runs: RunService) -> dict[str, RunSnapshot]:
-    """The runs of the workspace that may change, and those that are new."""
+    """Return snapshots of the open and the newest runs of the workspace."""
     return {row.run_id: _snapshot(row) for row in runs.newest(MAX_NEWEST)}
 
 
 def changes(previous: Mapping[str, RunSnapshot], current: Mapping[str, RunSnapshot]) -> list[bytes]:
-    """What to tell of two looks; a run that is not among the newest any more has not changed by that."""
+    """Return the messages for the differences; a run that left the list of newest runs has not changed."""
     messages: list[bytes] = []
     for run_id, snapshot in current.items():
         earlier = previous.get(run_id)
@@ -124,7 +124,7 @@ def changes(previous: Mapping[str, RunSnapshot], current: Mapping[str, RunSnapsh
 
 
 def encode_message(event: str, data: Mapping[str, object]) -> bytes:
-    """One message of a stream; it has no id, for whoever comes again asks for the lists anew."""
+    """Encode one message; it has no id, because clients reload the lists after reconnecting."""
     return b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(data))
 
 
@@ -133,4 +133,4 @@ def _snapshot(row: RunRow) -> RunSnapshot:
 
 
 HELLO = encode_message("hello", {})
-"""Whoever reads it and then looks at the lists misses nothing."""
+"""A client that loads the lists after this message misses no change."""

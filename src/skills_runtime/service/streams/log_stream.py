@@ -1,4 +1,4 @@
-"""Logs that are followed: one reader for each, however many follow it, and the newest frames in bounded memory."""
+"""Streams of followed logs: one reader per log, shared by all listeners, with recent frames in bounded memory."""
 
 import asyncio
 from collections import deque
@@ -15,21 +15,21 @@ from skills_runtime.events import Event
 from skills_runtime.runs import RunPaths
 
 RECENT_BYTES = 1 << 20
-"""How much of a log is kept; who is further behind reads the file."""
+"""How much of a log is kept in memory; listeners further behind read the file."""
 POLL_SECONDS = 0.1
-"""How late a line is seen that another process wrote; those of this process are told at once."""
+"""Maximum delay of lines that another process writes; those of this process are announced at once."""
 HEARTBEAT_SECONDS = 15.0
 SECONDS_PER_LISTENER = 0.0005
-"""Serving somebody costs about a tenth of this, so listeners never take more than that part of a processor."""
+"""Pause per served listener: about ten times the cost, so that listeners use at most a tenth of a CPU."""
 MAX_ROUND_SECONDS = 0.5
-"""How long somebody waits at most until everybody else was served once."""
+"""Maximum time until every listener has been served once."""
 SLICE_SIZE = 8
-"""How many are served at once, which keeps whatever else is going on, runs above all, waiting for a moment."""
+"""Listeners served at once, which bounds how long other tasks, especially runs, are blocked."""
 MAX_LISTENERS = 10_000
 
 
 class Batch(NamedTuple):
-    """Frames that follow each other, as bytes to send."""
+    """Consecutive frames as bytes to send."""
 
     data: bytes
     next_seq: int
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
 
 class RecentFrames:
-    """Frames from `first` up to, not including, `next_seq`."""
+    """Frames from `first` up to, but not including, `next_seq`."""
 
     def __init__(self, first: int, *, limit: int = RECENT_BYTES) -> None:
         self.first = self.next_seq = first
@@ -47,7 +47,7 @@ class RecentFrames:
         self._batches: dict[int, Batch] = {}
 
     def add(self, frames: Iterable[Frame]) -> None:
-        """Take in what was read; the oldest give way."""
+        """Add frames and drop the oldest beyond the limit."""
         self._batches.clear()
         for frame in frames:
             self._frames.append(frame)
@@ -59,7 +59,7 @@ class RecentFrames:
             self.first = dropped.seq + 1
 
     def since(self, seq: int) -> Batch | None:
-        """What follows `seq`, itself included, perhaps nothing; None when that is not kept any more."""
+        """Return the frames from `seq` on, possibly none; `None` if they have been dropped already."""
         if seq < self.first:
             return None
         if seq >= self.next_seq:
@@ -82,36 +82,36 @@ class RecentFrames:
 
 
 class LogStream:
-    """Reads a log as it grows, for as long as anybody listens.
+    """Read a log as it grows, as long as there are listeners.
 
-    Those who wait are served in the order in which they came, a few at a time and evenly: the log is read on between
-    two slices, and a run never meets a thousand listeners at once.
+    Waiting listeners are served in order, a few at a time: the log is read between two slices, so that a run is never
+    slowed down by a thousand listeners at once.
     """
 
     def __init__(self, tail: LogTail) -> None:
         self._tail = tail
         self._recent = RecentFrames(tail.seq)
         self._waiting: dict[asyncio.Future[bool], int] = {}
-        """All who wait for news, and the number of the event each of them wants."""
+        """Waiting listeners and the number of the event that each waits for."""
         self._wake = asyncio.Event()
         self.is_idle = False
-        """Whether the log is looked at only when somebody says so, or after a while."""
+        """Whether the log is only read after a notification or the polling interval."""
         self.listeners = 0
         self.over = False
-        """Whether nothing will come any more: the run has ended, or the log cannot be read."""
+        """Whether there will be no more events: the run has ended, or the log cannot be read."""
         self._quiet_since = monotonic()
         self._work = asyncio.create_task(self._run(), name="log reader")
 
     def since(self, seq: int) -> Batch | None:
-        """What is known from `seq` on; None when it must be read from the file."""
+        """Return the frames from `seq` on; `None` if they must be read from the file."""
         return self._recent.since(seq)
 
     def wake(self) -> None:
-        """Look at the log now."""
+        """Read the log now."""
         self._wake.set()
 
     async def wait_for(self, seq: int) -> bool:
-        """Wait until `seq` has come, or, when it is false, until it is time for a sign of life."""
+        """Wait for event `seq` and return true; return false when a heartbeat is due."""
         future = asyncio.get_running_loop().create_future()
         self._waiting[future] = seq
         try:
@@ -120,11 +120,11 @@ class LogStream:
             self._waiting.pop(future, None)
 
     def cancel(self) -> None:
-        """Stop reading, for nobody listens any more."""
+        """Stop reading because there are no listeners."""
         self._work.cancel()
 
     async def close(self) -> None:
-        """Stop reading; everybody who waits learns that it is over."""
+        """Stop reading and wake all waiting listeners."""
         self._work.cancel()
         await asyncio.wait([self._work])
 
@@ -142,9 +142,9 @@ class LogStream:
                 elif self.is_idle:
                     await self._wait_idle()
                 else:
-                    await asyncio.sleep(self._pause(1))  # everybody is busy with what came before
+                    await asyncio.sleep(self._pause(1))  # all listeners are busy with earlier events
         except (SkillsRuntimeError, OSError):
-            return  # who comes again is told why
+            return  # clients that reconnect get the error
         finally:
             self.over = True
             self._tail.close()
@@ -152,8 +152,8 @@ class LogStream:
                 _resolve(future, has_events=True)
 
     def _read(self) -> None:
-        """Take in what has been written."""
-        # Said before the log is looked at: what is written in between is not overlooked.
+        """Read new lines."""
+        # Clear before reading: what is written in between is not missed.
         self._wake.clear()
         self.is_idle = True
         frames = self._tail.read()
@@ -163,7 +163,7 @@ class LogStream:
             self._quiet_since = monotonic()
 
     def _wake_waiting(self) -> int:
-        """Tell some of those who wait for what is there, the first who came first; how many that were."""
+        """Wake the first waiting listeners whose events are available; return how many."""
         next_seq = self._recent.next_seq
         woken = tuple(islice((future for future, seq in self._waiting.items() if seq < next_seq), SLICE_SIZE))
         for future in woken:
@@ -180,7 +180,7 @@ class LogStream:
                 await self._wake.wait()
 
     async def _send_heartbeats(self) -> None:
-        """Give everybody who waits a sign of life."""
+        """Wake all waiting listeners for a heartbeat."""
         self._quiet_since = monotonic()
         waiting = tuple(self._waiting)
         for start in range(0, len(waiting), SLICE_SIZE):
@@ -196,19 +196,19 @@ def _resolve(future: "asyncio.Future[bool]", *, has_events: bool) -> None:
 
 
 class StreamRegistry(Protocol):
-    """Where those who follow logs meet."""
+    """Shares one stream per log."""
 
     def join(self, root: Path, tail: LogTail) -> LogStream:
-        """The stream of a log; the tail is read on for it, or closed where another one is."""
+        """Return the stream of a log; it takes over the tail, or closes it if a stream exists."""
         ...
 
     def leave(self, stream: LogStream | None) -> None:
-        """Somebody stopped listening."""
+        """Unregister a listener."""
         ...
 
 
 class Listener:
-    """Gets every event from `from_seq` on exactly once; whoever falls far behind reads the file again."""
+    """Receive every event from `from_seq` on exactly once; a slow listener reads the file again."""
 
     def __init__(self, paths: RunPaths, from_seq: int, registry: StreamRegistry) -> None:
         self._paths = paths
@@ -217,7 +217,7 @@ class Listener:
         self._tail: LogTail | None = LogTail(paths, from_seq=from_seq)
         self._stream: LogStream | None = None
         self.over = False
-        """Whether nothing follows what was handed out."""
+        """Whether there are no more events."""
         try:
             self._ready = self._read_batch(self._tail)
         except BaseException:
@@ -226,16 +226,16 @@ class Listener:
         if self._tail.seq < from_seq:
             self._tail.close()
             raise RequestConflict(
-                f"the log has no event {from_seq - 1} yet", hint="follow it again without `Last-Event-ID` or `after`"
+                f"the log has no event {from_seq - 1} yet", hint="reconnect without `Last-Event-ID` or `after`"
             )
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the run has ended and everything of it was seen before."""
+        """Whether the run has ended and the client has seen every event."""
         return self._ready is None and self._tail is not None and self._tail.ended
 
     async def next(self) -> bytes:
-        """The next messages; no bytes are a sign of life, or the end when it is `over`."""
+        """Return the next messages; empty means heartbeat, or the end if `over` is set."""
         ready, self._ready = self._ready, None
         while ready is None and not self.over:
             if self._tail is not None:
@@ -257,7 +257,7 @@ class Listener:
         return self._advance(ready)
 
     def close(self) -> None:
-        """Stop listening; harmless when repeated."""
+        """Stop listening; may be called repeatedly."""
         if self._tail is not None:
             self._tail.close()
             self._tail = None
@@ -266,7 +266,7 @@ class Listener:
             self._registry = self._stream = None
 
     def _join_stream(self, tail: LogTail) -> None:
-        """Go on with everybody else; whoever follows the end of an ended log has seen all."""
+        """Switch from the file to the shared stream; at the end of a finished log there is nothing left."""
         self._tail = None
         if tail.ended:
             tail.close()
@@ -290,7 +290,7 @@ class Listener:
 
 
 class Streams:
-    """One stream for each log somebody follows, from the first who comes to the last who leaves."""
+    """One stream for each followed log, from its first to its last listener."""
 
     def __init__(self, *, max_listeners: int = MAX_LISTENERS) -> None:
         self._by_root: dict[Path, LogStream] = {}
@@ -299,43 +299,43 @@ class Streams:
         self._max = max_listeners
         self._closed = False
         self.listeners = 0
-        """How many follow a log now."""
+        """Number of listeners."""
 
     @property
     def readers(self) -> int:
-        """How many logs are read for them."""
+        """Number of logs that are being read."""
         return len(self._by_root)
 
     @property
     def is_closed(self) -> bool:
-        """Whether all streams were ended, because the service stops."""
+        """Whether all streams have ended because the service stops."""
         return self._closed
 
     def listen(self, paths: RunPaths, *, from_seq: int = 0) -> Listener:
-        """Somebody who follows a log; to be closed."""
+        """Return a listener for a log; the caller closes it."""
         if self._closed or self.listeners >= self._max:
-            raise Busy("no more streams of events are served now")
+            raise Busy("no more event streams are available")
         listener = Listener(paths, from_seq, self)
         self.listeners += 1
         return listener
 
     def notify(self, event: Event) -> None:
-        """Tell those who follow a run of this process that it went on; from any thread."""
+        """Notify the listeners of a run in this process of a new event; thread-safe."""
         stream = self._by_run.get(event.run_id)
         if stream is not None and stream.is_idle:
-            with suppress(RuntimeError):  # nobody listens any more when the loop is closed, and the run goes on
+            with suppress(RuntimeError):  # the loop is closed and there are no listeners; the run continues
                 self._loop.call_soon_threadsafe(stream.wake)
 
     async def close(self) -> None:
-        """End all streams; clients come again, to this service or to the next."""
+        """End all streams; clients reconnect, to this service or the next."""
         self._closed = True
         await asyncio.gather(*(stream.close() for stream in tuple(self._by_root.values())))
 
     def join(self, root: Path, tail: LogTail) -> LogStream:
-        """The stream of a log; the tail is read on for it, or closed where another one is."""
+        """Return the stream of a log; it takes over the tail, or closes it if a stream exists."""
         if self._closed:
             tail.close()
-            raise Busy("no more streams of events are served now")
+            raise Busy("no more event streams are available")
         stream = self._by_root.get(root)
         if stream is None or stream.over:
             stream = self._by_root[root] = self._by_run[tail.run_id] = LogStream(tail)
@@ -345,7 +345,7 @@ class Streams:
         return stream
 
     def leave(self, stream: LogStream | None) -> None:
-        """Somebody stopped listening; nobody is left to read a log for, then it is not read."""
+        """Unregister a listener; the log is no longer read after the last one."""
         self.listeners -= 1
         if stream is None:
             return

@@ -1,4 +1,4 @@
-"""A log as server-sent events: replayed, then live, until the run ends, or a client is too slow or gone."""
+"""A log as server-sent events: replayed, then live, until the run ends or the client is too slow or disconnects."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.service.streams import Listener
 
 HEARTBEAT = b": alive\n\n"
-"""A comment: it has no id, so whoever comes again goes on after the last event."""
+"""A comment without an id, so that a reconnecting client continues after the last event."""
 RETRY = b"retry: 1000\n\n"
 SLOW_SECONDS = 30.0
-"""How long a client may take for one piece; a slower one is cut and may come again."""
+"""Time limit for sending one piece; a slower client is disconnected and may reconnect."""
 HEADERS: Mapping[str, str] = {
     "cache-control": "no-store",
     "content-type": "text/event-stream; charset=utf-8",
@@ -25,7 +25,7 @@ _DIGITS = 15
 
 
 def from_seq(after: int | None, last_event_id: str | None) -> int:
-    """The first event somebody wants; what a browser remembers counts before what its first request said."""
+    """Return the first requested event; `Last-Event-ID` of a reconnecting browser wins over the query."""
     if last_event_id is None or not last_event_id.strip():
         return 0 if after is None else after + 1
     text = last_event_id.strip()
@@ -35,12 +35,12 @@ def from_seq(after: int | None, last_event_id: str | None) -> int:
 
 
 def retry_response() -> Response:
-    """A stream that ends at once, for a service that stops: a browser comes again after one, and after no error."""
+    """Return a stream that ends at once: browsers reconnect after it, but not after an error."""
     return Response(RETRY, headers={**HEADERS, "connection": "close"})
 
 
 class EventStream(Response):
-    """Sends what a listener gets; ends when the client leaves, the run ends or the service stops."""
+    """Send what a listener receives; end when the client disconnects, the run ends or the service stops."""
 
     def __init__(self, listener: Listener, *, slow_seconds: float = SLOW_SECONDS) -> None:
         super().__init__(headers=dict(HEADERS))
@@ -68,7 +68,7 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": RETRY, "more_body": True})
-        with suppress(SkillsRuntimeError, OSError):  # cut: whoever comes again is told what is wrong
+        with suppress(SkillsRuntimeError, OSError):  # disconnect: the client gets the error when it reconnects
             while not self._listener.over:
                 data = await self._listener.next()
                 await send({"type": "http.response.body", "body": data or HEARTBEAT, "more_body": True})
@@ -76,9 +76,9 @@ class EventStream(Response):
 
 
 class _SendTimeout:
-    """Cuts a client that takes too long for one piece: one timer for all pieces, since most take no time at all.
+    """Cancel the response of a client that takes too long for one piece, with one timer for all pieces.
 
-    A client that reads nothing fills only the buffers of its own connection, and not for ever.
+    A client that reads nothing fills only the buffers of its own connection until then.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -88,7 +88,7 @@ class _SendTimeout:
         self._timer: asyncio.TimerHandle | None = None
 
     def wrap(self, send: Send) -> Send:
-        """The same way to send, with the time it takes noted."""
+        """Return a send function that records when a message started."""
 
         async def send_timed(message: Message) -> None:
             self._since = self._loop.time()
@@ -98,7 +98,7 @@ class _SendTimeout:
         return send_timed
 
     def start(self, work: "asyncio.Task[None]") -> None:
-        """Look after a while, and cut the work if it has been at one piece for so long."""
+        """Check after a while, and cancel the work if one message takes too long."""
         remaining = self._seconds if self._since is None else self._since + self._seconds - self._loop.time()
         if remaining > 0:
             self._timer = self._loop.call_later(remaining, self.start, work)
@@ -106,12 +106,12 @@ class _SendTimeout:
             work.cancel()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 async def wait_disconnected(receive: Receive) -> None:
-    """Return when the client has closed its connection; its body must have been read before."""
+    """Return when the client has disconnected; the request body must have been read before."""
     while (await receive())["type"] != "http.disconnect":
         pass
