@@ -169,7 +169,7 @@ async def test_unset_parameters_are_left_to_the_service() -> None:
 
 async def test_a_conversation_that_is_not_unicode_is_refused_before_it_is_sent() -> None:
     with model_server.start([says("x")]) as server:
-        with pytest.raises(ModelError, match="not Unicode"):
+        with pytest.raises(ModelError, match="not valid Unicode"):
             await _stream(_backend(server), ChatRequest(model="m", messages=[{"role": "user", "content": "\ud83c"}]))
         assert server.requests == []
 

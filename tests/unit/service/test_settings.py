@@ -83,7 +83,7 @@ def test_an_unknown_preset_is_refused(tmp_path: Path) -> None:
 
 
 def test_variables_without_effect_are_named() -> None:
-    assert notices({"DJANGO_DEBUG": "1", "PATH": "x"}) == ("without effect here: DJANGO_DEBUG",)
+    assert notices({"DJANGO_DEBUG": "1", "PATH": "x"}) == ("environment variables without effect: DJANGO_DEBUG",)
     assert notices({}) == ()
 
 
