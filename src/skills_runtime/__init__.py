@@ -1,4 +1,4 @@
-"""Skills Runtime: skills in, an auditable run out.
+"""Skills Runtime: run skills with an auditable log.
 
 The names below are imported when they are first used, so that importing this package costs nothing.
 """

@@ -1,4 +1,4 @@
-"""The real clock and the real ids: the only place that reads time or randomness."""
+"""The real clock and the real ids: the only module that reads time or randomness."""
 
 import os
 import time
@@ -12,7 +12,7 @@ class SystemClock:
         self._formatted = (-1, "")
 
     def now(self) -> str:
-        """The current time as RFC 3339 in UTC."""
+        """Return the current time as RFC 3339 in UTC."""
         second, nanosecond = divmod(time.time_ns(), 1_000_000_000)
         formatted = self._formatted  # read once: logs of several threads share this clock
         if second != formatted[0]:  # formatting a date costs more than sealing a line: once a second is enough
@@ -20,15 +20,15 @@ class SystemClock:
         return f"{formatted[1]}.{nanosecond // 1000:06d}Z"
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return monotonic seconds."""
         return time.monotonic()
 
 
 class RandomIds:
-    """Sortable ids: a UUIDv7 in hex behind a prefix that names the kind."""
+    """Sortable ids: a UUIDv7 in hex after a prefix that names the kind."""
 
     def new(self, kind: str) -> str:
-        """A fresh id such as `run_0199…`; later ids sort after earlier ones."""
+        """Return a new id such as `run_0199…`; later ids sort after earlier ones."""
         stamp = time.time_ns() // 1_000_000
         random = int.from_bytes(os.urandom(10), "big")
         high = (random >> 68) & 0xFFF

@@ -1,4 +1,4 @@
-"""Every error this package raises, as one tree; families say who must act.
+"""Every error of this package as one tree; the base classes say who must act.
 
     SkillsRuntimeError
     ├── UsageError              the caller: arguments, configuration, files they named
@@ -17,7 +17,7 @@
     │   └── ApprovalDenied        approval_denied
     ├── ToolError               the model: try something else (kind is one of TOOL_KINDS)
     ├── ModelError              the provider (kind is one of MODEL_KINDS)
-    ├── Busy                    nobody: busy, try again later
+    ├── Busy                    the caller, later: busy
     ├── SandboxError            the operator: sandbox_denied
     └── LogError                the data on disk
         ├── LogCorrupt            log_corrupt
@@ -44,7 +44,7 @@ MODEL_KINDS = (
 
 
 class Parameters(TypedDict, total=False):
-    """Facts that an error is about, part of its `details`: a client that translates says its kind with these."""
+    """Facts about an error, part of its `details`: a client can translate the kind with these."""
 
     resource: Literal["run", "session", "skill", "file", "execution", "key"]
     name: str
@@ -60,7 +60,7 @@ class Parameters(TypedDict, total=False):
 
 
 class Kind(NamedTuple):
-    """What is fixed for a kind of error: the exit code, and which parameters it may have."""
+    """The fixed properties of an error kind: its exit code, and the parameters it may have."""
 
     exit_code: int
     parameters: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType({name: kind.exit_code for name,
 
 
 class SkillsRuntimeError(Exception):
-    """One sentence for a person, a stable `kind` with its parameters for a program, and a `hint` what to do next."""
+    """One sentence for a user, a stable `kind` with parameters for a program, and a `hint` for the next step."""
 
     kind: str = "unknown"
     default_hint: ClassVar[str] = ""
@@ -130,12 +130,12 @@ class SkillsRuntimeError(Exception):
 
     @property
     def exit_code(self) -> int:
-        """The process exit code that reports this error."""
+        """Return the process exit code for this error."""
         return EXIT_CODES[self.kind]
 
 
 class UsageError(SkillsRuntimeError):
-    """The caller asked for something that cannot be done as asked."""
+    """The request cannot be carried out as stated."""
 
     kind = "validation"
 
@@ -163,52 +163,52 @@ class AccessRefused(UsageError):
 
 
 class RunExists(UsageError):
-    """A run already lives in this directory; runs are never overwritten."""
+    """A run already exists in this directory; runs are never overwritten."""
 
     kind = "run_exists"
     default_hint = "choose another directory or id; `skills-runtime runs show` tells what is there"
 
 
 class IllegalTransition(UsageError):
-    """The run cannot move from its state to the one asked for."""
+    """The run cannot move from its state to the requested one."""
 
     kind = "illegal_transition"
 
 
 class ApprovalStale(UsageError):
-    """A decision is about something that is no longer open, or no longer what it was."""
+    """A decision is about a request that is no longer open or has changed."""
 
     kind = "approval_stale"
     default_hint = "look at what is asked now: `skills-runtime approvals list`"
 
 
 class RequestConflict(UsageError):
-    """A request has the name of an earlier one that was different."""
+    """A request has the key of an earlier, different one."""
 
     kind = "conflict"
 
 
 class Busy(SkillsRuntimeError):
-    """Too much is under way already."""
+    """Too much is in progress already."""
 
     kind = "busy"
     default_hint = "try again in a moment"
 
 
 class PolicyDenied(SkillsRuntimeError):
-    """A rule said no."""
+    """A rule denied the request."""
 
     kind = "permission"
 
 
 class PathEscape(PolicyDenied):
-    """A path leads out of the directories the run may touch."""
+    """A path leads out of the directories that the run may touch."""
 
     kind = "path_escape"
 
 
 class WriteRefused(PolicyDenied):
-    """The place exists but may not be written by a tool."""
+    """The path exists but may not be written by a tool."""
 
     kind = "write_refused"
     default_hint = "write below `workspace/` or `deliverables/`"
@@ -222,7 +222,7 @@ class DeleteDisabled(PolicyDenied):
 
 
 class ApprovalDenied(PolicyDenied):
-    """An approver, or the lack of one, said no."""
+    """An approver denied the call, or there was none."""
 
     kind = "approval_denied"
 
@@ -256,19 +256,19 @@ class ModelError(SkillsRuntimeError):
 
 
 class SandboxError(SkillsRuntimeError):
-    """The required isolation cannot be given."""
+    """The required isolation is not available."""
 
     kind = "sandbox_denied"
 
 
 class LogError(SkillsRuntimeError):
-    """The event log cannot be used as asked."""
+    """The event log cannot be used as requested."""
 
     kind = "log_corrupt"
 
 
 class LogCorrupt(LogError):
-    """A line in the middle of the log is not what was written."""
+    """A line in the middle of the log was changed."""
 
     default_hint = "`skills-runtime runs verify` names the line; restore the file from a copy"
 

@@ -1,4 +1,4 @@
-"""Names that a package imports only when they are used, so that importing the package stays cheap."""
+"""Names that a package imports only on first use, so that importing the package stays cheap."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package; `modules` maps each of its modules to the names it offers there."""
+    """Return the `__getattr__` of a package; `modules` maps its modules to the names they provide."""
     module_of_name = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:

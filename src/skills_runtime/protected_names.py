@@ -1,13 +1,13 @@
-"""Names of files that other programs obey and names of files that hold secrets, wherever they lie; pure.
+"""Names of files that other programs execute or obey, and of files that hold secrets, in any directory; pure.
 
-One list for the sandbox, for the file tools and for what may be granted.
+One list for the sandbox, the file tools and grants.
 """
 
 import re
 
 REPOSITORY = ".git"
 GIT_CONTROL_PATHS = ("hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes")
-"""What makes git run commands, or look for them somewhere else; the rest of a repository is data."""
+"""Paths that make git run commands or look for them elsewhere; the rest of a repository is data."""
 
 AUTOLOADED_NAMES = frozenset(
     {
@@ -19,7 +19,7 @@ AUTOLOADED_NAMES = frozenset(
         ".svn", ".bzr",
     }
 )  # fmt: skip
-"""What agents, editors and tools obey when they open a directory."""
+"""Files that agents, editors and tools obey when they open a directory."""
 AUTOLOADED_SUFFIX = ".code-workspace"
 
 STARTUP_FILES = frozenset(
@@ -29,7 +29,7 @@ STARTUP_FILES = frozenset(
         ".inputrc", ".gitconfig", ".gitmodules", ".ripgreprc",
     }
 )  # fmt: skip
-"""What shells and everyday programs run or obey when they start."""
+"""Files that shells and common programs run or obey at their start."""
 
 LOGIN_PATHS = (
     ".config/autostart", ".config/autostart-scripts", ".config/systemd", ".config/environment.d", ".config/fish",
@@ -45,20 +45,20 @@ LOGIN_PATHS = (
     ".windsurf", ".aider.conf.yml", ".opencode", ".crontab", "Library/LaunchAgents", "Library/LaunchDaemons",
     "Library/Application Scripts", "Library/Preferences",
 )  # fmt: skip
-"""What sessions, shells, editors, agents and package managers of a user run or read when they start, below a home."""
+"""Files below a home that sessions, shells, editors, agents and package managers run or read at their start."""
 
 RUN_CONFIG_FILES = ("config/runtime.yaml", "config/rules.yaml", "kgent.yaml")
-"""What the next run in a workspace obeys, besides `.env`."""
+"""Files that the next run in a workspace obeys, besides `.env`."""
 
 ENV_FILE_PREFIX = ".env"
-"""How the names of files begin that hold secrets."""
+"""Prefix of the names of files with secrets."""
 SECRET_TEMPLATES = frozenset({".env.example", ".env.sample", ".env.template", ".env.dist"})
-"""What only shows the form of such a file."""
+"""Templates without secrets."""
 
 CREDENTIAL_NAMES = frozenset(
     (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".pypirc", ".git-credentials")
 )
-"""What a home directory holds; hidden at the top of a workspace only, where such a name is no coincidence."""
+"""Credentials in a home directory; hidden only at the top of a workspace, where the name is no coincidence."""
 
 HOME_SECRET_PATHS = (
     ".npmrc", ".yarnrc.yml", ".password-store", ".vault-token", ".terraform.d", ".config/gcloud", ".config/gh",
@@ -73,7 +73,7 @@ HOME_SECRET_PATHS = (
     ".bitcoin", ".ethereum", "Library/Keychains", "Library/Cookies", "Library/Application Support/Google",
     "Library/Application Support/Firefox",
 )  # fmt: skip
-"""What a home directory holds besides, and what would be a mere setting anywhere else."""
+"""Further secrets in a home directory that would be mere settings elsewhere."""
 
 KEY_SUFFIXES = frozenset({"pem", "key", "p12", "pfx", "kdbx", "jks", "keystore", "gpg"})
 KEY_NAMES = frozenset({"credentials", "credentials.json", "credentials.toml"})
@@ -81,14 +81,14 @@ _KEY_FILE = re.compile(r"id_(rsa|dsa|ecdsa|ed25519)(_\w+)?(\.(?!pub$)\w+)?|\..*_
 
 
 def is_key_file(name: str) -> bool:
-    """Whether a file of this name holds a key, a password or what was typed."""
+    """Return whether a file of this name holds a key, a password or an input history."""
     if name.rpartition(".")[2].lower() in KEY_SUFFIXES and "." in name:
         return True
     return name in KEY_NAMES or (name[:1] in "iI." and _KEY_FILE.fullmatch(name) is not None)
 
 
 def is_secret_file(name: str) -> bool:
-    """Whether a file of this name holds variables that are secret, or a key."""
+    """Return whether a file of this name holds secret variables, or a key."""
     holds_variables = name in (ENV_FILE_PREFIX, ".envrc") or (
         name.startswith(f"{ENV_FILE_PREFIX}.") and name not in SECRET_TEMPLATES
     )
@@ -96,5 +96,5 @@ def is_secret_file(name: str) -> bool:
 
 
 def is_autoloaded_name(name: str) -> bool:
-    """Whether programs obey what has this name, in whatever directory it lies."""
+    """Return whether programs obey a file of this name in any directory."""
     return name in AUTOLOADED_NAMES or name == REPOSITORY or name.endswith(AUTOLOADED_SUFFIX)

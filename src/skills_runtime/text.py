@@ -1,7 +1,7 @@
-"""Foreign text made harmless for logs, terminals, pages and prompts; texts compared in bounded time.
+"""Sanitize untrusted text for logs, terminals, pages and prompts; compare texts in bounded time.
 
-Pure, and below everything else. Text comes from models, tools, skills, providers and file names: it may hold halves of
-characters, escape sequences, characters that nobody sees, and tags that pass for the runtime's own.
+Pure, and below everything else. Text comes from models, tools, skills, providers and file names: it may hold half
+characters, escape sequences, invisible characters, and tags that imitate the runtime's own.
 """
 
 import re
@@ -13,16 +13,16 @@ from difflib import Match, SequenceMatcher
 from functools import lru_cache
 
 TITLE_CHARS = 120
-"""How long the title of a task is at most."""
+"""Maximum length of a task's title."""
 TAG = "skill"
-"""How the name of every tag of ours begins."""
+"""The prefix of all our tags."""
 OPENERS = "<＜﹤‹〈〈⟨❬❮❰˂ᐸ⋖⦑"
-"""Characters that begin a tag, or look as if they did."""
+"""Characters that start a tag, or look like it."""
 CONTEXT = 3
-"""Lines that a difference shows around a change."""
+"""Context lines around a change in a diff."""
 MAX_STEPS = 5_000_000
 FREQUENT = 100
-"""Of texts that are longer than twice this, difflib does not look for lines that are more than one in so many."""
+"""In texts longer than twice this, difflib ignores lines that make up more than one percent."""
 
 _SPACES = re.compile(r"\s+")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -32,32 +32,32 @@ _JOINING_LETTERS = (
     r"\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06ff\u0750-\u077f\u08a0-\u08e1\u0900-\u0dff\u1000-\u109f"
     r"\u1780-\u17b3\u17b6-\u17dd\u1820-\u18aa"
 )
-"""Letters of scripts that are not written without joiners: Arabic, those of India, Khmer, Burmese, Mongolian."""
+"""Letters of scripts that need joiners: Arabic, Indic scripts, Khmer, Burmese, Mongolian."""
 _JOINER = re.compile(
     f"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
     f"|(?<=[{_JOINING_LETTERS}])[\u200c\u200d](?=[{_JOINING_LETTERS}])"
 )
-"""A joiner between two characters that it joins; anywhere else it only hides that two texts differ."""
+"""A joiner between two characters that it joins; anywhere else it only hides a difference."""
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]"
     f"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
 )
-"""Letters and marks that nobody sees; one that chooses the look of a picture stays behind it."""
+"""Invisible letters and marks; a variation selector after a picture character stays."""
 _OPENER = re.compile(f"[{OPENERS}]")
 _SKIPPED_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Me", "Cn", "Co"})
 _SKIPPED = frozenset("/\\⁄∕⧸⧹╱!?\u115f\u1160\u2800\u3164\uffa0")
-"""Slashes of all sorts, and letters that nobody sees."""
+"""Slashes of all kinds, and invisible letters."""
 _LOOKALIKES = str.maketrans("ѕꜱкκⲕіıιɩӏǀ|1l", "sskkkiiiiiiiii")
-"""Small letters that look like one of ours; `i` and `l` are one letter here."""
+"""Small letters that look like one of ours; `i` and `l` count as one letter."""
 
 
 def well_formed(text: str) -> str:
-    """Replace what is not Unicode, so that the text can be encoded; halves of a character are joined."""
+    """Replace what is not valid Unicode, so that the text can be encoded; surrogate pairs are joined."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def printable(text: str, *, replacement: str | None = None) -> str:
-    """Escape every character that is not printable, line breaks too; or put `instead` in its place."""
+    """Escape every unprintable character, including line breaks; or replace it by `replacement`."""
     if text.isprintable():
         return text
     return "".join(
@@ -75,7 +75,7 @@ def one_line(text: str, *, limit: int | None = None) -> str:
 
 
 def readable(text: str) -> str:
-    """Escape control, direction and other invisible characters for people; lines and tabs stay, and what joins."""
+    """Escape control, direction and other invisible characters for users; line breaks, tabs and joiners stay."""
     if text.isprintable() and (text.isascii() or not _BLANK.search(text)):
         return text
     text = text.replace("\r\n", "\n")
@@ -101,7 +101,7 @@ def readable_line(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def fold_name(name: str) -> str:
-    """The name as a forgiving file system compares it: case and invisible characters do not count."""
+    """Return the name as a case-insensitive file system compares it, without invisible characters."""
     if name.isascii():
         return name.lower()
     plain = unicodedata.normalize("NFKC", name).casefold()
@@ -121,12 +121,12 @@ def escape_controls(text: str) -> str:
 
 
 def escape_tags(text: str) -> str:
-    """Take apart every beginning of a tag like ours, however it is spelled; all other markup stays as it is."""
+    """Escape every start of a tag like ours, in any spelling; all other markup stays as it is."""
     return _OPENER.sub(lambda match: "&lt;" if _starts_our_tag(text, match.end()) else match[0], text)
 
 
 def escape_attribute(text: str) -> str:
-    """Make one line that cannot begin or end a tag, nor the value of an attribute in one."""
+    """Return one line that cannot start or end a tag or an attribute value."""
     escaped = one_line(text).replace("&", "&amp;").replace('"', "&quot;").replace(">", "&gt;")
     return _OPENER.sub("&lt;", escaped)
 
@@ -168,7 +168,7 @@ def _escape(character: str) -> str:
 
 
 def _starts_our_tag(text: str, start: int) -> bool:
-    """Whether what follows reads like the name of our tag once everything invisible is left out."""
+    """Return whether the text continues with the name of our tag, ignoring invisible characters."""
     remaining = TAG.translate(_LOOKALIKES)
     for index in range(start, len(text)):
         for letter in _fold_lookalike(text[index]):
@@ -181,7 +181,7 @@ def _starts_our_tag(text: str, start: int) -> bool:
 
 
 def _fold_lookalike(character: str) -> str:
-    """What a character amounts to for somebody who only looks: nothing, or a few small letters."""
+    """Return what a character looks like: nothing, or a few small letters."""
     if character in _SKIPPED or unicodedata.category(character) in _SKIPPED_CATEGORIES:
         return ""
     plain = unicodedata.normalize("NFKD", character).casefold().translate(_LOOKALIKES)
@@ -191,7 +191,7 @@ def _fold_lookalike(character: str) -> str:
 
 
 class _Comparison(SequenceMatcher[str]):
-    """What two texts have in common, as far as the steps allow to find out."""
+    """The common lines of two texts, found in a bounded number of steps."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], steps: int) -> None:
         super().__init__(None, "", "")
@@ -201,11 +201,11 @@ class _Comparison(SequenceMatcher[str]):
         self._matches: list[Match] = []
 
     def get_matching_blocks(self) -> list[Match]:
-        """The lines that stay, run by run."""
+        """Return the unchanged lines, run by run."""
         return [*self._matches, Match(len(self._old), len(self._new), 0)]
 
     def compare(self, old: range, new: range, *, divided: bool = False) -> None:
-        """Find what these lines have in common."""
+        """Find the common lines of these ranges."""
         equal_at_start = self._count_equal(zip(old, new, strict=False))
         old, new = old[equal_at_start:], new[equal_at_start:]
         equal_at_end = self._count_equal(zip(reversed(old), reversed(new), strict=False))
@@ -244,14 +244,14 @@ class _Comparison(SequenceMatcher[str]):
 
 
 def _count_equal_pairs(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many pairs of equal lines difflib would look at."""
+    """Return the number of pairs of equal lines that difflib would compare."""
     new_counts = Counter(new)
     max_count = len(new) // FREQUENT + 1 if len(new) >= 2 * FREQUENT else len(new)
     return sum(new_counts[line] for line in old if new_counts[line] <= max_count)
 
 
 def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The most lines in the same order that each side has once, by their indexes."""
+    """Return the longest common sequence of lines that are unique on each side, by their indexes."""
     unique_in_old = {line for line, count in Counter(old).items() if count == 1}
     indexes = {line: j for j, line in enumerate(new) if line in unique_in_old}
     repeated_in_new = {line for line, count in Counter(new).items() if count > 1}
@@ -260,7 +260,7 @@ def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many of the pairs as can be that rise in both numbers; they come in the order of the first."""
+    """Return the longest sequence of pairs that increases in both numbers; they are sorted by the first."""
     lowest: list[int] = []
     tails: list[int] = []
     predecessors: list[int] = []
@@ -284,6 +284,6 @@ def _line_range(lines: range) -> str:
 
 
 def make_title(prompt: str) -> str:
-    """The first line of a prompt that says something, printable, and short enough for a list."""
+    """Return the first non-empty line of a prompt, printable and short enough for a list."""
     lines = (one_line(printable(line, replacement=" ")) for line in prompt.splitlines())
     return next((line for line in lines if line), "")[:TITLE_CHARS].rstrip()

@@ -1,4 +1,4 @@
-"""Configuration: many sources, one frozen `Settings`, and an answer to where each field comes from."""
+"""Configuration: many sources merged into one frozen `Settings`, with the origin of each field."""
 
 from skills_runtime.config.confirmations import ModelAddress, ModelConfirmations
 from skills_runtime.config.environment import (

@@ -1,6 +1,6 @@
-"""Which model addresses of projects the user has confirmed: a private list in the user's own state.
+"""The model addresses of projects that the user has confirmed: a private list in the user's state directory.
 
-What cannot be read confirms nothing.
+An unreadable list confirms nothing.
 """
 
 import json
@@ -19,14 +19,14 @@ _VERSION = 1
 
 
 class ModelAddress(NamedTuple):
-    """Where conversations go, and the variable whose key goes with them."""
+    """Where conversations are sent, and the variable whose key is sent with them."""
 
     base_url: str
     api_key_env: str
 
 
 class ModelConfirmations:
-    """The addresses that the user has confirmed, each together with its variable."""
+    """The addresses that the user has confirmed, each with its variable."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -39,7 +39,7 @@ class ModelConfirmations:
             return False
 
     def add(self, address: ModelAddress) -> bool:
-        """Confirm an address; says whether it was not confirmed before."""
+        """Confirm an address and return whether it is new."""
         try:
             self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
             with lock_file(self._state / LOCK_FILE):

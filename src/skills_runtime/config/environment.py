@@ -1,6 +1,6 @@
 """The process environment and the `.env` file as one read-only value; the only reader of `os.environ`.
 
-Nothing here is ever written back to the process.
+Nothing is ever written back to the process.
 """
 
 import io
@@ -27,14 +27,14 @@ VARIABLES: Mapping[str, str] = {
     "SKILLS_RUNTIME_SDK_LLM_BASE_URL": "llm.base_url",
     "SKILLS_RUNTIME_SDK_LLM_API_KEY_ENV": "llm.api_key_env",
 }
-"""Variables that set a field, and which."""
+"""The variables that set fields."""
 
 _NO_DOTENV = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class DotEnv:
-    """What was read from a `.env` file, and how far it is trusted."""
+    """The content of a `.env` file, and how far it is trusted."""
 
     path: Path | None = None
     values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -44,22 +44,22 @@ class DotEnv:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Environment:
-    """Variables of the process over those of the `.env` file; its text form never shows a value."""
+    """Variables of the process over those of the `.env` file; its repr never shows a value."""
 
     process: Mapping[str, str]
     dotenv: DotEnv = field(default_factory=DotEnv)
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Keys of models that the user stored; they count where nothing else sets the variable."""
+    """Stored model keys of the user; they apply if nothing else sets the variable."""
 
     def get(self, name: str) -> str | None:
-        """The value of a variable, or nothing."""
+        """Return the value of a variable."""
         for values in (self.process, self.dotenv.values, self.stored):
             if name in values:
                 return values[name]
         return None
 
     def origin(self, name: str) -> Literal["process", "dotenv", "stored"] | None:
-        """Where a variable comes from, or nothing when it is not set."""
+        """Return where a variable comes from, or nothing if it is not set."""
         if name in self.process:
             return "process"
         if name in self.dotenv.values:
@@ -67,7 +67,7 @@ class Environment:
         return "stored" if name in self.stored else None
 
     def trust(self, name: str) -> Trust:
-        """How far a variable is trusted."""
+        """Return how far a variable is trusted."""
         return self.dotenv.trust if self.origin(name) == "dotenv" else "user"
 
     def __repr__(self) -> str:
@@ -75,24 +75,24 @@ class Environment:
 
 
 def process_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A copy of the given environment, or of the process's own."""
+    """Return a copy of the given environment, or of the process's own."""
     return dict(os.environ if environ is None else environ)
 
 
 def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The same environment with the reading of `.env` files switched off."""
+    """Return the environment with reading `.env` files switched off."""
     return {**process_environ(environ), ENV_FILE: _NO_DOTENV}
 
 
 def read_environment(root: Path, process: Mapping[str, str]) -> Environment:
-    """The environment of a workspace: the process's variables over those of its `.env` file."""
+    """Read the environment of a workspace: the process's variables over those of its `.env` file."""
     env_file = process.get(ENV_FILE, "")
     if env_file == _NO_DOTENV:
         return Environment(process)
     if env_file:
         requested = root / expand_home(env_file, process)
         path = resolve_path(requested, root)
-        # A file inside the workspace stays the project's, also when a variable exported long ago happens to name it.
+        # A file inside the workspace is the project's, even if an exported variable names it.
         inside = path.is_relative_to(root) or Path(os.path.normpath(requested)).is_relative_to(root)
         return Environment(process, _parse_dotenv(path, "project" if inside else "user"))
     if path_exists(root / ".env"):
@@ -119,7 +119,7 @@ def _parse_dotenv(path: Path, trust: Trust) -> DotEnv:
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """The user's home directory."""
+    """Return the user's home directory."""
     home_variable = environ.get("HOME", "")
     if Path(home_variable).is_absolute():
         return Path(home_variable)
@@ -130,23 +130,23 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def expand_home(path: str | os.PathLike[str], environ: Mapping[str, str]) -> Path:
-    """The path with a leading `~/` replaced by the home directory."""
+    """Replace a leading `~/` by the home directory."""
     parts = Path(path).parts
     return home(environ).joinpath(*parts[1:]) if parts[:1] == ("~",) else Path(path)
 
 
 def config_home(environ: Mapping[str, str] | None = None) -> Path:
-    """The directory of the user's own configuration."""
+    """Return the directory of the user's configuration."""
     return _xdg("XDG_CONFIG_HOME", ".config", process_environ(environ))
 
 
 def state_home(environ: Mapping[str, str] | None = None) -> Path:
-    """The directory of what the runtime keeps between runs: keys and the ledger."""
+    """Return the directory of persistent state: keys and the ledger."""
     return _xdg("XDG_STATE_HOME", ".local/state", process_environ(environ))
 
 
 def keys_home(environ: Mapping[str, str] | None = None) -> Path:
-    """The directory of the keys that sign logs; machines that share runs may share it."""
+    """Return the directory of the keys that sign logs; machines that share runs may share it."""
     process = process_environ(environ)
     keys_dir = process.get(KEYS_DIR, "")
     if keys_dir and not Path(keys_dir).is_absolute():

@@ -1,7 +1,7 @@
-"""The files of configuration: how any of them is read, and the two that hold the chosen model and its keys.
+"""Configuration files: reading YAML, and the two files with the chosen model and its keys.
 
-Reading is bounded, takes regular files only, and every refusal is one sentence. What settings there are is not
-known here; a YAML file is just a mapping.
+Reading is bounded and accepts regular files only; every refusal is one sentence. The settings themselves are not known
+here; a YAML file is just a mapping.
 """
 
 import json
@@ -27,11 +27,11 @@ MAX_VALUES = 100_000
 MODEL_FILE = "model.yaml"
 KEYS_FILE = "model-keys.json"
 KEY_VARIABLE = "SKILLS_RUNTIME_MODEL_KEY"
-"""What a key is called that was given without a name of its own."""
+"""The default variable name of a stored key."""
 MAX_KEY_CHARS = 4096
 _MAX_KEYS_BYTES = 65_536
 _RUNTIME_PREFIX = "SKILLS_RUNTIME_SDK_"
-"""How variables begin that set something; a key must not be one of them."""
+"""Prefix of variables that set settings; a key must not have such a name."""
 _MODEL_FILE_HEADER = (
     "# The model chosen in Studio or over HTTP; what your config.yaml says counts less, a project's files count more.\n"
 )
@@ -41,7 +41,7 @@ _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
 def resolve_path(path: str | os.PathLike[str], base: Path) -> Path:
-    """The absolute path behind all links; a relative one starts at `base`."""
+    """Return the absolute path with links resolved; a relative one starts at `base`."""
     try:
         real_path = os.path.realpath(base / path)
         real_path.encode()
@@ -53,7 +53,7 @@ def resolve_path(path: str | os.PathLike[str], base: Path) -> Path:
 
 
 def path_exists(path: Path) -> bool:
-    """Whether something has this name; a place that may not be looked into is a refusal, not an absence."""
+    """Return whether a path exists; a directory that cannot be searched is an error, not an absence."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -69,7 +69,7 @@ def path_exists(path: Path) -> bool:
 
 
 def resolve_workspace(path: str | os.PathLike[str], cwd: Path) -> Path:
-    """The workspace directory itself, absolute and behind all links."""
+    """Return the workspace directory, absolute and with links resolved."""
     root = resolve_path(path, cwd)
     shown_path = printable(str(root))
     if not path_exists(root):
@@ -80,7 +80,7 @@ def resolve_workspace(path: str | os.PathLike[str], cwd: Path) -> Path:
 
 
 def current_directory() -> Path:
-    """Where the process stands."""
+    """Return the current directory of the process."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def current_directory() -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The whole text of a small regular file."""
+    """Read the whole text of a small regular file."""
     shown_path = printable(str(path))
     try:
         return _read_bytes(path).decode("utf-8-sig")
@@ -106,7 +106,7 @@ def read_text(path: Path) -> str:
 
 def _read_bytes(path: Path) -> bytes:
     shown_path = printable(str(path))
-    # O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
+    # O_NONBLOCK: opening a named pipe would block before its type can be checked.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError(f"`{shown_path}` is not a regular file", hint="name an ordinary file")
@@ -117,7 +117,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe C loader; whatever its converters trip over becomes a YAML error with a place."""
+    """The safe C loader; any failure of its converters becomes a YAML error with a position."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
@@ -131,12 +131,12 @@ def _yaml_error(problem: str, node: yaml.Node | yaml.Event) -> yaml.MarkedYAMLEr
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
-    """The mapping in a YAML file."""
+    """Read the mapping in a YAML file."""
     return parse_mapping(read_text(path), path)
 
 
 def parse_mapping(text: str, path: Path) -> dict[str, Any]:
-    """The mapping a YAML text holds; an empty text is an empty mapping."""
+    """Parse the mapping in a YAML text; an empty text is an empty mapping."""
     shown_path = printable(str(path))
     try:
         data = _load_yaml(text)
@@ -171,7 +171,7 @@ def _load_yaml(text: str) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Events come one by one, so that deep nesting is seen before anything recurses into it."""
+    """Refuse deep nesting from the event stream, before anything recurses into it."""
     depth = 0
     for event in cast(Iterator[yaml.Event], yaml.parse(text, Loader=_Loader)):  # pyright: ignore[reportUnknownMemberType]
         if isinstance(event, yaml.CollectionStartEvent):
@@ -183,7 +183,7 @@ def _check_depth(text: str) -> None:
 
 
 def _measure_node(node: yaml.Node, sizes: dict[int, tuple[int, int]], open_nodes: set[int]) -> tuple[int, int]:
-    """How many values the node stands for and how deep they nest, its aliases followed every time."""
+    """Return the number of values and the depth of a node, with aliases counted each time."""
     if id(node) in open_nodes:
         raise _yaml_error("an alias refers to what contains it", node)
     if id(node) not in sizes:
@@ -221,7 +221,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
 
 
 def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:
-    """Change what is given and keep the rest; `home` is the directory of the user's configuration."""
+    """Change the given values and keep the others; `home` is the directory of the user's configuration."""
     path, settings = home / MODEL_FILE, build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env)
     with _lock_home(home):
         data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
@@ -235,7 +235,7 @@ def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key
 def build_model_settings(
     *, base_url: str | None, model: str | None, api_key_env: str | None
 ) -> dict[str, dict[str, str]]:
-    """What is given of a choice, as settings."""
+    """Return the given values as settings."""
     llm = {"base_url": base_url, "api_key_env": api_key_env}
     models = {"planner": model, "executor": model}
     if base_url is not None or api_key_env is not None:
@@ -248,26 +248,26 @@ def build_model_settings(
 
 
 class StoredKey(NamedTuple):
-    """A key, and the origin of the address it was stored for; an older one has none, and counts for all."""
+    """A key, and the origin of the address it was stored for; an older one has none and applies to all."""
 
     key: str
     origin: str | None
 
 
 def parse_origin(url: str) -> str:
-    """The scheme, host and port of an address."""
+    """Return scheme, host and port of an address."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def find_keys(home: Path, url: str) -> Mapping[str, str]:
-    """The stored keys that may be sent to an address, by the names of their variables."""
+    """Return the stored keys that may be sent to an address, by variable name."""
     origin = parse_origin(url)
     return {name: stored.key for name, stored in read_stored_keys(home).items() if stored.origin in (None, origin)}
 
 
 def read_stored_keys(home: Path) -> Mapping[str, StoredKey]:
-    """The keys that were stored, by the names of their variables; a file that others can read is refused."""
+    """Return the stored keys by variable name; a file readable by others is refused."""
     path = home / KEYS_FILE
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -296,7 +296,7 @@ def read_stored_keys(home: Path) -> Mapping[str, StoredKey]:
 
 
 def store_key(home: Path, name: str, key: str, *, address: str) -> None:
-    """Keep a key for one address under the name of a variable, in a file that only this user can read."""
+    """Store a key for one address under a variable name, in a file that only this user can read."""
     if not is_variable_name(name) or name.startswith(_RUNTIME_PREFIX):
         raise ValidationFailed("this is not the name of a variable for a key", hint="such as `OPENAI_API_KEY`")
     stripped = key.strip()
@@ -310,13 +310,13 @@ def store_key(home: Path, name: str, key: str, *, address: str) -> None:
         raise ValidationFailed("this is not a key", hint="a key has no spaces and only ASCII characters")
     with _lock_home(home):
         data = _encode_keys({**read_stored_keys(home), name: StoredKey(stripped, parse_origin(address))})
-        if len(data) > _MAX_KEYS_BYTES:  # a file that is too long to be read whole would be of no use to anybody
+        if len(data) > _MAX_KEYS_BYTES:  # a longer file would be refused when it is read
             raise ValidationFailed("too many keys are stored", hint="remove one that is not needed any more")
         _write_file(home / KEYS_FILE, data)
 
 
 def delete_key(home: Path, name: str) -> bool:
-    """Remove a stored key; false where there was none."""
+    """Remove a stored key; return false if there was none."""
     with _lock_home(home):
         keys = dict(read_stored_keys(home))
         if keys.pop(name, None) is None:
@@ -333,7 +333,7 @@ def _encode_keys(keys: Mapping[str, StoredKey]) -> bytes:
 
 @contextmanager
 def _lock_home(home: Path) -> Generator[None]:
-    """Keep everybody else from changing these files meanwhile, so that no change is lost."""
+    """Lock these files against concurrent changes."""
     with ExitStack() as stack:
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -344,6 +344,6 @@ def _lock_home(home: Path) -> Generator[None]:
 
 
 def _write_file(path: Path, data: bytes) -> None:
-    """Replace a file at once; nobody else can read it, not even while it is made."""
+    """Replace a file atomically; it is readable only by the user at all times."""
     with wrap_write_errors(printable(str(path))):
         write_atomic(path, data)

@@ -1,6 +1,6 @@
-"""Layers into one tree, with the source of every field; a project may only tighten what guards the user.
+"""Merge configuration sources and record the origin of every field; a project may only tighten guarded settings.
 
-Pure: no file and no variable is read here.
+Pure: reads no files and no variables.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from skills_runtime.config.environment import Trust
 from skills_runtime.config.problems import format_value
 
 TrustRule = Callable[[Any, Any], Any]
-"""From the value so far and the project's, the value that holds."""
+"""Returns the effective value, given the current one and the project's."""
 
 
 def _strictest(*loosest_first: tuple[object, ...]) -> TrustRule:
@@ -34,7 +34,7 @@ def _union(current: tuple[str, ...], proposed: tuple[str, ...]) -> tuple[str, ..
 
 
 def keep_current(current: Any, proposed: Any) -> Any:
-    """The rule of what only the user may set: the project's value never counts."""
+    """Ignore the project's value: only the user may set the field."""
     del proposed
     return current
 
@@ -88,10 +88,10 @@ TRUST_RULES: Mapping[str, TrustRule] = {
     "service.executions.keep_days": keep_current,
     "service.executions.keep_bytes": keep_current,
 }
-"""For every guarded field, how a project's value meets the one it finds."""
+"""How a project's value combines with the current one, for every guarded field."""
 
 UNGUARDED_FIELDS = frozenset({"service.port"})
-"""Fields among guarded ones that open nothing."""
+"""Fields in guarded sections that grant nothing."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "dev": {},
@@ -112,26 +112,26 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         }
     },
 }
-"""What a sandbox profile says about fields nobody set; it must never be looser than the defaults."""
+"""Values of a sandbox profile for fields that no source sets; never looser than the defaults."""
 
 
 def is_guarded(key: str) -> bool:
-    """Whether a project may only tighten this field."""
+    """Return whether a project may only tighten this field."""
     return key.startswith(("safety.", "sandbox.", "skills.discovery.", "service.")) and key not in UNGUARDED_FIELDS
 
 
 def can_project_set(key: str) -> bool:
-    """Whether a project's value for this field may count at all."""
+    """Return whether a project may set this field at all."""
     return not is_guarded(key) or TRUST_RULES.get(key, keep_current) is not keep_current
 
 
 def tighten(key: str, current: Any, proposed: Any) -> Any:
-    """The value that holds when a project proposes one for a guarded field."""
+    """Return the effective value if a project proposes one for a guarded field."""
     return TRUST_RULES.get(key, keep_current)(current, proposed)
 
 
 def is_overridden(proposed: Any, effective: Any) -> bool:
-    """Whether something the project asked for does not hold."""
+    """Return whether something that the project requested does not apply."""
     if isinstance(proposed, tuple):
         return any(entry not in effective for entry in cast(tuple[object, ...], proposed))
     return proposed != effective
@@ -140,12 +140,12 @@ def is_overridden(proposed: Any, effective: Any) -> bool:
 Tree = Mapping[str, Any]
 
 OPAQUE_FIELDS = frozenset({"run.output_schema"})
-"""Fields whose value is a mapping: what is in it are no settings, so it is taken as it is or not at all."""
+"""Fields with a mapping as value that contains no settings; it is replaced as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSource:
-    """Some settings from one place, and how far that place is trusted."""
+    """Settings from one source, and how far it is trusted."""
 
     data: Tree
     label: str
@@ -155,13 +155,13 @@ class ConfigSource:
     base: Path
 
     def describe_field(self, key: str) -> str:
-        """What the sources map says of a field that comes from here."""
+        """Describe the origin of a field from this source."""
         return f"{self.label}{self.separator}{key}" if self.separator else self.label
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The tree so far, where its fields come from, which the project chose, and what was ignored on the way."""
+    """The merged tree, the origins of its fields, the fields chosen by the project, and what was ignored."""
 
     data: Tree = field(default_factory=dict[str, Any])
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -170,7 +170,7 @@ class Merged:
 
 
 def deep_merge(base: Tree, override: Tree, prefix: str = "") -> dict[str, Any]:
-    """The two trees as one: mappings are merged, everything else is replaced by `high`."""
+    """Merge two trees: mappings are merged, everything else is replaced by `override`."""
     merged = dict(base)
     for name, value in override.items():
         current, key = merged.get(name), prefix + name
@@ -180,7 +180,7 @@ def deep_merge(base: Tree, override: Tree, prefix: str = "") -> dict[str, Any]:
 
 
 def flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every field of the tree with its dotted key."""
+    """Yield every field of the tree with its dotted key."""
     for name, value in tree.items():
         key = prefix + name
         if isinstance(value, Mapping) and key not in OPAQUE_FIELDS:
@@ -190,17 +190,17 @@ def flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def nest_value(key: str, value: Any) -> dict[str, Any]:
-    """The tree that holds only this field."""
+    """Return the tree that holds only this field."""
     return reduce(lambda inner, name: {name: inner}, reversed(key.split(".")), value)
 
 
 def get_value(tree: Tree, key: str) -> Any:
-    """The field with this dotted key."""
+    """Return the field with this dotted key."""
     return reduce(lambda inner, name: inner[name], key.split("."), tree)
 
 
 def merge_with_profile(embedded: ConfigSource, sources: Sequence[ConfigSource]) -> Merged:
-    """All layers over the defaults, with the preset of the profile they choose in between."""
+    """Merge all sources over the defaults, with the preset of the chosen profile in between."""
     profile = get_value(merge_sources([embedded, *sources]).data, "sandbox.profile")
     preset = replace(
         embedded, data=PRESETS[profile], label=f"profile:{profile}", location=f"of the profile `{profile}`"
@@ -209,7 +209,7 @@ def merge_with_profile(embedded: ConfigSource, sources: Sequence[ConfigSource]) 
 
 
 def merge_sources(sources: Iterable[ConfigSource]) -> Merged:
-    """All layers as one tree, the lowest first; the lowest must hold every field."""
+    """Merge all sources, lowest precedence first; the first must hold every field."""
     return reduce(_merge_source, sources, Merged())
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a layer, in sentences a person can act on, and how places and values are written in them.
+"""Problems of configuration sources as actionable sentences.
 
 Secrets are never repeated.
 """
@@ -20,7 +20,7 @@ from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
 
 SettingPath = tuple[str | int, ...]
-"""The names and positions that lead to a setting."""
+"""The names and indexes that lead to a setting."""
 
 _KEY_CHARS = 80
 _VALUE_CHARS = 200
@@ -40,7 +40,7 @@ _EXPECTED: Mapping[str, str] = {
 
 
 def format_setting_path(path: SettingPath) -> str:
-    """The place of a setting, such as `skills.spaces[0].id`."""
+    """Format the path of a setting, such as `skills.spaces[0].id`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{printable(hide_secrets(part[:_KEY_CHARS]))}"
@@ -48,7 +48,7 @@ def format_setting_path(path: SettingPath) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value on one line of bounded length, without anything key-shaped."""
+    """Format a value as one line of bounded length, without anything that looks like a key."""
     if isinstance(value, Path) or (isinstance(value, str) and value.isprintable() and value.strip()):
         text = printable(hide_secrets(str(value)))
     else:
@@ -58,7 +58,7 @@ def format_value(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and what to do about it."""
+    """One problem, and how to fix it."""
 
     message: str
     hint: str = ""
@@ -72,7 +72,7 @@ def raise_problems(problems: Sequence[Problem]) -> NoReturn:
 
 
 def check_version(data: Mapping[str, Any], location: str) -> Problem | None:
-    """The problem of a layer written for a later version of this program."""
+    """Return the problem of a source written for a later version of this program."""
     version = data.get("config_version")
     if isinstance(version, bool) or not isinstance(version, int) or not CONFIG_VERSION < version < _INTEGER_LIMIT:
         return None
@@ -81,7 +81,7 @@ def check_version(data: Mapping[str, Any], location: str) -> Problem | None:
 
 
 def find_unfit_values(data: Mapping[str, Any], location: str) -> list[Problem]:
-    """Secrets, and values no setting can hold, wherever they stand."""
+    """Find secrets, and values that no setting can hold, at any depth."""
     return [
         Problem(f"`{format_setting_path(path)}` {location} {text}", hint, path)
         for path, value in _iterate_values(data)
@@ -119,7 +119,7 @@ def _check_value(path: SettingPath, value: object) -> Iterator[tuple[str, str]]:
 
 
 def describe_invalid_fields(error: ValidationError, location: str) -> list[Problem]:
-    """What the model refused, one sentence for each field."""
+    """Describe what the model refused, one sentence per field."""
     return [_describe_invalid_field(detail, location) for detail in error.errors(include_url=False)]
 
 

@@ -1,6 +1,6 @@
-"""From a workspace to its settings: layers are gathered, checked and merged, and every field keeps its source.
+"""Resolve the settings of a workspace: collect, check and merge its sources, keeping the origin of every field.
 
-In order: which files take part, a layer of each place, `resolve` itself, and the settings as text.
+In order: the files, a source of each kind, `resolve` itself, and the settings as text.
 """
 
 import os
@@ -56,12 +56,12 @@ from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.text import printable
 
 PROJECT_FILES = ("config/runtime.yaml", "kgent.yaml")
-"""Files of a workspace that are read when they are there."""
+"""Files of a workspace that are read if they exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file that takes part."""
+    """A configuration file to read."""
 
     path: Path
     trust: Trust
@@ -71,7 +71,7 @@ class ConfigFile:
 def find_config_files(
     root: Path, environment: Environment, extra_paths: Iterable[str | os.PathLike[str]], cwd: Path
 ) -> list[ConfigFile]:
-    """Every file that takes part, the lowest first, each once."""
+    """Return every file to read, lowest precedence first, each once."""
     process = environment.process
     home = config_home(process)
     user_paths = (path for path in (home / "config.yaml", home / MODEL_FILE) if path_exists(path))
@@ -89,7 +89,7 @@ def find_config_files(
     files: dict[Path, ConfigFile] = {}
     for candidate in candidates:
         previous = files.get(candidate.path)
-        # A project that names the user's own file must not take the user's trust from it.
+        # The user's own file keeps the user's trust even if the project names it too.
         if previous is None or previous.trust != "user" or candidate.trust != "project":
             files.pop(candidate.path, None)
             files[candidate.path] = candidate
@@ -97,7 +97,7 @@ def find_config_files(
 
 
 def read_source(file: ConfigFile) -> ConfigSource:
-    """The unchecked layer of a file."""
+    """Read the unchecked source of a file."""
     shown_path = printable(str(file.path))
     return ConfigSource(
         data=read_mapping(file.path),
@@ -109,7 +109,7 @@ def read_source(file: ConfigFile) -> ConfigSource:
 
 
 def read_variables(root: Path, environment: Environment) -> list[ConfigSource]:
-    """One unchecked layer for every variable that sets a field; an empty variable sets nothing."""
+    """Return an unchecked source for every variable that sets a field; an empty variable sets nothing."""
     return [
         ConfigSource(
             data=nest_value(key, value),
@@ -127,14 +127,14 @@ def read_variables(root: Path, environment: Environment) -> list[ConfigSource]:
 def build_source(
     values: Mapping[str, Any], label: str, separator: Literal["#", ":"], location: str, base: Path
 ) -> ConfigSource:
-    """The unchecked layer of what a caller handed over."""
+    """Build the unchecked source of values passed by a caller."""
     return ConfigSource(
         data=_to_plain_data(values, location), label=label, separator=separator, location=location, base=base
     )
 
 
 def _to_plain_data(value: Any, location: str, depth: int = 0) -> Any:
-    """The same values in the shapes a file would have."""
+    """Convert values to the types that a file would have."""
     if depth > MAX_DEPTH or (depth == 0 and not isinstance(value, Mapping)):
         raise ValidationFailed(f"what was given {location} is not a mapping of settings", hint="give a nested mapping")
     if isinstance(value, Mapping):
@@ -148,13 +148,13 @@ def _to_plain_data(value: Any, location: str, depth: int = 0) -> Any:
 
 
 def build_defaults(root: Path) -> ConfigSource:
-    """The defaults of the models: every field there is."""
+    """Return the defaults of the models, which have every field."""
     data = _make_paths_absolute(Settings().model_dump(), root, {})
     return ConfigSource(data=data, label="yaml:embedded_default", location="of the defaults", base=root)
 
 
 def validate_source(source: ConfigSource, environ: Mapping[str, str], root: Path) -> tuple[ConfigSource, list[Problem]]:
-    """The layer with its values validated and its paths absolute, or what is wrong with it."""
+    """Validate the values of a source and make its paths absolute, or return its problems."""
     if newer := check_version(source.data, source.location):
         return source, [newer]
     problems = find_unfit_values(source.data, source.location)
@@ -175,7 +175,7 @@ def validate_source(source: ConfigSource, environ: Mapping[str, str], root: Path
 def _find_paths_outside(
     data: Mapping[str, Any], location: str, root: Path, environ: Mapping[str, str]
 ) -> list[Problem]:
-    """A problem for every path of a project's settings that leads out of its workspace, by a link or by itself."""
+    """Report every path in a project's settings that leads out of its workspace, directly or by a link."""
     paths = [(key, path) for key, value in flatten(data) if can_project_set(key) for path in _collect_paths(value)]
     paths += [
         ("skills.sources", root / expand_home(source["options"]["root"], environ))
@@ -198,7 +198,7 @@ def _collect_paths(value: Any) -> list[Path]:
 
 
 def _is_inside(path: Path, root: Path) -> bool:
-    """Whether a path lies in a directory, also with every link followed that there is now."""
+    """Return whether a path is inside a directory, with and without links resolved."""
     if not Path(os.path.normpath(path)).is_relative_to(root):
         return False
     try:
@@ -208,7 +208,7 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _make_paths_absolute(value: Any, base: Path, environ: Mapping[str, str]) -> Any:
-    """The same data with every relative path made absolute."""
+    """Make every relative path absolute."""
     if isinstance(value, Path):
         return Path(os.path.normpath(base / expand_home(value, environ)))
     if isinstance(value, dict):
@@ -219,7 +219,7 @@ def _make_paths_absolute(value: Any, base: Path, environ: Mapping[str, str]) -> 
 
 
 def read_sources(files: Iterable[ConfigFile]) -> tuple[list[ConfigSource], list[Problem]]:
-    """The unchecked layers of all files, and what is wrong with files that are none."""
+    """Read the unchecked sources of all files, and the problems of unreadable ones."""
     layers: list[ConfigSource] = []
     problems: list[Problem] = []
     for overlay in files:
@@ -243,7 +243,7 @@ KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRunConfig:
-    """The few values a run's backend needs, with their sources."""
+    """The values that a run's backend needs, with their sources."""
 
     planner_model: str
     executor_model: str
@@ -256,7 +256,7 @@ class ResolvedRunConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """The settings of a workspace, and where every one of them comes from."""
+    """The settings of a workspace, with the origin of each."""
 
     settings: Settings
     sources: Mapping[str, str]
@@ -271,7 +271,7 @@ class Resolved:
 
     @property
     def unconfirmed_model(self) -> ModelAddress | None:
-        """The model address that the project chose and the user has not confirmed, if there is one."""
+        """Return the model address that the project chose and the user has not confirmed, if there is one."""
         if not {"llm.base_url", "llm.api_key_env"} & self.by_project:
             return None
         address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
@@ -279,7 +279,7 @@ class Resolved:
 
     @property
     def run_config(self) -> ResolvedRunConfig:
-        """The part a run's backend needs."""
+        """Return the values that a run's backend needs."""
         keys = ("models.planner", "models.executor", "llm.base_url", "llm.api_key_env")
         return ResolvedRunConfig(
             planner_model=self.settings.models.planner,
@@ -301,7 +301,7 @@ def resolve(
     cwd: str | os.PathLike[str] | None = None,
     defaults: Defaults | None = None,
 ) -> Resolved:
-    """Everything configured for a workspace; nothing is written anywhere."""
+    """Resolve everything configured for a workspace; nothing is written."""
     base = current_directory() if cwd is None else Path(cwd)
     root = resolve_workspace(workspace_root, base)
     environment = read_environment(root, process_environ(environ))
@@ -344,7 +344,7 @@ def _validate_sources(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One row of the answer to where a setting comes from."""
+    """The origin of one setting."""
 
     key: str
     value: str
@@ -353,7 +353,7 @@ class Origin:
 
 
 def snapshot(settings: Settings) -> str:
-    """All settings as YAML, the same text for the same settings; it names variables and never holds a key."""
+    """Return all settings as YAML, deterministically; it names variables and never holds a key."""
     data = settings.model_dump(mode="json")
     if problems := find_unfit_values(data, "of the settings"):
         raise_problems(problems)
@@ -363,7 +363,7 @@ def snapshot(settings: Settings) -> str:
 
 
 def explain(resolved: Resolved) -> list[Origin]:
-    """Every field with its value, its source and what was ignored about it."""
+    """Return every field with its value, its source and what was ignored."""
     data = resolved.settings.model_dump(mode="json")
     rows: list[Origin] = []
     for key, source in resolved.sources.items():

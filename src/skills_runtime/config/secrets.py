@@ -1,6 +1,6 @@
-"""What looks like a secret, by name or by shape.
+"""Detect secrets by name or by shape.
 
-Pure: it judges text and never keeps or shows it.
+Pure: it never stores or shows the text.
 """
 
 import re
@@ -35,44 +35,44 @@ _KEY_SHAPED = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name would hold a secret itself, as `api_key` does and `api_key_env` does not."""
+    """Return whether a setting of this name holds a secret itself, as `api_key` does and `api_key_env` does not."""
     plain = _CAMEL_BOUNDARY.sub("_", name).lower().replace("-", "_")
     return _SECRET_NAME.search(plain) is not None
 
 
 def is_key_shaped(text: str) -> bool:
-    """Whether the text holds something that looks like a key, a token or a password in a URL."""
+    """Return whether the text contains something like a key, a token or a password in a URL."""
     return _KEY_SHAPED.search(text) is not None or _WHOLE_URL_WITH_PASSWORD.match(text) is not None
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether the text may name an environment variable."""
+    """Return whether the text can be the name of an environment variable."""
     return _VARIABLE_NAME.match(text) is not None and not is_key_shaped(text)
 
 
 def is_variable_field(name: str) -> bool:
-    """Whether a setting of this name holds the name of an environment variable."""
+    """Return whether a setting of this name holds the name of an environment variable."""
     return name.lower().endswith("_env")
 
 
 def hide_secrets(text: str) -> str:
-    """The text with everything key-shaped taken out."""
+    """Return the text without anything that looks like a key."""
     return HIDDEN if _WHOLE_URL_WITH_PASSWORD.match(text) else _KEY_SHAPED.sub(HIDDEN, text)
 
 
 def url_has_credentials(url: str) -> bool:
-    """Whether the URL carries a user, a password or a key in its query."""
+    """Return whether the URL contains a user, a password or a key in its query."""
     parts = urlsplit(url)
     has_secret_parameter = any(is_secret_name(name) or name.lower() == "key" for name, _ in parse_qsl(parts.query))
     return has_secret_parameter or "@" in parts.netloc
 
 
 def find_secret_problem(path: Sequence[str | int], value: object) -> str:
-    """Why the value may not stand at this place of a configuration, or nothing; the value is never repeated."""
+    """Return why the value is not allowed at this path of a configuration, or an empty text; never repeats it."""
     names = [part for part in path if isinstance(part, str)]
     last = names[-1] if names else ""
     if is_variable_field(last) and isinstance(value, str):
-        # A single word is no address of a server; whoever judges the settings of skills says what is wrong with it.
+        # A single word is not a server address; the check of the skill settings reports it.
         is_harmless = last == "dsn_env" and _SIMPLE_WORD.match(value) is not None and not is_key_shaped(value)
         if is_variable_name(value) or is_harmless:
             return ""

@@ -1,4 +1,4 @@
-"""The vocabulary of a run: envelope, typed payloads, codec and upcasters."""
+"""The events of a run: envelope, typed payloads, codec and upcasters."""
 
 from skills_runtime.events.codec import (
     PAYLOAD_TYPES,

@@ -19,7 +19,7 @@ Upcaster = Callable[[str, Data], tuple[str, Data]]
 
 
 def _upcast_v0(event_type: str, data: Data) -> tuple[str, Data]:
-    """Version 0 left out `name` on some calls, and could ask several questions at once."""
+    """Add the `name` that version 0 omitted on some calls, and split its combined questions."""
     if event_type == "tool_call_requested":
         return event_type, {"name": data.get("tool", ""), "tool": data.get("name", ""), **data}
     if event_type == "human_request" and isinstance(data.get("questions"), list):
@@ -34,7 +34,7 @@ UPCASTERS: tuple[Upcaster, ...] = (_upcast_v0,)
 
 
 def upcast(version: int, event_type: str, data: Data) -> tuple[str, Data]:
-    """Bring one payload from `version` to the current one."""
+    """Upgrade one payload from `version` to the current one."""
     for step in UPCASTERS[version:]:
         event_type, data = step(event_type, data)
     return event_type, data
@@ -45,7 +45,7 @@ PAYLOAD_TYPES: dict[str, type[Payload]] = {
     for cls in vars(payloads).values()
     if isinstance(cls, type) and issubclass(cls, Payload) and cls is not Payload
 }
-"""Every event type this version understands."""
+"""Every event type that this version understands."""
 
 _DECODERS = {name: build_decoder(cls) for name, cls in PAYLOAD_TYPES.items()}
 _encode = msgspec.json.Encoder().encode
@@ -53,12 +53,12 @@ _decode_any = build_decoder(dict[str, Any])
 
 
 def encode_payload(payload: Payload) -> bytes:
-    """The payload as JSON bytes."""
+    """Encode the payload as JSON."""
     return _encode(payload.data if type(payload) is Unknown else payload)
 
 
 def decode_payload(event_type: str, raw: bytes | msgspec.Raw) -> Payload:
-    """The typed payload, or `Unknown` when the type or its shape is not ours."""
+    """Decode the typed payload, or `Unknown` if its type or shape is not ours."""
     decode = _DECODERS.get(event_type)
     if decode is not None:
         try:
@@ -69,7 +69,7 @@ def decode_payload(event_type: str, raw: bytes | msgspec.Raw) -> Payload:
 
 
 def decode_event(line: bytes, *, version: int = payloads.LOG_VERSION, index: int = -1) -> Event:
-    """Read one line of a log of `version`; `index` numbers lines that carry no `seq`."""
+    """Decode one line of a log of `version`; `index` numbers lines without a `seq`."""
     wire = decode_wire(line)
     raw: bytes | msgspec.Raw = wire.payload
     event_type = wire.type
@@ -90,7 +90,7 @@ def decode_event(line: bytes, *, version: int = payloads.LOG_VERSION, index: int
 
 
 def canonical_json(value: Any) -> bytes:
-    """The canonical bytes of plain JSON data."""
+    """Return the canonical bytes of plain JSON data."""
     import rfc8785  # only a few commands need it
 
     try:
@@ -103,5 +103,5 @@ def canonical_json(value: Any) -> bytes:
 
 
 def fingerprint(value: Any) -> str:
-    """`sha256:` and the hex digest of the canonical bytes."""
+    """Return `sha256:` and the hex digest of the canonical bytes."""
     return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()

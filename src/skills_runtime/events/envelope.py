@@ -16,19 +16,19 @@ MAC_TAIL_BYTES = len(MAC_FIELD) + MAC_HEX_CHARS + len(b'"}')
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What one kind of event says; a subclass names its type with `event_type`."""
+    """The content of one kind of event; a subclass names its type with `event_type`."""
 
     event_type: ClassVar[str] = ""
 
 
 class Unknown(Payload, frozen=True):
-    """The payload of a type this version does not know: kept and relayed, never interpreted."""
+    """The payload of an unknown type: kept and relayed, never interpreted."""
 
     data: dict[str, Any]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One thing that happened in a run."""
+    """One event of a run."""
 
     seq: int
     type: str
@@ -56,7 +56,7 @@ class Wire(msgspec.Struct, frozen=True):
 
 
 def build_decoder(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
-    """A decoder of JSON bytes that fails in one way only, with `msgspec.MsgspecError`."""
+    """Build a decoder of JSON bytes that only ever raises `msgspec.MsgspecError`."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(data: bytes | msgspec.Raw) -> T:
@@ -69,9 +69,9 @@ def build_decoder(kind: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
 
 
 decode_wire = build_decoder(Wire)
-"""Read the envelope of one line."""
+"""Decodes the envelope of one line."""
 
 
 def data_of(payload: Payload) -> dict[str, Any]:
-    """The payload as plain JSON data."""
+    """Return the payload as plain JSON data."""
     return payload.data if isinstance(payload, Unknown) else msgspec.to_builtins(payload)

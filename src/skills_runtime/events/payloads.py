@@ -1,7 +1,7 @@
-"""The vocabulary: one small class per event type, tolerant of fields it does not know.
+"""The event payloads: one class per event type, tolerant of unknown fields.
 
 A field added later has a default; a field that changes meaning gets an upcaster (see `codec`).
-In order: the life of a run, the calls of its tools, its model, what people say to it, and its skills.
+In order: the life cycle of a run, its tool calls, its model, interaction with users, and its skills.
 """
 
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ LOG_VERSION = 1
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Names some bytes without holding them."""
+    """Identifies some bytes without holding them."""
 
     name: str
     sha256: str
@@ -24,7 +24,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The place after one event of another run, and the digest of everything up to it."""
+    """The position after one event of another run, and the digest of everything up to it."""
 
     run_id: str
     root: str
@@ -34,7 +34,7 @@ class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunCreated(Payload, frozen=True):
-    """The first event: who the run is, and the digests of what it starts from."""
+    """The first event: the identity of the run, and the digests of its inputs."""
 
     event_type: ClassVar[str] = "run_created"
     schema: str
@@ -60,7 +60,7 @@ class SandboxCreated(Payload, frozen=True):
 
 
 class RunStateChanged(Payload, frozen=True):
-    """The run moved between two states that are not terminal."""
+    """The run moved between two states that are not final."""
 
     event_type: ClassVar[str] = "run_state_changed"
     before: str = msgspec.field(name="from")
@@ -69,7 +69,7 @@ class RunStateChanged(Payload, frozen=True):
 
 
 class RunStarted(Payload, frozen=True):
-    """An agent began to work on the task, for the first time or again."""
+    """An agent started to execute the task, for the first time or again."""
 
     event_type: ClassVar[str] = "run_started"
     task: str
@@ -79,7 +79,7 @@ class RunStarted(Payload, frozen=True):
 
 
 class RunAdopted(Payload, frozen=True):
-    """A run whose key is elsewhere continues under this machine's key."""
+    """A run whose key is elsewhere continues with this machine's key."""
 
     event_type: ClassVar[str] = "run_adopted"
     previous_key_id: str
@@ -88,7 +88,7 @@ class RunAdopted(Payload, frozen=True):
 
 
 class LogRepaired(Payload, frozen=True):
-    """Bytes after the last verified line were set aside when the log was opened."""
+    """Bytes after the last verified line were moved away when the log was opened."""
 
     event_type: ClassVar[str] = "log_repaired"
     reason: str
@@ -97,7 +97,7 @@ class LogRepaired(Payload, frozen=True):
 
 
 class ArtifactManifestWritten(Payload, frozen=True):
-    """The list of what the run produced and consumed is on disk."""
+    """The list of inputs and outputs of the run is on disk."""
 
     event_type: ClassVar[str] = "artifact_manifest_written"
     manifest: Descriptor
@@ -106,7 +106,7 @@ class ArtifactManifestWritten(Payload, frozen=True):
 
 
 class RunWaitingHuman(Payload, frozen=True):
-    """The run parked until a person acts; its process may exit."""
+    """The run parked until a user acts; its process may exit."""
 
     event_type: ClassVar[str] = "run_waiting_human"
     message: str
@@ -139,7 +139,7 @@ class RunFailed(Payload, frozen=True):
 
 
 class RunCancelled(Payload, frozen=True):
-    """Terminal: somebody stopped the run."""
+    """Terminal: the run was cancelled."""
 
     event_type: ClassVar[str] = "run_cancelled"
     message: str
@@ -151,7 +151,7 @@ TERMINAL_TYPES = frozenset({"run_completed", "run_failed", "run_cancelled"})
 
 
 class ChildRunStarted(Payload, frozen=True):
-    """A call began a run of its own."""
+    """A call started a child run."""
 
     event_type: ClassVar[str] = "child_run_started"
     call_id: str
@@ -162,7 +162,7 @@ class ChildRunStarted(Payload, frozen=True):
 
 
 class ChildRunFinished(Payload, frozen=True):
-    """A run that this one began has ended, or waits."""
+    """A child run has ended or waits."""
 
     event_type: ClassVar[str] = "child_run_finished"
     child_run_id: str
@@ -174,7 +174,7 @@ class ChildRunFinished(Payload, frozen=True):
 
 
 class ToolCallRequested(Payload, frozen=True):
-    """The model proposed a call; arguments are sanitized, `arguments_blob` holds the exact bytes when they differ."""
+    """The model proposed a call; arguments are sanitized, `arguments_blob` holds the exact bytes if they differ."""
 
     event_type: ClassVar[str] = "tool_call_requested"
     call_id: str
@@ -189,7 +189,7 @@ class ToolCallRequested(Payload, frozen=True):
 
 
 class ApprovalRequested(Payload, frozen=True):
-    """A call waits for a decision; `details_blob` holds what whoever decides is shown, to the letter."""
+    """A call waits for a decision; `details_blob` holds exactly what the approver is shown."""
 
     event_type: ClassVar[str] = "approval_requested"
     approval_key: str
@@ -198,38 +198,38 @@ class ApprovalRequested(Payload, frozen=True):
     summary: str = ""
     request: dict[str, Any] = {}
     approval_id: str = ""
-    """Names this one request; a decision has to name it too."""
+    """Identifies this request; a decision has to name it."""
     rule: str = ""
-    """What asked."""
+    """The rule that asks."""
     risk: dict[str, str] = {}
-    """`level`, `reason` and the `part` of the call that is the reason."""
+    """`level`, `reason` and the `part` of the call that causes it."""
     expires_at: str = ""
     details_blob: str | None = None
 
 
 class ApprovalDecided(Payload, frozen=True):
-    """An approver, or a rule in its place, decided."""
+    """An approver, or a rule on their behalf, decided."""
 
     event_type: ClassVar[str] = "approval_decided"
     approval_key: str
     decision: str
     reason: str = ""
-    """Where the decision came from: `provider`, `inbox`, `session`, `timeout` or `invalid_decision`."""
+    """The origin of the decision: `provider`, `inbox`, `session`, `timeout` or `invalid_decision`."""
     call_id: str = ""
     decided_by: str = ""
     approval_id: str = ""
     message_id: str = ""
-    """The message that brought it."""
+    """The message with the decision."""
     note: str = ""
-    """What they said about it; the model gets to read why a call was denied."""
+    """A comment of the approver; the model reads why a call was denied."""
     rule: dict[str, Any] = {}
-    """The rule they added, and its `scope`."""
+    """The added rule and its `scope`."""
     arguments_blob: str | None = None
-    """The arguments as they changed them."""
+    """The arguments as changed by the approver."""
 
 
 class ApprovalRefused(Payload, frozen=True):
-    """A decision, or a request that was still open, does not count; `reason` says why in one word."""
+    """A decision, or an open request, is void; `reason` says why in one word."""
 
     event_type: ClassVar[str] = "approval_refused"
     reason: str
@@ -253,7 +253,7 @@ class ToolCallStarted(Payload, frozen=True):
 
 
 class ToolCallFinished(Payload, frozen=True):
-    """A call is settled; `result` is the sanitized envelope, `result_blob` the exact one when they differ."""
+    """A call is finished; `result` is the sanitized envelope, `result_blob` the exact one if they differ."""
 
     event_type: ClassVar[str] = "tool_call_finished"
     call_id: str
@@ -261,7 +261,7 @@ class ToolCallFinished(Payload, frozen=True):
     result: dict[str, Any]
     result_blob: str | None = None
     size: int | None = None
-    """How many bytes the exact one has."""
+    """The size of the exact one in bytes."""
 
 
 class FileOperation(Payload, frozen=True):
@@ -277,11 +277,11 @@ class FileOperation(Payload, frozen=True):
     error: str | None = None
     call_id: str | None = None
     real_path: str | None = None
-    """Where the path really led, when that is not how it was written."""
+    """The path with links resolved, if it differs."""
 
 
 class NetworkDecision(Payload, frozen=True):
-    """A process of a call wanted to reach a host; told when that was decided, and again at the end of what was let."""
+    """A process of a call tried to reach a host; recorded at the decision, and at the end of an allowed connection."""
 
     event_type: ClassVar[str] = "network_decision"
     call_id: str
@@ -296,21 +296,21 @@ class NetworkDecision(Payload, frozen=True):
     protocol: str
     """`http`, `connect`, `socks5` or `unknown`."""
     by: str = ""
-    """Who decided: a `rule`, a `person`, or `default` where no rule names the host."""
+    """Who decided: a `rule`, a `person`, or `default` if no rule names the host."""
     reason: str = ""
     kind: str = ""
-    """Why not, in one word."""
+    """Why it was denied, in one word."""
     rule: str = ""
     address: str = ""
-    """Where the name led, and what was connected to."""
+    """The resolved address that was connected to."""
     bytes_up: int = 0
     bytes_down: int = 0
     session_id: int | None = None
-    """The terminal session it belongs to, if it is not over with the call."""
+    """The terminal session it belongs to, if that outlives the call."""
 
 
 class SkillExecutionStarted(Payload, frozen=True):
-    """A call has a skill executed without a model; its files are in `executions/`."""
+    """A call executes a skill without a model; its files are in `executions/`."""
 
     event_type: ClassVar[str] = "skill_execution_started"
     call_id: str
@@ -319,7 +319,7 @@ class SkillExecutionStarted(Payload, frozen=True):
 
 
 class SkillExecutionFinished(Payload, frozen=True):
-    """An execution of a call has ended, or the call that is made again found it ended."""
+    """An execution of a call has ended, or had ended when the call was repeated."""
 
     event_type: ClassVar[str] = "skill_execution_finished"
     call_id: str
@@ -330,13 +330,13 @@ class SkillExecutionFinished(Payload, frozen=True):
     exit_code: int | None = None
     duration_ms: int = 0
     error: str = ""
-    """What went wrong, in one word."""
+    """The failure, in one word."""
     skill_digest: str = ""
     input_digest: str = ""
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     artifacts: list[dict[str, Any]] = []
-    """Path, size and digest of each file it left, below its directory."""
+    """Path, size and digest of each output file, below its directory."""
 
 
 class PlanUpdated(Payload, frozen=True):
@@ -357,7 +357,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LlmRequestStarted(Payload, frozen=True):
-    """A request left for the model."""
+    """A request was sent to the model."""
 
     event_type: ClassVar[str] = "llm_request_started"
     model: str
@@ -368,7 +368,7 @@ class LlmRequestStarted(Payload, frozen=True):
 
 
 class LlmRetryScheduled(Payload, frozen=True):
-    """A request failed in a way that may pass, and will be made again."""
+    """A request failed temporarily and will be repeated."""
 
     event_type: ClassVar[str] = "llm_retry_scheduled"
     error_kind: str
@@ -390,7 +390,7 @@ class LlmResponseDelta(Payload, frozen=True):
 
 
 class LlmResponseFinished(Payload, frozen=True):
-    """The answer before this event is complete, its text and its calls: only now does it count."""
+    """The preceding answer is complete, with its text and calls: only now is it part of the conversation."""
 
     event_type: ClassVar[str] = "llm_response_finished"
     finish_reason: str
@@ -399,7 +399,7 @@ class LlmResponseFinished(Payload, frozen=True):
 
 
 class LlmUsage(Payload, frozen=True):
-    """What the answer cost."""
+    """The usage of an answer."""
 
     event_type: ClassVar[str] = "llm_usage"
     model: str
@@ -409,13 +409,13 @@ class LlmUsage(Payload, frozen=True):
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: float | None = None
-    """What it cost, where the price of the model is known."""
+    """Its cost, if the price of the model is known."""
     provider: str | None = None
     request_id: str | None = None
 
 
 class ContextLengthExceeded(Payload, frozen=True):
-    """The conversation no longer fits the model."""
+    """The conversation no longer fits the context window."""
 
     event_type: ClassVar[str] = "context_length_exceeded"
     mode: str
@@ -423,7 +423,7 @@ class ContextLengthExceeded(Payload, frozen=True):
 
 
 class ContextRecoveryDecided(Payload, frozen=True):
-    """What is done about a full context."""
+    """The decision about a full context."""
 
     event_type: ClassVar[str] = "context_recovery_decided"
     mode: str
@@ -432,7 +432,7 @@ class ContextRecoveryDecided(Payload, frozen=True):
 
 
 class CompactionStarted(Payload, frozen=True):
-    """The model is asked to sum up the conversation."""
+    """The model is asked to summarize the conversation."""
 
     event_type: ClassVar[str] = "compaction_started"
     reason: str
@@ -440,7 +440,7 @@ class CompactionStarted(Payload, frozen=True):
 
 
 class CompactionFailed(Payload, frozen=True):
-    """The model gave no summary; an excerpt takes its place."""
+    """The model gave no summary; an excerpt is used instead."""
 
     event_type: ClassVar[str] = "compaction_failed"
     reason: str
@@ -457,18 +457,18 @@ class ContextCompacted(Payload, frozen=True):
     count: int = 0
     artifact_path: str = ""
     skills_left_out: list[str] = []
-    """Skills that were active, and whose texts had no room any more."""
+    """Active skills whose texts no longer fit."""
 
 
 class OutputRejected(Payload, frozen=True):
-    """The last answer is not the data that was asked for, and the model is told why."""
+    """The last answer does not match the required output schema, and the model is told why."""
 
     event_type: ClassVar[str] = "output_rejected"
     message: str
 
 
 class BudgetIncreased(Payload, frozen=True):
-    """Somebody gave the run more room."""
+    """A user raised a limit of the run."""
 
     event_type: ClassVar[str] = "budget_increased"
     reason: str
@@ -477,7 +477,7 @@ class BudgetIncreased(Payload, frozen=True):
 
 
 class HumanRequest(Payload, frozen=True):
-    """The run asks a person; `questions` has them all when there are several."""
+    """The run asks a user; `questions` has all of them if there are several."""
 
     event_type: ClassVar[str] = "human_request"
     call_id: str
@@ -489,7 +489,7 @@ class HumanRequest(Payload, frozen=True):
 
 
 class HumanResponse(Payload, frozen=True):
-    """A person answered; `answers` has every answer by the id of its question."""
+    """A user answered; `answers` has every answer by question id."""
 
     event_type: ClassVar[str] = "human_response"
     call_id: str
@@ -498,7 +498,7 @@ class HumanResponse(Payload, frozen=True):
 
 
 class InboxReceived(Payload, frozen=True):
-    """A durable message reached the run; its id is taken exactly once."""
+    """A durable message reached the run; each id is applied exactly once."""
 
     event_type: ClassVar[str] = "inbox_received"
     message_id: str
@@ -509,7 +509,7 @@ class InboxReceived(Payload, frozen=True):
 
 
 class HistoryLoaded(Payload, frozen=True):
-    """What was said in the session before this run."""
+    """Messages of the session before this run."""
 
     event_type: ClassVar[str] = "history_loaded"
     messages: list[dict[str, str]]
@@ -517,14 +517,14 @@ class HistoryLoaded(Payload, frozen=True):
 
 
 class ImagesAttached(Payload, frozen=True):
-    """Pictures that belong to the task: `media_type`, `name`, and the `blob` that holds each."""
+    """Images that belong to the task: `media_type`, `name`, and the `blob` that holds each."""
 
     event_type: ClassVar[str] = "images_attached"
     images: list[dict[str, str]]
 
 
 class EnvVarRequired(Payload, frozen=True):
-    """A skill needs an environment variable that nobody has set."""
+    """A skill needs an environment variable that is not set."""
 
     event_type: ClassVar[str] = "env_var_required"
     env_var: str
@@ -535,7 +535,7 @@ class EnvVarRequired(Payload, frozen=True):
 
 
 class EnvVarSet(Payload, frozen=True):
-    """Somebody has given the variable; its value is never recorded."""
+    """The variable was provided; its value is never recorded."""
 
     event_type: ClassVar[str] = "env_var_set"
     env_var: str
@@ -545,7 +545,7 @@ class EnvVarSet(Payload, frozen=True):
 
 
 class RoutedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One skill that a task calls for, and the rule that says so."""
+    """One skill that a task calls for, and the rule that selected it."""
 
     mention: str
     rule: str
@@ -554,7 +554,7 @@ class RoutedSkill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SkillRouted(Payload, frozen=True):
-    """It was decided which skills a task calls for, the best first; with `model` the model has the last word."""
+    """The skills that a task calls for, best first; with `model` the model decides."""
 
     event_type: ClassVar[str] = "skill_routed"
     query: str = msgspec.field(name="asked")
@@ -564,7 +564,7 @@ class SkillRouted(Payload, frozen=True):
 
 
 class SkillCatalogOffered(Payload, frozen=True):
-    """The model was told of skills, or of what became of them; what it was not told in full is counted."""
+    """The model was shown the list of skills, or changes to it, with the number of skills left out."""
 
     event_type: ClassVar[str] = "skill_catalog_offered"
     level: Literal["full", "shortened", "names", "search"]
@@ -577,15 +577,15 @@ class SkillCatalogOffered(Payload, frozen=True):
     digest: str = ""
     reason: str = ""
     added: list[str] = []
-    """Mentions of skills that came while the run was at work."""
+    """Mentions of skills added during the run."""
     changed: list[str] = []
-    """Mentions of those that say something else since then."""
+    """Mentions of skills changed during the run."""
     removed: list[str] = []
-    """Mentions of those that are gone since then."""
+    """Mentions of skills removed during the run."""
     text: str = ""
-    """What the model was told of such a change; the list at the beginning is part of the system text."""
+    """The announcement of such a change; the list at the start is part of the system text."""
     skills_blob: str | None = None
-    """Holds what the model knows of all skills by now: the digest of what each says of itself, by mention."""
+    """What the model knows about all skills by now: the digest of each description, by mention."""
 
 
 class SkillInjected(Payload, frozen=True):
@@ -603,20 +603,20 @@ class SkillInjected(Payload, frozen=True):
     render: str = "body"
     text_blob: str | None = None
     size: int = 0
-    """How long the text is."""
+    """The length of the text."""
     digest: str = ""
-    """Of what the skill says, so that a changed one is known."""
+    """Digest of the skill's content, to detect changes."""
     arguments: str = ""
     permits: list[dict[str, Any]] = []
-    """Rules for what it lists in `allowed-tools`."""
+    """Rules for the tools in its `allowed-tools`."""
     preapproves: bool = False
-    """These rules hold as long as it is active."""
+    """Whether these rules apply while it is active."""
     confines: bool = False
-    """Nothing but what it lists may run meanwhile."""
+    """Whether only the listed tools may run while it is active."""
 
 
 class SkillUnloaded(Payload, frozen=True):
-    """A skill is not active any more: what it permits ends, and its text goes with the next summary."""
+    """A skill is no longer active: its permissions end, and its text is dropped with the next summary."""
 
     event_type: ClassVar[str] = "skill_unloaded"
     mention_text: str
@@ -624,7 +624,7 @@ class SkillUnloaded(Payload, frozen=True):
 
 
 class SkillInjectionSkipped(Payload, frozen=True):
-    """A skill was asked for and left out."""
+    """A requested skill was left out."""
 
     event_type: ClassVar[str] = "skill_injection_skipped"
     skill_name: str

@@ -1,4 +1,4 @@
-"""The nine states of a run and the only ways between them."""
+"""The nine states of a run, and the allowed transitions."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from skills_runtime.errors import IllegalTransition, ValidationFailed
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The status of a run."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -21,7 +21,7 @@ class RunStatus(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing can follow."""
+        """Return whether the state is final."""
         return not TRANSITIONS[self]
 
 
@@ -39,11 +39,11 @@ TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
     S.FAILED: frozenset(),
     S.CANCELLED: frozenset(),
 }
-"""From each state, where a run may go next."""
+"""The allowed next states of each state."""
 
 
 def parse_status(value: str) -> RunStatus:
-    """The status named by `value`, or a clear refusal."""
+    """Return the status named by `value`, or raise a clear error."""
     try:
         return RunStatus(value)
     except ValueError:
@@ -52,7 +52,7 @@ def parse_status(value: str) -> RunStatus:
 
 
 def check_transition(current: RunStatus, target: RunStatus) -> None:
-    """Raise unless a run in `before` may move to `after`."""
+    """Raise unless a run in state `current` may move to `target`."""
     if target not in TRANSITIONS[current]:
         allowed = ", ".join(sorted(TRANSITIONS[current])) or "nothing: it is terminal"
         message = f"a run that is `{current}` cannot become `{target}`"

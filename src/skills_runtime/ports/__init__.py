@@ -1,6 +1,6 @@
-"""The seams: what the engine needs from outside, as Protocols, with the values that cross them.
+"""Ports: what the engine needs from outside, as Protocols, with the values that cross them.
 
-Adapters live in their own rooms; fakes for tests are in `skills_runtime.testing`.
+Adapters live in their own packages; fakes for tests are in `skills_runtime.testing`.
 """
 
 from skills_runtime.ports.files import DirectoryListing, FileAccess, FileChange, FileEntry, FileKind, Files

@@ -1,4 +1,4 @@
-"""The files a run may touch, and which of them the processes it starts can reach."""
+"""The files that a run may touch, and which of them its processes can reach."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,116 +10,116 @@ FileKind = Literal["file", "directory", "symlink", "special"]
 
 
 class FileEntry(Protocol):
-    """One name in a directory, and what it stands for without following it."""
+    """One directory entry, without following links."""
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """Return the last part of its path."""
         ...
 
     @property
     def kind(self) -> FileKind:
-        """What sort of thing it is."""
+        """Return its file type."""
         ...
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Return its size in bytes."""
         ...
 
 
 class DirectoryListing(Protocol):
-    """What is in a directory, sorted by name; `complete` is false when there is more."""
+    """The entries of a directory, sorted by name; `complete` is false if there are more."""
 
     @property
     def entries(self) -> Sequence[FileEntry]:
-        """What was found."""
+        """Return the entries."""
         ...
 
     @property
     def complete(self) -> bool:
-        """Whether that is all."""
+        """Return whether these are all."""
         ...
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file as it was and as it shall be."""
+    """One file before and after a change."""
 
     path: str
     before_sha256: str | None
-    """The digest of what is there; nothing means that the name must be free."""
+    """The digest of the current content; `None` means that the name must be free."""
     data: bytes | None
-    """The whole new content; nothing means that the file is taken away."""
+    """The whole new content; `None` means that the file is removed."""
     moved_to: str | None = None
     """The new name of the file, which must be free."""
 
 
 class Files(Protocol):
-    """The files a run may touch; every operation is checked and recorded."""
+    """The files that a run may touch; every operation is checked and recorded."""
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """The first `limit` bytes of a file."""
+        """Read the first `limit` bytes of a file."""
         ...
 
     def glance(self, path: str, *, limit: int) -> bytes | None:
-        """What a change would replace, for whoever judges it: checked like a change, and only a refusal is recorded."""
+        """Read what a change would replace, for the approver: checked like a change; only a refusal is recorded."""
         ...
 
     def real(self, path: str) -> str:
-        """Where a path really leads, links followed, or the path itself where that cannot be told; records nothing."""
+        """Resolve the links of a path, or return it unchanged if that fails; records nothing."""
         ...
 
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
-        """Replace a file atomically; returns the number of bytes."""
+        """Replace a file atomically; return the number of bytes."""
         ...
 
     def delete(self, path: str) -> None:
-        """Move a file to the run's trash, where deleting is allowed at all."""
+        """Move a file to the run's trash, if deleting is allowed."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name; for the old name this is a delete."""
+        """Rename a file; for the old name this is a delete."""
         ...
 
     def apply(self, changes: Sequence[FileChange]) -> None:
-        """Make several changes, all of them or none."""
+        """Apply several changes, all or none."""
         ...
 
     def list(self, path: str) -> DirectoryListing:
-        """What is in a directory."""
+        """List a directory."""
         ...
 
     def stat(self, path: str) -> FileEntry:
-        """What a path leads to, without its content."""
+        """Return the entry at a path, without its content."""
         ...
 
     def for_call(self, call_id: str) -> "Files":
-        """The same files, with every record naming a call."""
+        """Return the same files, with every record naming a call."""
         ...
 
 
 MAX_LISTED_PATHS = 30
-"""Of each list; of what is longer the number is told."""
+"""Maximum length of each list; longer ones are counted."""
 
 
 class FileAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """Places by what a command can do there; where one lies in another, the inner one counts."""
+    """Paths by what a command can do there; the innermost path that contains a file applies."""
 
     workspace: Path
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
-    """What can be read and not written, besides the system."""
+    """Readable but not writable, besides the system."""
     system: tuple[str, ...] = ()
-    """Programs and settings of the machine, which can be read as well."""
+    """Programs and settings of the machine, which are readable too."""
     temporary: str = ""
-    """Where only the command sees what it writes, which is gone afterwards; nothing if there is no such place."""
+    """A directory private to the command and removed afterwards; empty if there is none."""
     protected: tuple[Path, ...] = ()
-    """What cannot be written, or made, although the directory it lies in can."""
+    """Not writable or creatable, although the containing directory is writable."""
     hidden: tuple[Path, ...] = ()
-    """What can neither be read nor written."""
+    """Neither readable nor writable."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data of bounded size: each list by its beginning, and how much of it is left out."""
+        """Return plain data of bounded size: the beginning of each list, and the number left out."""
         lists = {
             "writable": self.writable,
             "readable": self.readable,
@@ -143,5 +143,5 @@ def _texts(paths: Iterable[Path | str]) -> Iterable[str]:
 
 
 def _text(path: Path | str) -> str:
-    """The path as text, also where its name is none."""
+    """Return the path as text, also if its name is not valid Unicode."""
     return str(path).encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""The model: what is asked of it and how it answers."""
+"""The model port: requests and streamed answers."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
@@ -7,7 +7,7 @@ import msgspec
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One use of a tool, as the model wrote it: `arguments` is its raw JSON text."""
+    """One call of a tool, as the model wrote it: `arguments` is its raw JSON text."""
 
     id: str
     name: str
@@ -27,20 +27,20 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str = ""
     turn_id: str = ""
     answered: int = 0
-    """How many complete answers this run has had before."""
+    """The number of complete answers this run has had before."""
     purpose: Literal["answer", "compaction"] = "answer"
     extra: Mapping[str, Any] = {}
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a call that is still being written."""
+    """A piece of a call that is still being streamed."""
 
     index: int
-    """Which call of the answer, from 0."""
+    """The index of the call in the answer, from 0."""
     id: str = ""
     name: str = ""
     arguments: str = ""
-    """The characters that were added."""
+    """The added characters."""
 
 
 class ChatStreamEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,5 +64,5 @@ class Backend(Protocol):
     """A model that streams answers."""
 
     def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream one answer; it is complete only when `completed` was seen."""
+        """Stream one answer; it is complete only after `completed`."""
         ...

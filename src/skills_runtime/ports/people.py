@@ -1,4 +1,4 @@
-"""What people are shown and say: what a call is going to do, approvals, questions and messages to a run."""
+"""Interaction with users: the intent of a call, approvals, questions, and messages to a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -13,14 +13,14 @@ Touch = Literal["read", "list", "create", "overwrite", "change", "delete"]
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One answer that is offered."""
+    """One offered answer."""
 
     label: str
     description: str = ""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something only a person can say."""
+    """A question that only a user can answer."""
 
     id: str = "answer"
     question: str
@@ -30,92 +30,92 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HumanIO(Protocol):
-    """A person who can be asked right now."""
+    """A user who can be asked right now."""
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
-        """What they answer."""
+        """Ask the question and return the answer."""
         ...
 
 
 class FileTouch(msgspec.Struct, frozen=True, kw_only=True):
-    """One file or directory a call would touch, and how."""
+    """One file or directory that a call would touch, and how."""
 
     path: str
     """As the call names it."""
     touch: Touch
     real: str = ""
-    """Where the path really leads, when that is not how it is written."""
+    """The path with links resolved, if it differs."""
     before_sha256: str | None = None
-    """The content it would replace, change or delete."""
+    """The digest of the content that would be replaced, changed or deleted."""
     diff: str = ""
-    """What would change, whole, for whoever decides."""
+    """The complete diff, for the approver."""
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """What a call is going to do, as far as its tool can tell; it is never written to the log as it is."""
 
     line: str | None = None
-    """A line of shell."""
+    """A shell line."""
     argv: tuple[str, ...] = ()
     """A program and its arguments, run without a shell."""
     typed: str | None = None
-    """What would be typed into something that already runs."""
+    """Input for a running process."""
     directory: str = "."
-    """Where it would start."""
+    """The working directory."""
     environment: Mapping[str, str] = {}
-    """The variables the call sets."""
+    """The environment variables that the call sets."""
     files: tuple[FileTouch, ...] = ()
     hosts: tuple[str, ...] = ()
     skill: str = ""
     """The skill whose action it is, as `namespace.name`."""
     digests: Mapping[str, str] = {}
-    """What the arguments only name, such as a script, with the digest of its content: an approval holds for these."""
+    """Digests of contents that the arguments only name, such as a script: an approval is valid for these."""
     fence: Mapping[str, Any] = {}
-    """The command inside the fence, and what the fence promises."""
+    """The command in its sandbox, and the guarantees of the sandbox."""
     escalated: bool = False
-    """Whether the call asks for more than the fence allows."""
+    """Whether the call requests more than the sandbox allows."""
     justification: str = ""
-    """Why the model says it is needed."""
+    """The model's reason why it is needed."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an approver is shown: the exact call, what asked, how bad it could be, and the fence around it."""
+    """What an approver is shown: the exact call, the rule that asks, its risk and its sandbox."""
 
     approval_key: str
     tool: str
     summary: str
     details: Mapping[str, Any] = {}
-    """The arguments as they are."""
+    """The unredacted arguments."""
     approval_id: str = ""
     run_id: str = ""
     call_id: str = ""
     rule: str = ""
-    """What asked."""
+    """The rule that asks."""
     why: str = ""
     """The justification of that rule."""
     risk: Mapping[str, str] = {}
-    """`level`, `reason` and the `part` of the call that is the reason."""
+    """`level`, `reason` and the `part` of the call that causes it."""
     intent: Intent = Intent()
     workspace: str = ""
-    """The directory it would work in."""
+    """The working directory."""
     expires_at: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an approver decided, with everything they may add to it."""
+    """The decision of an approver, with everything they may add."""
 
     decision: DecisionKind
     note: str = ""
-    """What they say about it; the model reads why a call was denied."""
+    """A comment of the approver; the model reads why a call was denied."""
     decided_by: str = ""
     rule: Mapping[str, Any] = {}
     """A rule to add, with its `scope`: `run`, `skill` or `user`."""
     arguments: Mapping[str, Any] | None = None
-    """The arguments as they changed them."""
+    """The arguments as changed by the approver."""
 
 
 class Approver(Protocol):
-    """Somebody, or some rule, that answers when the gate asks; whoever raises `Parked` leaves it for later."""
+    """Decides on approval requests; raising `Parked` leaves the decision for later."""
 
     async def request_approval(
         self, *, request: ApprovalRequest, timeout_ms: int | None = None
@@ -126,7 +126,7 @@ class Approver(Protocol):
 
 @runtime_checkable
 class TimedApprover(Approver, Protocol):
-    """One who raises `TimeoutError` by itself: the time begins when somebody sees the request, not when it is made."""
+    """An approver that raises `TimeoutError` itself: the time starts when a user sees the request."""
 
     keeps_time: bool
 
@@ -152,20 +152,20 @@ class Inbox(Protocol):
         ...
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
-        """Messages not acknowledged yet, in order."""
+        """Return the messages that are not acknowledged, in order."""
         ...
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
-        """Note that the run's log holds the message; harmless when repeated."""
+        """Record that the run's log holds the message; safe to repeat."""
         ...
 
 
 class KeyTaken(ValidationFailed):
-    """Another message was sent under the same idempotency key."""
+    """Another message was sent with the same idempotency key."""
 
 
 class InboxClosed(UsageError):
-    """A run that ends takes no more messages; of the family that a model is told of, for runs write to each other."""
+    """A finishing run accepts no more messages; a `ToolError`, because runs send messages to each other."""
 
     kind = LogEnded.kind
     default_hint: ClassVar[str] = LogEnded.default_hint
@@ -173,19 +173,19 @@ class InboxClosed(UsageError):
 
 @runtime_checkable
 class ClosingInbox(Inbox, Protocol):
-    """An inbox that a run can close when it ends: whoever comes later is refused instead of not being heard.
+    """An inbox that a finishing run can close, so that later messages are refused instead of ignored.
 
-    Only who holds the lock of a run closes or opens its inbox. One that cannot be closed is looked into for the last
-    time right before the end.
+    Only the holder of a run's lock closes or opens its inbox. An inbox that cannot be closed is read one last time
+    right before the end.
     """
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> Sequence[InboxMessage]:
-        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position.
+        """Close the inbox unless a message is after a position, and return the unacknowledged messages.
 
-        Both is one step: from then on `send` raises `InboxClosed`, except for a key whose message is stored already.
+        Both are one step: from then on `send` raises `InboxClosed`, except for a key whose message is already stored.
         """
         ...
 
     def open_for(self, run_id: str) -> None:
-        """Take messages again; harmless when it is open."""
+        """Accept messages again; safe to repeat."""
         ...

@@ -1,4 +1,4 @@
-"""The sandbox around every process a run starts: what it is asked for, what it promises, what may widen it."""
+"""The sandbox of every process of a run: requests, guarantees and grants."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +16,14 @@ LimitName = Literal[
 
 
 class RaisedLimit(msgspec.Struct, frozen=True):
-    """A limit of the policy, and the higher value it gets."""
+    """A limit of the policy, and its raised value."""
 
     name: LimitName
     value: int
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a policy is widened by; equal grants are one, and each can be written as JSON."""
+    """Additional permissions for a policy; equal grants compare equal, and each can be written as JSON."""
 
     writable: tuple[str, ...] = ()
     """Absolute paths of directories or files."""
@@ -46,74 +46,74 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProcessRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A command as a tool wants to run it, before the fence."""
+    """A command as a tool wants to run it, before it is sandboxed."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str] = {}
-    """What the command gets besides the little every process needs."""
+    """Variables in addition to the minimal environment."""
     permissions: SandboxPermissions = "inherit"
     terminal: bool = False
     readable: tuple[Path, ...] = ()
-    """Directories it has to read besides, such as that of a skill; nothing secret may lie in them."""
+    """Additional readable directories, such as that of a skill; they must not contain secrets."""
     grant: Grant | None = None
-    """What its fence is widened by: whoever plans it has asked somebody before."""
+    """Additional permissions, which must have been approved before planning."""
 
 
 class ControlGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of processes that the kernel limits together, made for one command."""
+    """A cgroup created for one command."""
 
     parent: str
-    """The directory in which it is made."""
+    """The directory in which it is created."""
     home: str
-    """The group of whoever starts the command, who goes back there."""
+    """The cgroup of the starting process, which returns to it."""
     settings: tuple[tuple[str, str], ...]
-    """Names of files in it, and what is written to them; a limit that cannot be set is refused."""
+    """Files in it and their values; a limit that cannot be set is an error."""
     counters: tuple[str, ...] = ()
-    """Files that tell afterwards what was used, and which limit was met."""
+    """Files that report the usage and the reached limits afterwards."""
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits that the kernel does not keep, so that somebody has to look now and then."""
+    """Limits that the kernel does not enforce, so that they are checked periodically."""
 
     memory_bytes: int | None = None
     disk_path: str | None = None
     disk_bytes: int | None = None
     disk_files: int | None = None
     disk_excluded: tuple[str, ...] = ()
-    """What a command cannot write below the path: what is new there is not its own."""
+    """Paths below it that the command cannot write: new files there are not its own."""
 
 
 class KernelLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits that are set on the first process of a fence before the command begins."""
+    """Limits set on the first process of a sandbox before the command starts."""
 
     values: tuple[tuple[str, int], ...]
-    """As the system names them, in small letters."""
+    """Named as in the system, in lower case."""
     tells: int = 62
-    """The descriptor on which the fence tells the number of that process, as JSON."""
+    """The descriptor on which the sandbox reports the id of that process, as JSON."""
     waits: int = 63
-    """The descriptor on which it waits for the word to begin."""
+    """The descriptor on which it waits for the signal to start."""
 
 
 class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where new files that programs outside would obey are moved after a command, and what was there before it."""
+    """Where new files that other programs would execute are moved after a command, and the files before it."""
 
     roots: tuple[str, ...]
     """The directories that the command can write."""
     directory: str
     """Where they are moved."""
     records: str
-    """Where the command is recorded while it runs, so that a runtime that is killed leaves nothing unchecked."""
+    """Where the command is recorded while it runs, so that nothing stays unchecked if the runtime is killed."""
     known_paths: frozenset[str] = msgspec.field(name="known")
-    """The paths that were there."""
+    """The existing paths."""
     identities: frozenset[tuple[int, int]]
-    """Their devices and numbers: what was only moved is not new."""
+    """Their devices and inodes: a moved file is not new."""
     links: tuple[tuple[str, str], ...] = ()
-    """Those that are links, and where they lead: one that is gone is put back."""
+    """Existing links and their targets: a removed one is restored."""
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
-    """Something new that was moved aside, or could not be."""
+    """A new file that was moved to quarantine, or could not be."""
 
     path: str
     moved_to: str = ""
@@ -121,28 +121,29 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SandboxSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """What whoever starts a command has to do for its fence."""
+    """What the starting process has to do for a sandbox."""
 
     inputs: tuple[bytes, ...] = ()
-    """Each is handed over as a descriptor to read from, numbered from 3 on."""
+    """Each is passed as a readable descriptor, numbered from 3."""
     control_groups: tuple[ControlGroup, ...] = ()
     watch: Watch | None = None
     limits: KernelLimits | None = None
     mounts: tuple[tuple[str, str, str], ...] = ()
-    """What has to be mounted before the command begins: where, what (nothing: an empty directory), and the path outside
-    that it covers, to which no link may lead; a mount without the last is left out where there is nothing to mount."""
+    """Mounts before the command starts: target, source (empty for an empty directory), and the covered outside path,
+    which must not be reached through a link; a mount without that path is skipped if its source does not exist.
+    """
     withheld: int | None = None
-    """The place among the inputs of the one that is given last: a fence begins no command before it has read it."""
+    """The index of the input that is passed last: the sandbox starts no command before it has read it."""
     layers: int = 0
-    """How many generations of processes belong to the fence: they are never asked to end, only killed at last."""
+    """Generations of processes that belong to the sandbox: they are never asked to end, only killed at last."""
     takes_terminal: bool = False
-    """The command makes the terminal its own; nobody on the way to it may."""
+    """The command takes over the terminal; no process in between may."""
     quarantine: Quarantine | None = None
-    """What is done with the new files of the command when nothing of it is left."""
+    """What happens to new files after all processes of the command have ended."""
 
     @property
     def next_descriptor(self) -> int:
-        """The number of the first descriptor that is handed over besides."""
+        """Return the number of the first additional descriptor."""
         return 3 + len(self.inputs)
 
     def __repr__(self) -> str:
@@ -151,40 +152,40 @@ class SandboxSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Egress(msgspec.Struct, frozen=True, kw_only=True):
-    """Which hosts a command may reach, as rules that people write; nothing by default, and a denial wins."""
+    """The hosts that a command may reach, as rules; none by default, and a denial wins."""
 
     allow: tuple[str, ...] = ()
     allow_private: tuple[str, ...] = ()
-    """Those that may lie in a private network, such as that of a company."""
+    """Hosts that may be in a private network, such as a company's."""
     deny: tuple[str, ...] = ()
     unknown: Literal["deny", "ask"] = "deny"
-    """What becomes of a host that no rule names."""
+    """What happens to a host that no rule names."""
 
 
 class SandboxPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The command inside the fence: what is really executed, and what that promises."""
+    """The sandboxed command: what is executed, and the guarantees."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
     """The whole environment."""
     evidence: Mapping[str, Any]
-    """Goes into every result as `data.sandbox`."""
+    """Included in every result as `data.sandbox`."""
     setup: SandboxSetup = SandboxSetup()
     egress: Egress | None = None
-    """What it may reach through a proxy: the command does not begin before whoever starts it provides one."""
+    """The hosts it may reach through a proxy, which must be provided before the command starts."""
     file_access: FileAccess | None = None
-    """What it can read and write, for whoever is asked about it: no result repeats that. Nothing without a fence."""
+    """What it can read and write, for the approver; not repeated in results. `None` without a sandbox."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fence as plain data, for whoever is asked about the command."""
+        """Return plain data for the approver of the command."""
         files = {} if self.file_access is None else {"file_access": self.file_access.to_dict()}
         return {"argv": list(self.argv), "cwd": str(self.cwd), **self.evidence, **files}
 
 
 class Sandbox(Protocol):
-    """Puts commands behind a fence, or refuses."""
+    """Plans sandboxed commands."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
-        """The command inside the fence; raises `SandboxError` when the isolation asked for cannot be given."""
+        """Plan a command; raises `SandboxError` if the required isolation is not available."""
         ...

@@ -1,30 +1,30 @@
-"""Time, ids, the disk, and what must not be written down."""
+"""Time, ids, the disk and secrets."""
 
 from typing import Any, Protocol
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """The source of time."""
 
     def now(self) -> str:
-        """The current time as RFC 3339 in UTC."""
+        """Return the current time as RFC 3339 in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return monotonic seconds."""
         ...
 
 
 class Ids(Protocol):
-    """Where ids come from."""
+    """The source of ids."""
 
     def new(self, kind: str) -> str:
-        """A fresh id `<kind>_<32 hex>`."""
+        """Return a new id `<kind>_<32 hex>`."""
         ...
 
 
 class Disk(Protocol):
-    """The few system calls the log stands on, so that tests can make them fail."""
+    """The system calls of the log, so that tests can make them fail."""
 
     def write(self, fd: int, data: bytes) -> int:
         """Append bytes; may write fewer than given."""
@@ -35,41 +35,41 @@ class Disk(Protocol):
         ...
 
     def truncate(self, fd: int, size: int) -> None:
-        """Cut the file."""
+        """Truncate the file."""
         ...
 
 
 class SecretStream(Protocol):
-    """One text that comes in pieces, without its secrets."""
+    """Redacts one text that arrives in pieces."""
 
     def feed(self, text: str) -> str:
-        """Take in the next piece, and give what may go out now."""
+        """Add the next piece, and return what is safe to show now."""
         ...
 
     def finish(self) -> str:
-        """Give the rest."""
+        """Return the rest."""
         ...
 
 
 class Secrets(Protocol):
-    """The secrets that a run has come across, and how they are taken out of what it shows."""
+    """The secrets known to a run, and their redaction."""
 
     def hide(self, *values: str) -> None:
-        """Know more of them from now on."""
+        """Add secrets."""
         ...
 
     def text(self, text: str) -> str:
-        """The text without secrets; the same object if it has none."""
+        """Return the text without secrets; the same object if it has none."""
         ...
 
     def value(self, value: Any) -> Any:
-        """The plain data without secrets; the same object if it has none."""
+        """Return the plain data without secrets; the same object if it has none."""
         ...
 
     def line(self, data: bytes) -> bytes:
-        """The JSON document without secrets; the same object if it has none."""
+        """Return the JSON document without secrets; the same object if it has none."""
         ...
 
     def stream(self) -> SecretStream:
-        """For one text that comes in pieces."""
+        """Return a redactor for one text that arrives in pieces."""
         ...

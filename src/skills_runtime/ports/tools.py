@@ -1,4 +1,4 @@
-"""Tools: what the model is told of them, what they get and what they give back; sub-agents are reached through them."""
+"""The tool port: specifications, contexts and results; sub-agents are reached through it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from skills_runtime.ports.system import Secrets
 
 
 class ChildStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a run that was begun by another stands."""
+    """The state of a run that was started by another."""
 
     id: str
     status: str
@@ -25,26 +25,26 @@ class ChildStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Children(Protocol):
-    """The runs that one run has begun."""
+    """The child runs of a run."""
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Begin a run with this task; the same call begins one only once."""
+        """Start a run with this task; the same call starts only one."""
         ...
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Where they stand once all have ended or wait for somebody, or the time is over."""
+        """Return their states once all have ended or wait for input, or the time is over."""
         ...
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Tell a run something it takes in at its next turn."""
+        """Send a run a message for its next turn."""
         ...
 
     async def resume(self, child_id: str) -> ChildStatus:
-        """Go on with a run that stopped before its end."""
+        """Continue a run that stopped before its end."""
         ...
 
     async def close(self, child_id: str) -> ChildStatus:
-        """Stop a run; returns when it is gone."""
+        """Cancel a run; returns when it has stopped."""
         ...
 
 
@@ -53,14 +53,14 @@ Recovery = Literal["retry", "verify", "ask_human", "fail"]
 
 
 class Parked(BaseException):
-    """A call cannot go on before a person has acted; not an error, and no tool may swallow it."""
+    """A call waits for a user; not an error, and no tool may suppress it."""
 
 
 class Closeable(Protocol):
-    """Something that has to be let go of."""
+    """A resource that has to be closed."""
 
     def aclose(self) -> Awaitable[None]:
-        """Let go; returns when everything is gone."""
+        """Close it; returns when everything is released."""
         ...
 
 
@@ -68,41 +68,41 @@ ResourceT = TypeVar("ResourceT", bound=Closeable)
 
 
 class Scope(Protocol):
-    """What a run holds on to from one call to the next; closed when work on the run stops."""
+    """Resources that a run keeps between calls; closed when the execution of the run stops."""
 
     def hold(self, kind: type[ResourceT], make: Callable[[], ResourceT]) -> ResourceT:
-        """The one thing of this kind, made when it is first asked for."""
+        """Return the resource of this type, created at first use."""
         ...
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is told of a tool, and what the runtime needs to know of it."""
+    """What the model is told about a tool, and what the runtime needs to know."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     effect: Effect = "effectful"
     hidden_arguments: tuple[str, ...] = ()
-    """Arguments whose values events hold only as size and digest."""
+    """Arguments recorded in events only by size and digest."""
     recovery: Recovery | None = None
-    """What becomes of a call that was under way when the runtime died; by default its effect decides.
+    """How a call is recovered that was in progress when the runtime died; by default its effect decides.
 
     `verify` asks the tool itself: see `VerifyingTool`.
     """
     timeout_sec: float | None = None
-    """How long one call may take."""
+    """Timeout of one call."""
     max_parallel: int | None = None
-    """How many calls of this tool may run at the same time."""
+    """Maximum number of concurrent calls of this tool."""
     hidden_results: tuple[str, ...] = ()
-    """Fields of the result for which the same holds."""
+    """Result fields recorded in events only by size and digest."""
     listed: bool = True
-    """Whether the model is told of it; one that is not can be called nevertheless."""
+    """Whether the tool is offered to the model; an unlisted one can still be called."""
     example: Mapping[str, Any] = {}
     """Arguments of a typical call, for documentation and tests."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The one envelope every tool answers with."""
+    """The common result envelope of all tools."""
 
     ok: bool
     stdout: str = ""
@@ -121,47 +121,47 @@ class ToolContext(Protocol):
 
     @property
     def call_id(self) -> str:
-        """The call this invocation belongs to."""
+        """Return the id of the call."""
         ...
 
     @property
     def files(self) -> Files:
-        """The run's files."""
+        """Return the run's files."""
         ...
 
     @property
     def run_id(self) -> str:
-        """The run this call belongs to."""
+        """Return the id of the run."""
         ...
 
     @property
     def idempotency_key(self) -> str:
-        """The same each time this call is made, also after a crash: for services that ask for one."""
+        """Return a key that is the same whenever this call is made, also after a crash."""
         ...
 
     @property
     def root(self) -> Path:
-        """The directory processes start in."""
+        """Return the working directory of processes."""
         ...
 
     @property
     def sandbox(self) -> Sandbox:
-        """The fence for processes."""
+        """Return the sandbox for processes."""
         ...
 
     @property
     def secrets(self) -> Secrets:
-        """What must not be shown."""
+        """Return the secrets to redact."""
         ...
 
     @property
     def scope(self) -> Scope:
-        """Things that live as long as the run is worked on."""
+        """Return the resources that live as long as the run is being executed."""
         ...
 
     @property
     def children(self) -> Children | None:
-        """The runs this one may begin, if it may."""
+        """Return the child runs, if the run may start any."""
         ...
 
     def emit(self, payload: Payload) -> None:
@@ -169,54 +169,54 @@ class ToolContext(Protocol):
         ...
 
     def keep(self, data: bytes) -> str:
-        """Keep bytes as a blob of the run; returns their digest."""
+        """Store bytes as a blob of the run; return their digest."""
         ...
 
     async def confirm(self) -> None:
-        """Raise unless the call would still do what was approved; called when nothing can change that any more."""
+        """Raise unless the call would still do what was approved; called right before the effect."""
         ...
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Whether somebody who is asked now lets the call reach a host; nobody, or no answer in time, is a no."""
+        """Ask whether the call may reach a host; without an approver or an answer in time it may not."""
         ...
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
-        """Ask a person and return the answers by question id; the run may sleep for days before this returns."""
+        """Ask the user and return the answers by question id; the run may be parked for days before this returns."""
         ...
 
 
 class Tool(Protocol):
-    """A callable offered to the model."""
+    """A tool offered to the model."""
 
     @property
     def spec(self) -> ToolSpec:
-        """Name, schema and effect."""
+        """Return name, schema and effect."""
         ...
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Do it."""
+        """Execute a call."""
         ...
 
 
 class VerifyingTool(Tool, Protocol):
-    """A tool with `recovery="verify"`: it can find out whether a call had its effect."""
+    """A tool with `recovery="verify"`: it can determine whether a call had its effect."""
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
-        """The result of a call that was under way when the runtime died, or nothing when it had no effect yet."""
+        """Return the result of a call that was in progress when the runtime died, or nothing if it had no effect."""
         ...
 
 
 class DescribingTool(Tool, Protocol):
-    """A tool that can tell beforehand what a call is going to do; of any other only the declared effect is known."""
+    """A tool that can describe a call beforehand; of any other only the declared effect is known."""
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What the call would do; quick, without effect, and raises `ToolError` where the call could not be made."""
+        """Return what the call would do; quick, without effect, raises `ToolError` if the call is impossible."""
         ...
 
 
 class PreviewingTool(DescribingTool, Protocol):
-    """A tool that can show beforehand what exactly a call would change."""
+    """A tool that can show beforehand exactly what a call would change."""
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The intent with diffs, digests and the fence, as things are now; whoever approves it approves that."""
+        """Return the intent with diffs, digests and sandbox as of now; an approval covers exactly that."""
         ...

@@ -1,4 +1,4 @@
-"""Pure folds of events: state, conversation, timeline, usage, pending, metrics."""
+"""Pure folds of events: state, conversation, timeline, usage, pending requests, metrics."""
 
 from skills_runtime.projections.actions import Action, Actions
 from skills_runtime.projections.approvals import Approvals, PendingApproval, ResolvedApproval, SentDecision

@@ -1,4 +1,4 @@
-"""What a run did, without ids, times and chance: two runs that behave the same make the same moves."""
+"""The actions of a run without ids, times and randomness: two runs that behave the same have the same actions."""
 
 import hashlib
 import json
@@ -12,19 +12,19 @@ from skills_runtime.projections.conversation import Call, Content, Conversation,
 
 ActionKind = Literal["task", "answer", "call", "result", "end"]
 VOLATILE_FIELDS = frozenset({"duration_ms"})
-"""Fields of a result that differ from one time to the next."""
+"""Result fields that differ between executions."""
 
 
 class Action(msgspec.Struct, frozen=True):
-    """One thing a run did, in one line."""
+    """One action of a run, in one line."""
 
     kind: ActionKind
     text: str
     digest: str = ""
-    """The digest of what was really meant, where `what` may show less of it."""
+    """The digest of the complete content, where `what` may be redacted."""
 
     def is_same_as(self, other: "Action | None") -> bool:
-        """Whether both are the same move, however much of it each log shows."""
+        """Return whether both are the same action, even if one log redacts more."""
         return other is not None and (self.kind, self.digest or self.text) == (other.kind, other.digest or other.text)
 
     def __str__(self) -> str:
@@ -32,13 +32,13 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Actions(msgspec.Struct):
-    """The conversation and the end of a run, as moves."""
+    """The conversation and the end of a run, as actions."""
 
     conversation: Conversation = msgspec.field(default_factory=Conversation)
     end: str = ""
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         if not isinstance(event.payload, ContextCompacted):  # what was left out of the context was done all the same
             self.conversation.apply(event)
         match event.payload:
@@ -55,13 +55,13 @@ class Actions(msgspec.Struct):
                 pass
 
     def to_list(self) -> list[Action]:
-        """The moves so far, in order."""
+        """Return the actions so far, in order."""
         moves = [action for message in _order_results(self.conversation.messages) for action in _build_actions(message)]
         return [*moves, Action("end", self.end)] if self.end else moves
 
 
 def _order_results(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages with results in the order of their calls: one that had to be waited for comes after the others."""
+    """Yield the messages with results in the order of their calls; deferred results come later in the log."""
     call_order: dict[str, int] = {}
     results: list[Message] = []
     for message in messages:
@@ -104,7 +104,7 @@ def _format_content(content: Content) -> str:
 
 
 def _is_default(name: str, value: Any) -> bool:
-    """Whether a result may as well not have the field: older logs wrote the empty ones too."""
+    """Return whether a result field can be omitted: older logs wrote empty ones too."""
     return name != "ok" and (value is None or value is False or value == "")
 
 

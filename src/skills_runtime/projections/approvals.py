@@ -1,4 +1,4 @@
-"""The approvals of a run: what is asked, what was decided, and what was decided but does not count."""
+"""The approvals of a run: open requests, decisions, and refused decisions."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from skills_runtime.events import (
 )
 
 READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, RunAdopted, SkillInjected, SkillUnloaded})
-"""The payloads this projection looks at, besides the messages that bring decisions."""
+"""The payloads this projection reads, besides messages with decisions."""
 
 
 class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,20 +36,20 @@ class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SentDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision that somebody sent and the run has not acted on."""
+    """A decision that was sent and that the run has not applied."""
 
     message_id: str
     body: dict[str, Any]
     sent_at: str
 
     def text_field(self, name: str) -> str:
-        """One of its words; anything else is none."""
+        """Return one of its text fields, or an empty text."""
         value = self.body.get(name)
         return value if isinstance(value, str) else ""
 
 
 class ResolvedApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about a call that is not finished yet."""
+    """The decision on a call that is not finished yet."""
 
     approval_id: str
     approval_key: str
@@ -59,27 +59,27 @@ class ResolvedApproval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approvals(msgspec.Struct):
-    """Everything that is open, and what earlier decisions mean for later calls."""
+    """Open requests, and what earlier decisions mean for later calls."""
 
     open: dict[str, PendingApproval] = {}
-    """By the id of the request, oldest first."""
+    """By request id, oldest first."""
     sent: dict[str, SentDecision] = {}
-    """By the id of the message."""
+    """By message id."""
     settled: dict[str, ResolvedApproval] = {}
     """By call, until the call is finished."""
     session: dict[str, str] = {}
-    """The keys that were approved for as long as the session lasts, and who said so."""
+    """Keys approved for the session, and by whom."""
     denials: dict[str, int] = {}
     """How often each key was denied."""
     rules: list[dict[str, Any]] = []
-    """Rules that were added for this run."""
+    """Rules added for this run."""
     permits: dict[str, list[dict[str, Any]]] = {}
     """What trusted active skills permit, by mention."""
     confining: dict[str, list[dict[str, Any]]] = {}
     """What active skills confine the run to, by mention."""
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         match event.payload:
             case ApprovalRequested() as request:
                 self._open_request(request, event)
@@ -99,24 +99,24 @@ class Approvals(msgspec.Struct):
                 self.sent[received.message_id] = SentDecision(
                     message_id=received.message_id, body=received.body, sent_at=received.sent_at or event.timestamp
                 )
-            case RunAdopted():  # what was allowed on another machine nobody has allowed here
+            case RunAdopted():  # approvals of another machine are not valid here
                 self.sent, self.settled, self.session, self.permits = {}, {}, {}, {}
                 self.rules = []
             case _:
                 pass
 
     def find_by_call(self, call_id: str) -> PendingApproval | None:
-        """What a call waits for."""
+        """Return the open request of a call."""
         return next((approval for approval in self.open.values() if approval.call_id == call_id), None)
 
     def find_decision(self, approval_id: str) -> SentDecision | None:
-        """The first decision that was sent about a request."""
+        """Return the first decision that was sent on a request."""
         return next(
             (decision for decision in self.sent.values() if decision.text_field("approval_id") == approval_id), None
         )
 
     def finish(self, call_id: str) -> None:
-        """Forget what a call asked, for it is settled."""
+        """Remove the requests of a finished call."""
         self.settled.pop(call_id, None)
         approval = self.find_by_call(call_id)
         if approval is not None:

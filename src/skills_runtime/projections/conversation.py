@@ -1,4 +1,4 @@
-"""What the model has been told and has said: only answers that were complete count."""
+"""The conversation with the model; only complete answers are part of it."""
 
 from typing import Any, Literal
 
@@ -32,14 +32,14 @@ Phase = Literal["requested", "started"]
 
 
 class Content(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Data as the log holds it, or the digest of the blob that holds it exactly."""
+    """Data in the log, or the digest of the blob that holds it exactly."""
 
     data: Any = None
     blob: str | None = None
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A call the model made, and how far it came."""
+    """A call of the model, and its progress."""
 
     id: str
     tool: str
@@ -51,12 +51,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One entry of the conversation, in the order providers require."""
+    """One entry of the conversation, in the order that providers require."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
     blob: str = ""
-    """Where the text is when the log does not hold it."""
+    """The blob of the text, if the log does not hold it."""
     images: tuple[dict[str, str], ...] = ()
     calls: tuple[Call, ...] = ()
     call_id: str = ""
@@ -66,22 +66,22 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     skill: str = ""
     """The skill whose text it is."""
     size: int = 0
-    """How long the text in the blob is."""
+    """The length of the text in the blob."""
     is_skill_update: bool = False
-    """Tells of skills that changed."""
+    """Announces changed skills."""
 
 
 class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A skill whose text the model has."""
+    """A skill whose text is in the conversation."""
 
     digest: str = ""
     arguments: str = ""
     path: str = ""
-    """Its file, when it is one."""
+    """Its file, if it has one."""
 
 
 class CalledSkill(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A skill that somebody called by name, for a run of its own to work on."""
+    """A skill that a user called by name and that runs in a child run."""
 
     mention: str
     arguments: str = ""
@@ -90,40 +90,40 @@ class CalledSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 _encode = msgspec.json.Encoder().encode
 
 CLOSING = (ToolCallStarted, RunCompleted)
-"""In logs of version 0 nothing says that an answer is complete, but these only happen when it is."""
+"""In logs of version 0 no event marks the end of an answer, but these only occur after it."""
 
 
 MAX_PINNED_SKILL_UPDATES = 8
-"""How many messages about changed skills survive compaction."""
+"""Maximum number of messages about changed skills that survive compaction."""
 
 
 class Conversation(msgspec.Struct, kw_only=True):
-    """The messages so far, the answer still coming in, and the calls settled and not settled yet."""
+    """The messages so far, the answer being streamed, and the open and finished calls."""
 
     messages: list[Message] = []
     open_calls: dict[str, Call] = {}
     partial_text: list[str] = []
     partial_calls: list[Call] = []
     call_ids: set[str] = set()
-    """The ids of all calls, also of those that compaction left out: a service may use one again, and none repeats."""
+    """The ids of all calls, including compacted ones: a service may reuse an id, and each must be unique here."""
     deferred_messages: list[Message] = []
-    """What came in while calls were open: providers want their results first."""
+    """Messages received while calls were open: providers require their results first."""
     preamble_count: int = 0
-    """How many messages stand before the task."""
+    """The number of messages before the task."""
     task: str = ""
     plan: list[dict[str, Any]] = []
     skills: dict[str, ActiveSkill] = {}
-    """Those that are active, by mention."""
+    """The active skills, by mention."""
     skills_to_call: list[CalledSkill] = []
-    """Those that the run calls for somebody before its model is asked, until the calls are made."""
+    """Skills to call before the next model request, until the calls are made."""
     called_skills: dict[str, CalledSkill] = {}
-    """Those that were called for somebody, by the ids of the calls."""
+    """Skills called on behalf of a user, by call id."""
     skills_blob: str = ""
-    """The blob that holds what the model knows of all skills."""
+    """The blob with what the model knows about all skills."""
     initial_skills_blob: str = ""
-    """The blob that holds what it knew of them when the run began."""
+    """The blob with what it knew about them at the start of the run."""
     synthetic_answers: int = 0
-    """How many of the answers are such calls, which no model gave."""
+    """The number of answers that are such calls and not from a model."""
     answers: int = 0
     finished_calls: int = 0
     compactions: int = 0
@@ -131,23 +131,23 @@ class Conversation(msgspec.Struct, kw_only=True):
     """Since the last answer."""
     rejections: int = 0
     chars: int = 0
-    """How long the messages are, about."""
+    """The approximate length of the messages."""
     measured_tokens: int = 0
-    """How many tokens the model counted when it last answered."""
+    """The number of tokens that the model counted at its last answer."""
     measured_chars: int = 0
     compacted_chars: int = 0
-    """How long the messages were after the last compaction."""
+    """The length of the messages after the last compaction."""
     compacted_tokens: int = 0
-    """How many tokens the model counted when it first answered after that."""
+    """The number of tokens that the model counted at the first answer after that."""
     is_side_request: bool = False
-    """Whether the model was last asked something that is no part of the conversation."""
+    """Whether the last model request was not part of the conversation."""
     recovery: str = ""
-    """What was decided about a full context, until it is done."""
+    """The decision about a full context, until it is carried out."""
     should_summarize: bool = False
-    """Whether the run shall go on from a summary, until there is one or the model has answered without."""
+    """Whether to continue from a summary, until there is one or the model has answered without."""
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         payload = event.payload
         if (self.partial_text or self.partial_calls) and isinstance(payload, CLOSING):
             self.finish_answer()
@@ -157,22 +157,22 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     @property
     def last_text(self) -> str:
-        """The text of the last answer."""
+        """Return the text of the last answer."""
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), "")
 
     @property
     def model_answers(self) -> int:
-        """How many answers a model gave."""
+        """Return the number of answers from a model."""
         return self.answers - self.synthetic_answers
 
     @property
     def has_final_answer(self) -> bool:
-        """Whether the last word is the model's, and asks for nothing more."""
+        """Return whether the last message is an answer of the model without calls."""
         last = self.messages[-1] if self.messages else None
         return last is not None and last.role == "assistant" and not last.calls
 
     def start(self, payload: RunStarted) -> None:
-        """Take the task; a fork may have been given another one, which replaces it or follows what was said."""
+        """Set the task; the new task of a fork replaces the old one, or follows the conversation."""
         if payload.task == self.task and len(self.messages) > self.preamble_count:
             return
         task = Message(role="user", text=payload.task, pinned=True)
@@ -189,7 +189,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.task = payload.task
 
     def add_preamble(self, message: Message) -> None:
-        """Put a message before the task, or at the end when the model has answered already."""
+        """Insert a message before the task, or append it if the model has already answered."""
         if self.answers:
             self.add_message(message)
             return
@@ -198,7 +198,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.chars += _size(message)
 
     def add_message(self, message: Message) -> None:
-        """Add a message, after the results that are still to come."""
+        """Append a message after the results of open calls."""
         if self.open_calls:
             self.deferred_messages.append(message)
             return
@@ -206,7 +206,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.chars += _size(message)
 
     def finish_call(self, payload: ToolCallFinished) -> None:
-        """Add the result of an open call."""
+        """Append the result of an open call."""
         del self.open_calls[payload.call_id]
         self.finished_calls += 1
         message = Message(role="tool", call_id=payload.call_id, result=Content(payload.result, payload.result_blob))
@@ -218,7 +218,7 @@ class Conversation(msgspec.Struct, kw_only=True):
                 self.add_message(deferred)
 
     def compact(self, payload: ContextCompacted) -> None:
-        """Keep what is pinned, the summary and the newest messages, never a result without its call."""
+        """Keep pinned messages, the summary and the newest messages, and never a result without its call."""
         first = self._first_index_to_keep(payload.kept_messages)
         pinned = [message for message in self.messages[:first] if message.pinned]
         summary = Message(role="user", text=_format_summary(payload.summary, self.plan, payload.skills_left_out))
@@ -232,7 +232,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         self.compacted_chars = self.chars
 
     def compactable_sizes(self, kept_messages: int) -> list[int]:
-        """How long the messages are that a compaction would replace which keeps so many of the newest."""
+        """Return the lengths of the messages that a compaction would replace when it keeps `kept_messages`."""
         return [
             _size(message)
             for message in self.messages[: self._first_index_to_keep(kept_messages)]
@@ -240,14 +240,14 @@ class Conversation(msgspec.Struct, kw_only=True):
         ]
 
     def add_skill_update(self, text: str) -> None:
-        """Add what became of skills; the last such messages survive compaction, since the first list is old."""
+        """Append changes of skills; the latest survive compaction, since the first list is outdated."""
         older = [index for index, message in enumerate(self.messages) if message.is_skill_update and message.pinned]
         for index in older[: max(0, len(older) + 1 - MAX_PINNED_SKILL_UPDATES)]:
             self.messages[index] = msgspec.structs.replace(self.messages[index], pinned=False)
         self.add_message(Message(role="user", text=text, pinned=True, is_skill_update=True))
 
     def unload_skill(self, mention: str) -> None:
-        """Let the text of a skill go with the next summary."""
+        """Let the next summary drop the text of a skill."""
         self.skills.pop(mention, None)
         for messages in (self.messages, self.deferred_messages):
             for index, message in enumerate(messages):
@@ -255,11 +255,11 @@ class Conversation(msgspec.Struct, kw_only=True):
                     messages[index] = msgspec.structs.replace(message, pinned=False)
 
     def clear_skill_paths(self) -> None:
-        """Forget where skills lay: another machine says so, and commands may read there."""
+        """Remove the paths of skills: another machine chose them, and commands may read there."""
         self.skills = {mention: msgspec.structs.replace(skill, path="") for mention, skill in self.skills.items()}
 
     def find_skills_over_limit(self, max_chars: int) -> list[str]:
-        """The active skills that must go for the texts of the others to have room: the newest that fit stay."""
+        """Return the active skills to unload so that the texts of the others fit: the newest that fit stay."""
         remaining, mentions = max_chars, list[str]()
         for message in reversed(self.messages):
             if not message.skill or not message.pinned:
@@ -278,7 +278,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         return first
 
     def _latest_answer_index(self) -> int:
-        """Where the newest answer stands, when the model has not seen yet what came of it."""
+        """Return the index of the newest answer if the model has not seen its results yet."""
         if self.has_final_answer:
             return len(self.messages)
         return max(
@@ -287,7 +287,7 @@ class Conversation(msgspec.Struct, kw_only=True):
         )
 
     def finish_answer(self) -> None:
-        """Count what has come in as an answer."""
+        """Add the streamed pieces as an answer."""
         calls = self.partial_calls
         message = Message(role="assistant", text="".join(self.partial_text), calls=tuple(calls))
         self.messages.append(message)
@@ -409,7 +409,7 @@ def _on_skill_injected(conversation: Conversation, event: Event, payload: SkillI
 
 
 def _schedule_skill_call(conversation: Conversation, skill: CalledSkill) -> None:
-    """Have a skill called; a fork that goes on with the same task names it once more, and has what came of it."""
+    """Schedule a call of a skill; a fork with the same task names it again and already has the result."""
     if skill not in conversation.skills_to_call and skill not in conversation.called_skills.values():
         conversation.partial_text, conversation.partial_calls = [], []
         conversation.skills_to_call.append(skill)
@@ -470,4 +470,4 @@ _HANDLERS: dict[type, Any] = {
 }
 
 READS = frozenset({*_HANDLERS, *CLOSING})
-"""The payloads this projection looks at."""
+"""The payloads this projection reads."""

@@ -1,14 +1,14 @@
-"""Which files the run's tools wrote and read, by the records they left."""
+"""The files that the run's tools read and wrote, from their records."""
 
 import msgspec
 
 from skills_runtime.events import Event, FileOperation
 
 READS = frozenset({FileOperation})
-"""The payloads this projection looks at."""
+"""The payloads this projection reads."""
 
 ARROW = " -> "
-"""Between the two names in the record of a rename."""
+"""Separates the two names in the record of a rename."""
 
 
 class FileRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,14 +21,14 @@ class FileRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileRecords(msgspec.Struct):
-    """Last write and first read of each path; a file read before it was written was an input."""
+    """The last write and the first read of each path; a file read before it was written was an input."""
 
     produced: dict[str, FileRecord] = {}
     consumed: dict[str, FileRecord] = {}
     removed: dict[str, str] = {}
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         match event.payload:
             case FileOperation(ok=True, op="write", sha256=str(digest)) as operation:
                 self._produce(_operation_path(operation), _build_record(event, operation, digest))
@@ -62,7 +62,7 @@ def _operation_path(operation: FileOperation) -> str:
 
 
 def _normalize_path(path: str) -> str:
-    """One spelling for one place: no empty and no `.` segments."""
+    """Normalize a path: no empty and no `.` segments."""
     return path[: path.startswith("/")] + "/".join(part for part in path.split("/") if part not in ("", "."))
 
 

@@ -1,4 +1,4 @@
-"""The numbers of one run: tokens and cost, how long each step took, and the summary that `runs metrics` prints."""
+"""The metrics of one run: tokens, cost, durations, and the summary of `runs metrics`."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -47,7 +47,7 @@ class Metrics(msgspec.Struct):
     errors: list[dict[str, str]] = []
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         self.run.apply(event)
         match event.payload:
             case LlmRequestStarted():
@@ -70,7 +70,7 @@ class Metrics(msgspec.Struct):
                 pass
 
     def summary(self) -> dict[str, Any]:
-        """The metrics as plain data, with the names of the seed's `compute_run_metrics_summary`."""
+        """Return plain data with the names of the seed's `compute_run_metrics_summary`."""
         run = self.run
         return {
             "run_id": run.run_id,
@@ -109,7 +109,7 @@ def _measure_ms(start: str | None, end: str | None) -> int | None:
     try:
         delta = datetime.fromisoformat(end or "") - datetime.fromisoformat(start or "")
     except (ValueError, TypeError):
-        return None  # not begun, or a log of somebody who writes time in another way
+        return None  # not started, or a foreign log with another time format
     return round(delta.total_seconds() * 1000)
 
 
@@ -128,7 +128,7 @@ class UsageTotals(msgspec.Struct):
     models: dict[str, ModelUsage] = {}
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         match event.payload:
             case LlmRequestStarted(model=model):
                 self.models.setdefault(model, ModelUsage()).requests += 1
@@ -145,7 +145,7 @@ SpanKind = Literal["model", "tool", "waiting"]
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """One bar; open while `ended_at` is None, and not `ok` when its end never came."""
+    """One bar; open while `ended_at` is None, and not `ok` if it never ended."""
 
     kind: SpanKind
     label: str
@@ -158,13 +158,13 @@ class Span(msgspec.Struct, kw_only=True):
 
 
 class Timeline(msgspec.Struct):
-    """All bars in the order they began, and which of them are still open."""
+    """All bars in order of their start, and the open ones."""
 
     spans: list[Span] = []
     open: dict[str, int] = {}
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         match event.payload:
             case LlmRequestStarted(model=model):
                 self._end("model", event, ok=False)
@@ -187,7 +187,7 @@ class Timeline(msgspec.Struct):
                 pass
 
     def _approve(self, event: Event, payload: ApprovalRequested | ApprovalDecided | ApprovalRefused) -> None:
-        """Waiting lasts from a request to what became of it; a decision that only came astray ends nothing."""
+        """Show a wait from a request to its outcome; a refused decision ends nothing."""
         key = f"approval:{payload.approval_id or payload.approval_key}"  # older logs have no ids
         match payload:
             case ApprovalRequested(tool=tool):

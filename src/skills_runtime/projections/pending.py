@@ -1,4 +1,4 @@
-"""What a run is waiting for: approvals and questions nobody has answered yet."""
+"""What a run waits for: unanswered approvals and questions."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -31,11 +31,11 @@ READS = approvals.READS | frozenset(
         ToolCallFinished,
     }
 )
-"""The payloads this projection looks at."""
+"""The payloads this projection reads."""
 
 
 CONTEXT_RECOVERY = "context-recovery"
-"""What the questions about a full context are called, each with `#` and its number: they belong to no call."""
+"""Prefix of the ids of questions about a full context, followed by `#` and a number: they belong to no call."""
 
 
 class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     since: str
     ids: list[str] = []
-    """What its parts are called, when there are several."""
+    """The ids of its parts, if there are several."""
 
 
 class Pending(msgspec.Struct):
@@ -56,14 +56,14 @@ class Pending(msgspec.Struct):
     approvals: Approvals = msgspec.field(default_factory=Approvals)
     questions: dict[str, PendingQuestion] = {}
     answers: dict[str, dict[str, str]] = {}
-    """What people sent, by call, and the run has not heard yet."""
+    """Answers that were sent and not read yet, by call."""
     responses: dict[str, dict[str, str]] = {}
-    """What the run has heard, by call, until the call that asked is settled."""
+    """Answers that the run has read, by call, until the call is finished."""
     cancelled: str = ""
-    """Why somebody wants the run to stop."""
+    """Why the run should be cancelled."""
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         if type(event.payload) is ToolCallFinished:  # by far the most frequent, so it is not looked for in turn
             self._close(event.payload.call_id)
             return
@@ -94,7 +94,7 @@ class Pending(msgspec.Struct):
                 self.approvals.apply(event)
 
     def _close(self, call_id: str) -> None:
-        """Forget what a call asked, for it is settled; one that asked again counted its questions."""
+        """Remove the questions of a finished call; a call that asked again numbered its questions."""
         if self.approvals.settled or self.approvals.open:
             self.approvals.finish(call_id)
         if not (self.questions or self.answers or self.responses):
@@ -104,11 +104,11 @@ class Pending(msgspec.Struct):
                 del entries[name]
 
     def has_question(self, call_id: str) -> bool:
-        """Whether a call has asked somebody something."""
+        """Return whether a call has an open question."""
         return call_id in self.questions or call_id in self.answers or call_id in self.responses
 
     def _match_answer(self, body: Mapping[str, Any]) -> None:
-        """Match an answer to its question; one that names none belongs to the oldest."""
+        """Match an answer to its question; one without a name belongs to the oldest."""
         call_id = str(body.get("call_id") or next(iter(self.questions), ""))
         if call_id not in self.questions:
             return

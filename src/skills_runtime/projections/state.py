@@ -1,4 +1,4 @@
-"""Where a run stands: the projection that becomes run.json, the ledger row and the header of every view."""
+"""The state of a run, used for run.json, the ledger row and the header of every view."""
 
 from datetime import datetime
 from typing import Any
@@ -36,7 +36,7 @@ from skills_runtime.events import (
 
 
 class Child(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run that another one began, and what it has used so far."""
+    """A child run, and its usage so far."""
 
     root: str
     call_id: str = ""
@@ -48,7 +48,7 @@ class Child(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunState(msgspec.Struct, kw_only=True):
-    """The run as its log tells it."""
+    """The state of a run according to its log."""
 
     run_id: str = ""
     session_id: str = ""
@@ -64,7 +64,7 @@ class RunState(msgspec.Struct, kw_only=True):
     workspace_mode: str = ""
     workspace_root: str = ""
     from_elsewhere: bool = False
-    """Whether the run was taken over from another machine, which named the workspace, and not started here yet."""
+    """Whether the run was adopted from another machine, which chose the workspace, and not started here yet."""
     task: str = ""
     model: str = ""
     status: RunStatus = RunStatus.PENDING
@@ -74,7 +74,7 @@ class RunState(msgspec.Struct, kw_only=True):
     completed_at: str | None = None
     failure_reason: str | None = None
     waiting_message: str = ""
-    """What a run that waits is waiting for."""
+    """What a waiting run waits for."""
     waiting_kind: str | None = None
     error_kind: str | None = None
     final_output: str = ""
@@ -89,15 +89,15 @@ class RunState(msgspec.Struct, kw_only=True):
     cached_tokens: int = 0
     cost_usd: float = 0.0
     children: dict[str, Child] = {}
-    """The runs this one began, by id."""
+    """The child runs, by id."""
     worked_sec: float = 0.0
-    """How long earlier segments worked on the run."""
+    """How long earlier segments worked."""
     segment_since: str = ""
     waiting_calls: list[str] = []
-    """The calls for which this segment waits for somebody."""
+    """The calls of this segment that wait for a user."""
     waiting_since: str = ""
     waited_sec: float = 0.0
-    """How long this segment has waited for people, which is not work."""
+    """How long this segment has waited for users, which is not work."""
     extra_steps: int = 0
     extra_wall_time_sec: int = 0
     inbox_position: int = 0
@@ -106,7 +106,7 @@ class RunState(msgspec.Struct, kw_only=True):
     artifacts: list[str] = []
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         if event.epoch != self.epoch:
             self.end_segment(self.updated_at)
         self.last_seq, self.last_mac, self.epoch = event.seq, event.mac, event.epoch
@@ -116,20 +116,20 @@ class RunState(msgspec.Struct, kw_only=True):
         self.updated_at = event.timestamp
 
     def end_segment(self, since: str) -> None:
-        """Nobody works on the run from then on, until somebody starts again."""
+        """End the current segment: the run is idle until it is started again."""
         self.stop_waiting("", since)
         self.worked_sec += max(0.0, seconds_between(self.segment_since, since) - self.waited_sec)
         self.segment_since, self.waited_sec = "", 0.0
 
     def start_waiting(self, call_id: str, at: str) -> None:
-        """Wait for somebody from then on; who is waited for by several calls is waited for once."""
+        """Start to wait for a user; concurrent waits count once."""
         if not self.waiting_calls:
             self.waiting_since = at
         if call_id not in self.waiting_calls:
             self.waiting_calls.append(call_id)
 
     def stop_waiting(self, call_id: str, at: str) -> None:
-        """A call does not wait for anybody any more; no name means all of them."""
+        """Stop the wait of a call; without an id, of all calls."""
         if not self.waiting_calls:
             return
         self.waiting_calls = [
@@ -142,22 +142,22 @@ class RunState(msgspec.Struct, kw_only=True):
 
     @property
     def child_tokens(self) -> int:
-        """Tokens that sub-agents have used."""
+        """Return the tokens of sub-agents."""
         return sum(child.tokens for child in self.children.values()) if self.children else 0
 
     @property
     def child_cost_usd(self) -> float:
-        """What sub-agents have cost."""
+        """Return the cost of sub-agents."""
         return sum(child.cost_usd for child in self.children.values()) if self.children else 0.0
 
     @property
     def child_tool_calls(self) -> int:
-        """Calls that sub-agents have made."""
+        """Return the number of calls of sub-agents."""
         return sum(child.tool_calls for child in self.children.values()) if self.children else 0
 
     @property
     def open(self) -> bool:
-        """Whether the run can still go on."""
+        """Return whether the run can still continue."""
         return not self.status.terminal
 
 
@@ -285,7 +285,7 @@ def _on_manifest_written(state: RunState, event: Event, payload: ArtifactManifes
 
 
 def seconds_between(start: str, end: str) -> float:
-    """How long it is from one timestamp of a log to another; nothing when one is missing or makes no sense."""
+    """Return the seconds between two timestamps of a log; 0 if one is missing or invalid."""
     try:
         return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
     except (ValueError, TypeError):
@@ -293,7 +293,7 @@ def seconds_between(start: str, end: str) -> float:
 
 
 def parse_number(identifier: str | None) -> int:
-    """The number in an id such as `turn_12`, or 0."""
+    """Return the number in an id such as `turn_12`, or 0."""
     digits = (identifier or "").rpartition("_")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 10 else 0
 

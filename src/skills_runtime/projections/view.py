@@ -1,4 +1,4 @@
-"""The fold itself, and everything a writer of a run must know in one fold, so that resume reads the log once."""
+"""The fold, and everything that a writer of a run needs in one fold, so that resuming reads the log once."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -13,14 +13,14 @@ from skills_runtime.projections.pending import Pending
 from skills_runtime.projections.state import RunState
 
 VIEW_KIND = "run-view/12"
-"""Changes whenever the shape or the meaning of the view does, so that old snapshots are folded anew."""
+"""Changes whenever the shape or the meaning of the view does, so that old snapshots are discarded."""
 
 
 class Projection(Protocol):
-    """Something that is a function of the events it has seen, and of nothing else."""
+    """A pure function of the events it has seen."""
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         ...
 
 
@@ -28,14 +28,14 @@ P = TypeVar("P", bound=Projection)
 
 
 def fold(events: Iterable[Event], state: P) -> P:
-    """Feed `events` to `state` and return it; folding in two parts gives the same as folding at once."""
+    """Apply `events` to `state` and return it; folding in two parts gives the same as folding at once."""
     for event in events:
         state.apply(event)
     return state
 
 
 class RunView(msgspec.Struct):
-    """State, conversation, files and open questions of one run."""
+    """State, conversation, files and open requests of one run."""
 
     state: RunState = msgspec.field(default_factory=RunState)
     conversation: Conversation = msgspec.field(default_factory=Conversation)
@@ -43,7 +43,7 @@ class RunView(msgspec.Struct):
     pending: Pending = msgspec.field(default_factory=Pending)
 
     def apply(self, event: Event) -> None:
-        """Take in the next event; only the projections that read its type are asked, for this is done for each one."""
+        """Apply the next event; for speed, only to the projections that read its type."""
         self.state.apply(event)
         for name in _READERS.get(type(event.payload), ()):
             getattr(self, name).apply(event)
