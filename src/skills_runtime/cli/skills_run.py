@@ -114,7 +114,7 @@ def skills_eval(
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     backend, model = backend_for(resolved), model_name(resolved)
     directory = open_eval_directory(suite, optional_path(out, option="--out"), Path.cwd(), model)
-    skills = TrialSkills(directory.skill, resolved.environment.process, directory.others)
+    skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
     evaluation = Evaluation(suite, directory, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run_trials(evaluation, backend, quiet=quiet))
@@ -141,7 +141,7 @@ async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bo
     def done(trial: "Trial", number: int, of: int) -> None:
         if not quiet:
             name = f"{readable_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
-            took = f"({trial.ended.seconds:.1f} s, {trial.ended.tokens} tokens)"
+            took = f"({trial.result.seconds:.1f} s, {trial.result.tokens} tokens)"
             print(f"[{number}/{of}] {name}: {_outcome(trial)} {took}", file=sys.stderr, flush=True)
 
     with interrupts() as interruption:
@@ -190,8 +190,8 @@ def _show_report(report: "EvalReport") -> None:
 
 
 def _outcome(trial: "Trial") -> str:
-    if trial.ended.error:
-        return f"does not count: {readable_line(trial.ended.error)}"
+    if trial.result.error:
+        return f"does not count: {readable_line(trial.result.error)}"
     if trial.triggered is not None:
         if trial.triggered:
             return "called the skill"
@@ -207,9 +207,9 @@ def _outcome(trial: "Trial") -> str:
 def _show_triggers(triggers: "TriggerReport") -> None:
     print(f"\nqueries that do what they should: {_rate(triggers.correct)}")
     print(f"  called where it should be: {_rate(triggers.recall)}")
-    _show_compared(triggers.wanted)
+    _show_compared(triggers.should_trigger)
     print(f"  called where it should not be: {_rate(triggers.false_alarms)}")
-    _show_compared(triggers.unwanted)
+    _show_compared(triggers.should_not_trigger)
     for query in triggers.queries:
         mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
         should = "should" if query.should_trigger else "should not"

@@ -1,4 +1,4 @@
-"""Evaluations of skills: what a skill changes, and when it is used, by trials with it and without it."""
+"""Evaluate skills: run trials with and without a skill and report what it changes and when it is called."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Runs every trial of a suite, a few at a time; what was done before an interruption is not done again."""
+"""Run every trial of a suite, a few in parallel, and resume after an interruption."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -16,8 +16,8 @@ from skills_runtime.skills.evals.trials import (
     TrialRunner,
     TrialSkills,
     Variant,
+    find_called_skills,
     prepare_outputs,
-    skills_called,
 )
 from skills_runtime.skills.evals.workspace import EvalDirectory
 from skills_runtime.skills.skill import Skill
@@ -28,61 +28,61 @@ VARIANTS: tuple[Variant, Variant] = ("with_skill", "without_skill")
 
 
 class EvalPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How thoroughly a suite is evaluated."""
+    """Number of trials, parallelism and optional parts of an evaluation."""
 
     runs: int = 1
-    """Trials of each case and of each query."""
+    """Number of trials of each case and each query."""
     parallel: int = 4
     judge: bool = True
-    """Whether sentences are judged by the model."""
+    """Whether the model grades checks of the type `judged`."""
     baseline: bool = True
-    """Whether everything is tried without the skill as well."""
+    """Whether each trial is also run without the skill."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one trial."""
+    """Result and grades of one trial, as written to `trial.json`."""
 
     kind: str
     """`case` or `query`."""
     id: str
     variant: Variant
     number: int
-    ended: TrialRun
+    result: TrialRun = msgspec.field(name="ended")
     graded: tuple[Graded, ...] = ()
     judge: TrialRun | None = None
     triggered: bool | None = None
-    """Whether the model called the skill, if that was the question."""
+    """Whether the model called the skill; only set for queries."""
     chosen: tuple[str, ...] = ()
-    """The names of the skills that it called, if that was the question."""
+    """Names of the skills that the model called; only set for queries."""
 
     @property
     def counts(self) -> bool:
-        """Whether it says something about the skill."""
-        return not self.ended.error
+        """Whether the run ended without an error, so that the trial counts."""
+        return not self.result.error
 
     @property
     def passed(self) -> bool | None:
-        """Whether every check held; nothing where one could not be decided and none failed."""
-        held = [one.passed for one in self.graded]
-        return False if False in held else None if None in held or not held else True
+        """Whether every check passed; None if a check is undecided and none failed."""
+        verdicts = [item.passed for item in self.graded]
+        return False if False in verdicts else None if None in verdicts or not verdicts else True
 
 
 OnTrial = Callable[[Trial, int, int], None]
-"""Told of each trial that is done, how many are, and how many there are."""
+"""Called with each finished trial, the number of finished trials and the total."""
 
 
 class Evaluation:
-    """One suite at one place."""
+    """The evaluation of one suite in one directory."""
 
     def __init__(
-        self, suite: Suite, place: EvalDirectory, runner: TrialRunner, skills: TrialSkills, plan: EvalPlan
+        self, suite: Suite, directory: EvalDirectory, runner: TrialRunner, skills: TrialSkills, plan: EvalPlan
     ) -> None:
         self._suite = suite
-        self._place = place
+        self._directory = directory
         self._runner = runner
         self._skills = skills
         self._plan = plan
-        self._skill = self._find()
+        self._skill = self._find_skill()
 
     @property
     def skill(self) -> Skill:
@@ -90,22 +90,22 @@ class Evaluation:
         return self._skill
 
     async def run(self, on_trial: OnTrial) -> list[Trial]:
-        """Every trial, in the order of the suite; the first thing that cannot go on ends all of them."""
-        wanted = self._wanted()
-        done: list[Trial] = []
+        """Run every trial and return them in suite order; the first exception cancels the others."""
+        pending = self._build_trials()
+        finished: list[Trial] = []
         slots = asyncio.Semaphore(self._plan.parallel)
 
-        async def one(trial: Coroutine[Any, Any, Trial]) -> Trial:
+        async def run_trial(trial: Coroutine[Any, Any, Trial]) -> Trial:
             try:
                 async with slots:
                     result = await trial
             finally:
-                trial.close()  # one that never had its turn
-            done.append(result)
-            on_trial(result, len(done), len(wanted))
+                trial.close()  # a cancelled task may never have awaited its coroutine
+            finished.append(result)
+            on_trial(result, len(finished), len(pending))
             return result
 
-        tasks = [asyncio.create_task(one(trial)) for trial in wanted]
+        tasks = [asyncio.create_task(run_trial(trial)) for trial in pending]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -113,116 +113,125 @@ class Evaluation:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _find(self) -> Skill:
+    def _find_skill(self) -> Skill:
         library = self._skills.library("with_skill")
         skills = library.list()
         if len(skills) != 1:
-            problem = next((one.message for one in library.problems()), "there is no skill in it")
+            problem = next((issue.message for issue in library.problems()), "there is no skill in it")
             raise ValidationFailed(
                 f"`{self._suite.skill}` cannot be evaluated: {problem}", hint="see `skills validate`"
             )
         return skills[0]
 
-    def _wanted(self) -> Sequence[Coroutine[Any, Any, Trial]]:
+    def _build_trials(self) -> Sequence[Coroutine[Any, Any, Trial]]:
         variants = VARIANTS if self._plan.baseline else VARIANTS[:1]
         numbers = range(1, self._plan.runs + 1)
-        cases = [self._case(case, one, number) for case in self._suite.cases for one in variants for number in numbers]
+        cases = [
+            self._run_case(case, variant, number)
+            for case in self._suite.cases
+            for variant in variants
+            for number in numbers
+        ]
         return cases + [
-            self._query(query, one, number) for query in self._suite.queries for one in variants for number in numbers
+            self._run_query(query, variant, number)
+            for query in self._suite.queries
+            for variant in variants
+            for number in numbers
         ]
 
-    async def _case(self, case: Case, variant: Variant, number: int) -> Trial:
-        place = self._place.trial(f"eval-{case.id}", variant, f"run-{number}")
-        known = await asyncio.to_thread(_known, place)
-        if known is not None and (known.judge is not None or not self._plan.judge or not _judged(case)):
-            return known
-        files = await asyncio.to_thread(self._files, place, case)
-        told = f"\n\nFiles in the working directory: {', '.join(files)}" if files else ""
-        called = f"{self._skill.mention.text}\n\n" if variant == "with_skill" else ""
+    async def _run_case(self, case: Case, variant: Variant, number: int) -> Trial:
+        path = self._directory.trial(f"eval-{case.id}", variant, f"run-{number}")
+        earlier = await asyncio.to_thread(_load_trial, path)
+        if earlier is not None and (earlier.judge is not None or not self._plan.judge or not _find_judged_checks(case)):
+            return earlier
+        files = await asyncio.to_thread(self._prepare_files, path, case)
+        file_list = f"\n\nFiles in the working directory: {', '.join(files)}" if files else ""
+        mention = f"{self._skill.mention.text}\n\n" if variant == "with_skill" else ""
         library = self._skills.library(variant)
-        ended = await self._runner.run(f"{called}{case.prompt}{told}", place, library, settings={})
-        trial = Trial(kind="case", id=case.id, variant=variant, number=number, ended=ended)
+        result = await self._runner.run(f"{mention}{case.prompt}{file_list}", path, library, settings={})
+        trial = Trial(kind="case", id=case.id, variant=variant, number=number, result=result)
         if trial.counts:
-            trial = await self._graded(trial, case, place)
-        return _kept(place, trial)
+            trial = await self._grade_case(trial, case, path)
+        return _save_trial(path, trial)
 
-    async def _query(self, query: Query, variant: Variant, number: int) -> Trial:
-        place = self._place.trial("triggers", query.id, variant, f"run-{number}")
-        known = await asyncio.to_thread(_known, place)
-        if known is not None:
-            return known
-        await asyncio.to_thread(self._files, place, None)
+    async def _run_query(self, query: Query, variant: Variant, number: int) -> Trial:
+        path = self._directory.trial("triggers", query.id, variant, f"run-{number}")
+        earlier = await asyncio.to_thread(_load_trial, path)
+        if earlier is not None:
+            return earlier
+        await asyncio.to_thread(self._prepare_files, path, None)
         library = self._skills.catalog(variant)
         settings = {"max_steps": MAX_STEPS, "on_limit": "fail"}
-        ended = await self._runner.run(query.query, place, library, settings=settings)
-        chosen = skills_called(await asyncio.to_thread(self._runner.events, place), library.list())
-        if chosen:  # what became of it afterwards does not matter here
-            ended = msgspec.structs.replace(ended, error="")
+        result = await self._runner.run(query.query, path, library, settings=settings)
+        chosen = find_called_skills(await asyncio.to_thread(self._runner.events, path), library.list())
+        if chosen:  # the query is answered by the call; a step limit reached afterwards is no error
+            result = msgspec.structs.replace(result, error="")
         trial = Trial(
             kind="query",
             id=query.id,
             variant=variant,
             number=number,
-            ended=ended,
+            result=result,
             triggered=self._skill.name in chosen,
             chosen=chosen,
         )
-        return _kept(place, trial)
+        return _save_trial(path, trial)
 
-    def _files(self, place: Path, case: Case | None) -> list[str]:
-        """The working directory as it is to begin with; one in which work has begun is left alone."""
+    def _prepare_files(self, path: Path, case: Case | None) -> list[str]:
+        """Create the working directory, unless a run has already started in it."""
         names = case.files if case is not None else ()
-        if (place / "run").exists():
+        if (path / "run").exists():
             return [name.rpartition("/")[2] for name in names]
-        return prepare_outputs(place / "outputs", self._suite.files, names)
+        return prepare_outputs(path / "outputs", self._suite.files, names)
 
-    async def _graded(self, trial: Trial, case: Case, place: Path) -> Trial:
-        answer, outputs = trial.ended.answer, place / "outputs"
-        sentences = _judged(case)
-        judged: dict[str, Graded] = {}
-        verdict: TrialRun | None = None
-        if sentences and self._plan.judge:
-            found, verdict = await judge(self._runner, case, sentences, trial.ended, place)
-            judged = {one.text: one for one in found}
+    async def _grade_case(self, trial: Trial, case: Case, path: Path) -> Trial:
+        answer, outputs = trial.result.answer, path / "outputs"
+        judged_checks = _find_judged_checks(case)
+        judged_by_text: dict[str, Graded] = {}
+        judge_run: TrialRun | None = None
+        if judged_checks and self._plan.judge:
+            answers, judge_run = await judge(self._runner, case, judged_checks, trial.result, path)
+            judged_by_text = {item.text: item for item in answers}
         graded = [
-            judged.get(check.text, Graded(text=check.text, passed=None, evidence="nobody judged it"))
+            judged_by_text.get(check.text, Graded(text=check.text, passed=None, evidence="not judged"))
             if check.type == "judged"
             else await asyncio.to_thread(grade, check, answer, outputs)
             for check in case.checks
         ]
-        return msgspec.structs.replace(trial, graded=tuple(graded), judge=verdict)
+        return msgspec.structs.replace(trial, graded=tuple(graded), judge=judge_run)
 
 
-def _judged(case: Case) -> list[Check]:
+def _find_judged_checks(case: Case) -> list[Check]:
     return [check for check in case.checks if check.type == "judged"]
 
 
-def _known(place: Path) -> Trial | None:
-    """What an earlier evaluation found here; what does not count is cleared away, to be tried again."""
+def _load_trial(path: Path) -> Trial | None:
+    """Load the trial of an earlier evaluation; delete failed runs so that they are repeated."""
     try:
-        trial = msgspec.json.decode((place / RECORD).read_bytes(), type=Trial)
+        trial = msgspec.json.decode((path / RECORD).read_bytes(), type=Trial)
     except (OSError, msgspec.MsgspecError):
         return None
     if not trial.counts:
-        remove_tree(place, ignore_errors=True)
+        remove_tree(path, ignore_errors=True)
         return None
     if trial.judge is not None and trial.judge.error:
-        remove_tree(place / "judge", ignore_errors=True)
+        remove_tree(path / "judge", ignore_errors=True)
         return msgspec.structs.replace(trial, judge=None)
     return trial
 
 
-def _kept(place: Path, trial: Trial) -> Trial:
-    """Write down what came of a trial, in the form the public guide describes as well; it is done then."""
-    ended = trial.ended
-    timing = {"total_tokens": ended.tokens, "duration_ms": round(ended.seconds * 1000), "cost_usd": ended.cost_usd}
-    held = [one.passed for one in trial.graded]
-    summary = {"passed": held.count(True), "failed": held.count(False), "total": len(held)}
-    results = [msgspec.to_builtins(one) for one in trial.graded]
-    _write(place / "timing.json", timing)
+def _save_trial(path: Path, trial: Trial) -> Trial:
+    """Write the trial's files; `timing.json` and `grading.json` have the format of the public guide."""
+    result = trial.result
+    timing = {"total_tokens": result.tokens, "duration_ms": round(result.seconds * 1000), "cost_usd": result.cost_usd}
+    verdicts = [item.passed for item in trial.graded]
+    summary = {"passed": verdicts.count(True), "failed": verdicts.count(False), "total": len(verdicts)}
+    results = [msgspec.to_builtins(item) for item in trial.graded]
+    _write(path / "timing.json", timing)
     if trial.kind == "case":
-        _write(place / "grading.json", {"assertion_results": results, "summary": summary})
-    _write(place / RECORD, trial)
+        _write(path / "grading.json", {"assertion_results": results, "summary": summary})
+    # Last: this file marks the trial as finished.
+    _write(path / RECORD, trial)
     return trial
 
 

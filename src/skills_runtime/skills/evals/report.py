@@ -1,6 +1,6 @@
-"""What an evaluation says of a skill: rates with intervals, and what the skill costs and changes.
+"""Build the report of an evaluation: pass and trigger rates with confidence intervals, time, tokens and cost.
 
-Pure.
+Does no I/O.
 """
 
 import math
@@ -15,11 +15,11 @@ from skills_runtime.skills.evals.trials import Variant
 from skills_runtime.skills.evals.workspace import EVAL_SCHEMA
 
 Z = 1.959963984540054
-"""The standard normal quantile for 95 %."""
+"""Standard normal quantile of a 95 % interval."""
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """How many of how many, and between which rates the true one lies with 95 % confidence."""
+    """A proportion with its 95 % confidence interval."""
 
     hits: int
     trials: int
@@ -29,7 +29,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How much larger one rate is than another."""
+    """The difference of two rates with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -37,82 +37,83 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves no doubt about the direction."""
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The mean of some numbers, and how far they lie apart."""
+    """Mean and standard deviation."""
 
     mean: float
     stddev: float
 
 
-def rate_of(hits: int, trials: int) -> Rate:
-    """The rate; none where nothing was tried."""
+def compute_rate(hits: int, trials: int) -> Rate:
+    """Compute a rate with its Wilson score interval; without trials the rate is None."""
     if trials == 0:
         return Rate(0, 0, None, None, None)
     share, square = hits / trials, Z * Z
-    middle = (share + square / (2 * trials)) / (1 + square / trials)
-    half = Z / (1 + square / trials) * math.sqrt(share * (1 - share) / trials + square / (4 * trials * trials))
-    low = 0.0 if hits == 0 else max(0.0, middle - half)
-    high = 1.0 if hits == trials else min(1.0, middle + half)
+    center = (share + square / (2 * trials)) / (1 + square / trials)
+    half_width = Z / (1 + square / trials) * math.sqrt(share * (1 - share) / trials + square / (4 * trials * trials))
+    low = 0.0 if hits == 0 else max(0.0, center - half_width)
+    high = 1.0 if hits == trials else min(1.0, center + half_width)
     return Rate(hits, trials, share, low, high)
 
 
-def difference_of(one: Rate, other: Rate) -> Difference | None:
-    """How much larger the first rate is; nothing where one of them is unknown."""
-    if one.rate is None or one.low is None or one.high is None:
+def compute_difference(first: Rate, second: Rate) -> Difference | None:
+    """Subtract the second rate from the first; return None if either is unknown."""
+    if first.rate is None or first.low is None or first.high is None:
         return None
-    if other.rate is None or other.low is None or other.high is None:
+    if second.rate is None or second.low is None or second.high is None:
         return None
-    value = one.rate - other.rate
-    below = math.hypot(one.rate - one.low, other.high - other.rate)
-    above = math.hypot(one.high - one.rate, other.rate - other.low)
-    return Difference(value, max(-1.0, value - below), min(1.0, value + above))
+    # Newcombe's hybrid score interval, built from the two Wilson intervals.
+    value = first.rate - second.rate
+    margin_below = math.hypot(first.rate - first.low, second.high - second.rate)
+    margin_above = math.hypot(first.high - first.rate, second.rate - second.low)
+    return Difference(value, max(-1.0, value - margin_below), min(1.0, value + margin_above))
 
 
-def spread_of(numbers: Sequence[float]) -> Spread | None:
-    """Mean and standard deviation of a sample; nothing where there are no numbers."""
+def compute_spread(numbers: Sequence[float]) -> Spread | None:
+    """Compute mean and sample standard deviation; return None for an empty sample."""
     if not numbers:
         return None
     mean = math.fsum(numbers) / len(numbers)
-    squares = math.fsum((one - mean) ** 2 for one in numbers)
+    squares = math.fsum((number - mean) ** 2 for number in numbers)
     return Spread(mean, math.sqrt(squares / (len(numbers) - 1)) if len(numbers) > 1 else 0.0)
 
 
 THRESHOLD = 0.5
-"""The share of trials from which on a query counts as one that calls the skill."""
+"""A query counts as triggering if at least this share of its trials calls the skill."""
 
 
 class SkillChoices(msgspec.Struct, frozen=True, kw_only=True):
-    """What was called in trials with the skill, or in those without it."""
+    """How often skills were called in the trials of one variant."""
 
     any_skill: Rate
-    """Trials that call a skill, whichever it is."""
+    """Trials that call at least one skill."""
     others: Rate
-    """Trials that call another skill than the one that is evaluated."""
+    """Trials that call a skill other than the evaluated one."""
     none: Rate
     """Trials that call no skill at all."""
     skills: dict[str, Rate]
-    """Trials that call each skill, by its name, the most called first."""
+    """Rate by skill name, most called first."""
     tokens: Spread | None
 
 
 class ChoiceComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What is called with the skill and without it, and how far that lies apart."""
+    """Skill calls with and without the evaluated skill, and their difference."""
 
     with_skill: SkillChoices
     without_skill: SkillChoices | None
-    """Nothing where nothing was tried without it."""
+    """None if there were no trials without the skill."""
     any_skill: Difference | None
-    """How much more often a skill is called when the evaluated one is there."""
+    """Change in the rate of trials that call any skill."""
     others: Difference | None
-    """How much more often others are called when it is there; below zero it takes their place."""
+    """Change in the rate of trials that call another skill; negative if the evaluated skill displaces them."""
 
 
 class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One query."""
+    """Results of one query."""
 
     id: str
     query: str
@@ -123,32 +124,32 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriggerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All queries."""
+    """Results of all queries."""
 
     correct: Rate
-    """Queries that do what they should."""
+    """Queries whose outcome is the expected one."""
     recall: Rate
     """Trials that call the skill, of those that should."""
     false_alarms: Rate
     """Trials that call the skill, of those that should not."""
-    wanted: ChoiceComparison
-    """What is called where the skill should be."""
-    unwanted: ChoiceComparison
-    """What is called where it should not be."""
+    should_trigger: ChoiceComparison = msgspec.field(name="wanted")
+    """Skill calls of the queries that should call the skill."""
+    should_not_trigger: ChoiceComparison = msgspec.field(name="unwanted")
+    """Skill calls of the queries that should not."""
     queries: tuple[QueryReport, ...]
     errors: int
 
 
 def build_trigger_report(suite: Suite, skill_name: str, trials: Sequence[Trial]) -> TriggerReport:
-    """Sum up all trials of queries."""
-    counted = [one for one in trials if one.counts]
-    wanted = {query.id for query in suite.queries if query.should_trigger}
-    should = [one for one in counted if one.id in wanted]
-    should_not = [one for one in counted if one.id not in wanted]
+    """Summarize the trials of all queries."""
+    counted = [trial for trial in trials if trial.counts]
+    triggering_ids = {query.id for query in suite.queries if query.should_trigger}
+    should = [trial for trial in counted if trial.id in triggering_ids]
+    should_not = [trial for trial in counted if trial.id not in triggering_ids]
     queries: list[QueryReport] = []
     for query in suite.queries:
-        own = [one for one in counted if one.id == query.id]
-        rate = _called(own)
+        query_trials = [trial for trial in counted if trial.id == query.id]
+        rate = _trigger_rate(query_trials)
         queries.append(
             QueryReport(
                 id=query.id,
@@ -156,70 +157,73 @@ def build_trigger_report(suite: Suite, skill_name: str, trials: Sequence[Trial])
                 should_trigger=query.should_trigger,
                 triggered=rate,
                 passed=None if rate.rate is None else (rate.rate >= THRESHOLD) is query.should_trigger,
-                chosen=_compared(skill_name, own),
+                chosen=_compare_choices(skill_name, query_trials),
             )
         )
-    decided = [one.passed for one in queries if one.passed is not None]
+    verdicts = [query_report.passed for query_report in queries if query_report.passed is not None]
     return TriggerReport(
-        correct=rate_of(decided.count(True), len(decided)),
-        recall=_called(should),
-        false_alarms=_called(should_not),
-        wanted=_compared(skill_name, should),
-        unwanted=_compared(skill_name, should_not),
+        correct=compute_rate(verdicts.count(True), len(verdicts)),
+        recall=_trigger_rate(should),
+        false_alarms=_trigger_rate(should_not),
+        should_trigger=_compare_choices(skill_name, should),
+        should_not_trigger=_compare_choices(skill_name, should_not),
         queries=tuple(queries),
         errors=len(trials) - len(counted),
     )
 
 
-def _called(trials: Sequence[Trial]) -> Rate:
-    """How often the skill was called where it could be."""
-    possible = [one for one in trials if one.variant == "with_skill"]
-    return rate_of(sum(bool(one.triggered) for one in possible), len(possible))
+def _trigger_rate(trials: Sequence[Trial]) -> Rate:
+    """Compute how often trials with the skill called it."""
+    with_skill = [trial for trial in trials if trial.variant == "with_skill"]
+    return compute_rate(sum(bool(trial.triggered) for trial in with_skill), len(with_skill))
 
 
-def _compared(skill_name: str, trials: Sequence[Trial]) -> ChoiceComparison:
-    there = _choices(skill_name, [one for one in trials if one.variant == "with_skill"])
-    without = [one for one in trials if one.variant == "without_skill"]
-    gone = _choices(skill_name, without) if without else None
+def _compare_choices(skill_name: str, trials: Sequence[Trial]) -> ChoiceComparison:
+    with_skill = _count_choices(skill_name, [trial for trial in trials if trial.variant == "with_skill"])
+    baseline_trials = [trial for trial in trials if trial.variant == "without_skill"]
+    without_skill = _count_choices(skill_name, baseline_trials) if baseline_trials else None
     return ChoiceComparison(
-        with_skill=there,
-        without_skill=gone,
-        any_skill=difference_of(there.any_skill, gone.any_skill) if gone else None,
-        others=difference_of(there.others, gone.others) if gone else None,
+        with_skill=with_skill,
+        without_skill=without_skill,
+        any_skill=compute_difference(with_skill.any_skill, without_skill.any_skill) if without_skill else None,
+        others=compute_difference(with_skill.others, without_skill.others) if without_skill else None,
     )
 
 
-def _choices(skill_name: str, trials: Sequence[Trial]) -> SkillChoices:
+def _count_choices(skill_name: str, trials: Sequence[Trial]) -> SkillChoices:
     count = len(trials)
-    named = Counter(name for one in trials for name in one.chosen)
-    some = sum(bool(one.chosen) for one in trials)
+    calls_by_name = Counter(name for trial in trials for name in trial.chosen)
+    with_any = sum(bool(trial.chosen) for trial in trials)
     return SkillChoices(
-        any_skill=rate_of(some, count),
-        others=rate_of(sum(any(name != skill_name for name in one.chosen) for one in trials), count),
-        none=rate_of(count - some, count),
-        skills={name: rate_of(named[name], count) for name in sorted(named, key=lambda name: (-named[name], name))},
-        tokens=spread_of([one.ended.tokens for one in trials]),
+        any_skill=compute_rate(with_any, count),
+        others=compute_rate(sum(any(name != skill_name for name in trial.chosen) for trial in trials), count),
+        none=compute_rate(count - with_any, count),
+        skills={
+            name: compute_rate(calls_by_name[name], count)
+            for name in sorted(calls_by_name, key=lambda name: (-calls_by_name[name], name))
+        },
+        tokens=compute_spread([trial.result.tokens for trial in trials]),
     )
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """All trials with the skill, or all without it."""
+    """Summary of all case trials of one variant."""
 
     passed: Rate
-    """Trials in which every assertion held."""
+    """Trials in which every assertion passed."""
     pass_rate: Spread | None
-    """The share of assertions that held, over trials."""
+    """Share of passed assertions per trial."""
     time_seconds: Spread | None
     tokens: Spread | None
     cost_usd: float
     errors: int
-    """Trials that do not count."""
+    """Trials whose run failed."""
     undecided: int
-    """Trials with an assertion that nobody could decide."""
+    """Trials with an undecided assertion."""
 
 
 class EvalDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """What the skill changes."""
+    """Difference between trials with and without the skill."""
 
     passed: Difference | None
     pass_rate: float | None
@@ -228,17 +232,17 @@ class EvalDelta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One case."""
+    """Results of one case."""
 
     id: str
     with_skill: Rate
     without_skill: Rate
     assertions: dict[str, dict[str, Rate]]
-    """Of each assertion the rate with and without the skill."""
+    """Pass rate by assertion text and variant."""
 
 
 class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything, as it is written to `benchmark.json`."""
+    """The whole report, as written to `benchmark.json`."""
 
     schema: str = EVAL_SCHEMA
     skill_name: str
@@ -248,79 +252,89 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
     evals: tuple[CaseReport, ...]
     triggers: TriggerReport | None
     cost_usd: float
-    """Everything together, judges too."""
+    """Total cost, including the judge's runs."""
     errors: tuple[str, ...]
 
 
 def build_report(suite: Suite, trials: Sequence[Trial], *, skill_name: str, model: str, runs: int) -> EvalReport:
-    """Sum up all trials."""
-    cases = [one for one in trials if one.kind == "case"]
+    """Summarize all trials of an evaluation."""
+    cases = [trial for trial in trials if trial.kind == "case"]
     summaries = {
-        variant: _summary(chosen)
+        variant: _summarize(variant_trials)
         for variant in ("with_skill", "without_skill")
-        if (chosen := [one for one in cases if one.variant == variant])
+        if (variant_trials := [trial for trial in cases if trial.variant == variant])
     }
     summary: dict[str, Summary | EvalDelta] = {**summaries}
     if len(summaries) > 1:
-        one, other = summaries["with_skill"], summaries["without_skill"]
+        with_skill, without_skill = summaries["with_skill"], summaries["without_skill"]
         summary["delta"] = EvalDelta(
-            passed=difference_of(one.passed, other.passed),
-            pass_rate=_mean_difference(one.pass_rate, other.pass_rate),
-            time_seconds=_mean_difference(one.time_seconds, other.time_seconds),
-            tokens=_mean_difference(one.tokens, other.tokens),
+            passed=compute_difference(with_skill.passed, without_skill.passed),
+            pass_rate=_subtract_means(with_skill.pass_rate, without_skill.pass_rate),
+            time_seconds=_subtract_means(with_skill.time_seconds, without_skill.time_seconds),
+            tokens=_subtract_means(with_skill.tokens, without_skill.tokens),
         )
     return EvalReport(
         skill_name=skill_name,
         model=model,
         runs=runs,
         run_summary=summary,
-        evals=tuple(_case_report(case.id, [one for one in cases if one.id == case.id]) for case in suite.cases),
-        triggers=build_trigger_report(suite, skill_name, [one for one in trials if one.kind == "query"])
+        evals=tuple(
+            _build_case_report(case.id, [trial for trial in cases if trial.id == case.id]) for case in suite.cases
+        ),
+        triggers=build_trigger_report(suite, skill_name, [trial for trial in trials if trial.kind == "query"])
         if suite.queries
         else None,
-        cost_usd=round(sum(one.ended.cost_usd + (one.judge.cost_usd if one.judge else 0.0) for one in trials), 6),
-        errors=tuple(dict.fromkeys(one.ended.error for one in trials if one.ended.error)),
+        cost_usd=round(
+            sum(trial.result.cost_usd + (trial.judge.cost_usd if trial.judge else 0.0) for trial in trials), 6
+        ),
+        errors=tuple(dict.fromkeys(trial.result.error for trial in trials if trial.result.error)),
     )
 
 
-def _summary(trials: Sequence[Trial]) -> Summary:
-    counted = [one for one in trials if one.counts]
-    decided = [[graded.passed for graded in one.graded if graded.passed is not None] for one in counted]
-    shares = [held.count(True) / len(held) for held in decided if held]
+def _summarize(trials: Sequence[Trial]) -> Summary:
+    counted = [trial for trial in trials if trial.counts]
+    verdicts_by_trial = [[graded.passed for graded in trial.graded if graded.passed is not None] for trial in counted]
+    shares = [verdicts.count(True) / len(verdicts) for verdicts in verdicts_by_trial if verdicts]
     return Summary(
-        passed=_passed(counted),
-        pass_rate=spread_of(shares),
-        time_seconds=spread_of([one.ended.seconds for one in counted]),
-        tokens=spread_of([one.ended.tokens for one in counted]),
-        cost_usd=round(sum(one.ended.cost_usd for one in trials), 6),
+        passed=_pass_rate(counted),
+        pass_rate=compute_spread(shares),
+        time_seconds=compute_spread([trial.result.seconds for trial in counted]),
+        tokens=compute_spread([trial.result.tokens for trial in counted]),
+        cost_usd=round(sum(trial.result.cost_usd for trial in trials), 6),
         errors=len(trials) - len(counted),
-        undecided=sum(one.passed is None for one in counted),
+        undecided=sum(trial.passed is None for trial in counted),
     )
 
 
-def _mean_difference(one: Spread | None, other: Spread | None) -> float | None:
-    return one.mean - other.mean if one is not None and other is not None else None
+def _subtract_means(first: Spread | None, second: Spread | None) -> float | None:
+    return first.mean - second.mean if first is not None and second is not None else None
 
 
-def _passed(trials: Sequence[Trial]) -> Rate:
-    decided = [one.passed for one in trials if one.counts and one.passed is not None]
-    return rate_of(decided.count(True), len(decided))
+def _pass_rate(trials: Sequence[Trial]) -> Rate:
+    verdicts = [trial.passed for trial in trials if trial.counts and trial.passed is not None]
+    return compute_rate(verdicts.count(True), len(verdicts))
 
 
-def _case_report(name: str, trials: Sequence[Trial]) -> CaseReport:
-    chosen: dict[Variant, list[Trial]] = {
-        "with_skill": [one for one in trials if one.variant == "with_skill"],
-        "without_skill": [one for one in trials if one.variant == "without_skill"],
+def _build_case_report(name: str, trials: Sequence[Trial]) -> CaseReport:
+    trials_by_variant: dict[Variant, list[Trial]] = {
+        "with_skill": [trial for trial in trials if trial.variant == "with_skill"],
+        "without_skill": [trial for trial in trials if trial.variant == "without_skill"],
     }
     assertions: dict[str, dict[str, Rate]] = {}
-    for text in dict.fromkeys(graded.text for one in trials for graded in one.graded):
-        for variant, some in chosen.items():
-            found = [graded.passed for one in some if one.counts for graded in one.graded if graded.text == text]
-            decided = [passed for passed in found if passed is not None]
-            assertions.setdefault(text, {})[variant] = rate_of(decided.count(True), len(decided))
+    for text in dict.fromkeys(graded.text for trial in trials for graded in trial.graded):
+        for variant, variant_trials in trials_by_variant.items():
+            outcomes = [
+                graded.passed
+                for trial in variant_trials
+                if trial.counts
+                for graded in trial.graded
+                if graded.text == text
+            ]
+            verdicts = [passed for passed in outcomes if passed is not None]
+            assertions.setdefault(text, {})[variant] = compute_rate(verdicts.count(True), len(verdicts))
     return CaseReport(
         id=name,
-        with_skill=_passed(chosen["with_skill"]),
-        without_skill=_passed(chosen["without_skill"]),
+        with_skill=_pass_rate(trials_by_variant["with_skill"]),
+        without_skill=_pass_rate(trials_by_variant["without_skill"]),
         assertions=assertions,
     )

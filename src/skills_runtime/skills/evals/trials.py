@@ -1,6 +1,6 @@
-"""One trial of an evaluation: what it is given, the port that runs it, and what came of it.
+"""One trial of an evaluation: its input files and skills, the port that runs it, and its result.
 
-Starts no run itself: whoever evaluates hands over a `TrialRunner`.
+Starts no run itself; the caller passes a `TrialRunner`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ from skills_runtime.skills.sources import FilesystemSource, Origin
 from skills_runtime.storage import open_directory, read_below, remove_tree, wrap_write_errors
 
 Variant = Literal["with_skill", "without_skill"]
-NAMESPACE, BESIDE = "eval", "beside"
-"""The skill that is evaluated, and all others."""
+NAMESPACE, DISTRACTOR_NAMESPACE = "eval", "beside"
+"""Namespaces of the evaluated skill and of the others."""
 MAX_INPUT_BYTES = 256 << 20
 MAX_STEPS = 3
-"""A model that has not called a skill after so many answers is not going to."""
-_NOT_CALLED = ("skipped", "offered", "listed", "routed", "discovered", "shadowed", "unloaded")
-_NAMES = ("skill_name", "skill", "name", "skill_mention", "mention_text")
+"""Step limit of a query: a model that has not called a skill by then is not going to."""
+_UNUSED_SUFFIXES = ("skipped", "offered", "listed", "routed", "discovered", "shadowed", "unloaded")
+_NAME_FIELDS = ("skill_name", "skill", "name", "skill_mention", "mention_text")
 
 
 class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a run."""
+    """Result of one run of a trial."""
 
     run: str
     """The directory of the run."""
@@ -38,57 +38,57 @@ class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
     cost_usd: float
     error: str = ""
-    """Why it does not count, if it does not."""
+    """Why the run failed; empty if it did not."""
 
     @property
     def tokens(self) -> int:
-        """All tokens."""
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
 class TrialRunner(Protocol):
-    """What makes the runs of an evaluation."""
+    """Runs the trials of an evaluation."""
 
     async def run(
         self, prompt: str, path: Path, library: Library, *, settings: Mapping[str, Any], tools: bool = True
     ) -> TrialRun:
-        """Work on a prompt in `outputs` of a place, with the run in its `run`; a run that was begun goes on.
+        """Run a prompt in `path/outputs` with the run directory `path/run`; resume the run if it exists.
 
-        `settings` are those of the section `run`.
+        `settings` are those of the configuration section `run`.
         """
         ...
 
     def events(self, path: Path) -> Sequence[Event]:
-        """The events of the run at a place."""
+        """Read the events of the run below `path`."""
         ...
 
 
 class TrialSkills(msgspec.Struct, frozen=True):
-    """The skills that trials can see."""
+    """The skills that are visible to trials."""
 
     skill: Path
     environment: Mapping[str, str]
-    others: Path | None = None
-    """Where the other skills are that queries are tried among."""
+    distractors: Path | None = None
+    """The directory of the other skills that queries see."""
 
     def library(self, variant: Variant) -> Library:
-        """The skills that the trial of a case can see: the one that is evaluated, or none."""
-        return Library(self._own(variant), environment=self.environment)
+        """Build the library of a case trial: the evaluated skill, or none."""
+        return Library(self._evaluated_sources(variant), environment=self.environment)
 
     def catalog(self, variant: Variant) -> Library:
-        """The skills that the trial of a query can see: all others, and the one that is evaluated or not."""
-        if self.others is None or not self.others.is_dir():
+        """Build the library of a query trial: all distractors, with or without the evaluated skill."""
+        if self.distractors is None or not self.distractors.is_dir():
             return self.library(variant)
-        others = FilesystemSource(Origin("eval", BESIDE, "others"), self.others)
-        return Library([*self._own(variant), others], environment=self.environment)
+        source = FilesystemSource(Origin("eval", DISTRACTOR_NAMESPACE, "others"), self.distractors)
+        return Library([*self._evaluated_sources(variant), source], environment=self.environment)
 
-    def _own(self, variant: Variant) -> list[FilesystemSource]:
+    def _evaluated_sources(self, variant: Variant) -> list[FilesystemSource]:
         origin = Origin("eval", NAMESPACE, "skill")
         return [FilesystemSource(origin, self.skill)] if variant == "with_skill" else []
 
 
 def prepare_outputs(outputs: Path, files: Path, names: tuple[str, ...]) -> list[str]:
-    """Make an empty working directory with the files of a case; returns what they are called there."""
+    """Create an empty working directory, copy the input files into it and return their names there."""
     remove_tree(outputs, ignore_errors=True)
     outputs.mkdir(parents=True)
     placed: list[str] = []
@@ -108,25 +108,25 @@ def prepare_outputs(outputs: Path, files: Path, names: tuple[str, ...]) -> list[
     return placed
 
 
-def skills_called(events: Sequence[Event], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """The names of the skills that a run made use of, the first first."""
+def find_called_skills(events: Sequence[Event], skills: Sequence[Skill]) -> tuple[str, ...]:
+    """Return the names of the skills that a run used, in order of first use."""
     return tuple(dict.fromkeys(skill.name for event in events for skill in skills if uses_skill(event, skill)))
 
 
 def uses_skill(event: Event, skill: Skill) -> bool:
-    """Tell whether an event shows that the skill became part of the run, or that the model asked for it."""
+    """Tell whether an event shows that the skill was loaded or that the model called it."""
     if event.type.startswith("skill_"):
-        return not event.type.endswith(_NOT_CALLED) and _named(msgspec.to_builtins(event.payload), skill)
+        return not event.type.endswith(_UNUSED_SUFFIXES) and _names_skill(msgspec.to_builtins(event.payload), skill)
     if not isinstance(event.payload, ToolCallRequested):
         return False
     if "skill" in event.payload.name:
-        return _named(event.payload.arguments, skill)
+        return _names_skill(event.payload.arguments, skill)
     # Otherwise a file of the skill is read or run.
     directory = str(skill.directory)
     values = event.payload.arguments.values() if skill.directory is not None else ()
     return any(isinstance(value, str) and directory in value for value in values)
 
 
-def _named(fields: Mapping[str, Any], skill: Skill) -> bool:
+def _names_skill(fields: Mapping[str, Any], skill: Skill) -> bool:
     names = {skill.name, skill.mention.text, f"{skill.namespace}:{skill.name}", f"{skill.namespace}.{skill.name}"}
-    return any(isinstance(value := fields.get(name), str) and value in names for name in _NAMES)
+    return any(isinstance(value := fields.get(name), str) and value in names for name in _NAME_FIELDS)

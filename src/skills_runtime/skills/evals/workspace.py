@@ -1,4 +1,4 @@
-"""Where an evaluation is kept: one directory with every trial in it, so that it can go on after an interruption."""
+"""The directory of an evaluation: copies of the skills, all trials and the report; it can be resumed."""
 
 import hashlib
 import os
@@ -11,133 +11,135 @@ import msgspec
 
 from skills_runtime.errors import StorageFailed, ValidationFailed
 from skills_runtime.skills.actions import directory_digest
-from skills_runtime.skills.evals.suite import Suite, distractor_paths, distractors_digest
+from skills_runtime.skills.evals.suite import Suite, digest_distractors, plan_distractor_copies
 from skills_runtime.storage import remove_tree, stage_directory, wrap_write_errors, write_atomic
 
 EVAL_SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
 BENCHMARK = "benchmark.json"
-_LEFT_OUT = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
-"""What of a skill a trial never sees: the answers, and what earlier executions left."""
+_EXCLUDED_NAMES = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
+"""Parts of a skill that are hidden from trials: the expected answers and the output of earlier executions."""
 
-_PARTS = {"skill": "the skill", "suite": "its evals", "model": "the model", "others": "the other skills"}
+_IDENTITY_LABELS = {"skill": "the skill", "suite": "its evals", "model": "the model", "others": "the other skills"}
 _ITERATION = re.compile(r"iteration-(\d{1,6})")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What trials must share to be counted together."""
+    """What trials must have in common to be reported together, as written to `suite.json`."""
 
     schema: str = EVAL_SCHEMA
     skill: str
-    """The digest of the skill as trials see it."""
+    """Digest of the skill as trials see it."""
     suite: str
-    """The digest of all cases and queries."""
+    """Digest of all cases and queries."""
     model: str
     others: str = ""
-    """The digest of the other skills that queries are tried among."""
+    """Digest of the other skills that queries see."""
 
 
 class EvalDirectory(msgspec.Struct, frozen=True, kw_only=True):
-    """The directory of one evaluation."""
+    """Paths of one evaluation."""
 
     root: Path
     skill: Path
-    """The skill as trials see it: a copy that nobody changes meanwhile."""
-    others: Path
-    """Copies of the other skills; it is not there where there are none."""
+    """A copy of the skill, so that edits during the evaluation have no effect."""
+    distractors: Path
+    """Copies of the other skills; missing if there are none."""
     identity: Identity
 
     def trial(self, *parts: str) -> Path:
-        """The directory of one trial."""
+        """Return the directory of one trial."""
         return self.root.joinpath(*parts)
 
 
 def open_eval_directory(suite: Suite, out: Path | None, home: Path, model: str) -> EvalDirectory:
-    """The directory that was asked for, or the last one that is not finished, or a new one."""
+    """Open the directory `out`, else the last unfinished iteration below `home`, else a new one."""
     try:
         if out is not None:
-            return _opened(out.resolve(), suite, model)
+            return _open_iteration(out.resolve(), suite, model)
         workspace = home / f"{suite.skill.name}-workspace"
-        numbers = [int(found[1]) for path in _names(workspace) if (found := _ITERATION.fullmatch(path))]
+        numbers = [int(match[1]) for path in _names(workspace) if (match := _ITERATION.fullmatch(path))]
         last = max(numbers, default=0)
         if last and not _is_finished(workspace / f"iteration-{last}"):
             try:
-                return _opened(workspace / f"iteration-{last}", suite, model)
+                return _open_iteration(workspace / f"iteration-{last}", suite, model)
             except ValidationFailed:
-                pass  # the skill or its evals have changed since: what was begun is left as it is
-        return _opened(workspace / f"iteration-{last + 1}", suite, model)
+                pass  # the skill or its evals have changed since: start a new iteration
+        return _open_iteration(workspace / f"iteration-{last + 1}", suite, model)
     except OSError as error:
-        raise StorageFailed(f"the evaluation cannot be kept: {error.strerror} (`{error.filename}`)") from error
+        raise StorageFailed(f"the evaluation cannot be stored: {error.strerror} (`{error.filename}`)") from error
 
 
 def _is_finished(root: Path) -> bool:
-    """Whether every trial was made and counts."""
+    """Tell whether the report was written and no trial failed."""
     try:
-        found = msgspec.json.decode((root / BENCHMARK).read_bytes(), type=dict[str, Any])
+        report = msgspec.json.decode((root / BENCHMARK).read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return False
-    return not found.get("errors")
+    return not report.get("errors")
 
 
-def _opened(root: Path, suite: Suite, model: str) -> EvalDirectory:
-    known = root / SUITE
-    skill, others = root / "skill" / suite.skill.name, root / "others"
-    if not known.exists():
+def _open_iteration(root: Path, suite: Suite, model: str) -> EvalDirectory:
+    identity_path = root / SUITE
+    skill, distractors = root / "skill" / suite.skill.name, root / "others"
+    if not identity_path.exists():
         if _names(root):
-            raise ValidationFailed(f"`{root}` holds something else", hint="choose an empty directory")
-        identity = _copied(suite, root, skill, others, model)
-        with wrap_write_errors(known):
-            write_atomic(known, msgspec.json.format(msgspec.json.encode(identity)) + b"\n", durable=False)
-        return EvalDirectory(root=root, skill=skill, others=others, identity=identity)
-    aside = root / f".now.{os.getpid()}"
-    try:  # what trials would share if they were begun now
-        now = _copied(suite, aside, aside / "skill" / suite.skill.name, aside / "others", model)
+            raise ValidationFailed(f"`{root}` is not an evaluation directory", hint="choose an empty directory")
+        identity = _copy_skills(suite, root, skill, distractors, model)
+        with wrap_write_errors(identity_path):
+            write_atomic(identity_path, msgspec.json.format(msgspec.json.encode(identity)) + b"\n", durable=False)
+        return EvalDirectory(root=root, skill=skill, distractors=distractors, identity=identity)
+    scratch = root / f".now.{os.getpid()}"
+    try:  # compute the identity that a new evaluation would have
+        current = _copy_skills(suite, scratch, scratch / "skill" / suite.skill.name, scratch / "others", model)
     finally:
-        remove_tree(aside, ignore_errors=True)
+        remove_tree(scratch, ignore_errors=True)
     try:
-        before = msgspec.json.decode(known.read_bytes(), type=Identity)
+        recorded = msgspec.json.decode(identity_path.read_bytes(), type=Identity)
     except msgspec.MsgspecError as error:
-        raise ValidationFailed(f"`{known}` cannot be read: {error}", hint="choose another directory") from error
-    if before != now:
-        what = ", ".join(said for name, said in _PARTS.items() if getattr(before, name) != getattr(now, name))
-        raise ValidationFailed(
-            f"`{root}` holds trials from before {what or 'the format'} changed", hint="choose another `--out`"
+        raise ValidationFailed(f"`{identity_path}` cannot be read: {error}", hint="choose another directory") from error
+    if recorded != current:
+        changes = ", ".join(
+            label for name, label in _IDENTITY_LABELS.items() if getattr(recorded, name) != getattr(current, name)
         )
-    return EvalDirectory(root=root, skill=skill, others=others, identity=before)
+        raise ValidationFailed(
+            f"`{root}` holds trials from before {changes or 'the format'} changed", hint="choose another `--out`"
+        )
+    return EvalDirectory(root=root, skill=skill, distractors=distractors, identity=recorded)
 
 
-def _copied(suite: Suite, root: Path, skill: Path, others: Path, model: str) -> Identity:
-    """Copy the skill and the others, and tell what they are."""
+def _copy_skills(suite: Suite, root: Path, skill: Path, distractors: Path, model: str) -> Identity:
+    """Copy the skill and its distractors and return their identity."""
     _copy_skill(suite.skill, root, skill)
-    neighbours = distractor_paths(suite.others, others)
-    for source, target in neighbours.items():
+    copies = plan_distractor_copies(suite.distractors, distractors)
+    for source, target in copies.items():
         _copy_skill(source, root, target)
-    return Identity(
-        skill=directory_digest(skill), suite=_digest(suite), model=model, others=distractors_digest(neighbours)
-    )
+    return Identity(skill=directory_digest(skill), suite=_digest(suite), model=model, others=digest_distractors(copies))
 
 
 def _copy_skill(source: Path, root: Path, target: Path) -> None:
-    """Copy the skill aside, then put it in place; links are left out."""
+    """Copy a skill to a staging directory, then rename it to `target`; links are left out."""
 
-    def unwanted(directory: str, names: list[str]) -> set[str]:
+    def ignore(directory: str, names: list[str]) -> set[str]:
         links = {name for name in names if os.path.islink(os.path.join(directory, name))}  # noqa: PTH114
-        return links | (set(_LEFT_OUT) & set(names) if Path(directory) == source else {"__pycache__"} & set(names))
+        return links | (
+            set(_EXCLUDED_NAMES) & set(names) if Path(directory) == source else {"__pycache__"} & set(names)
+        )
 
     root.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(exist_ok=True)
     with stage_directory(target, mode=0o755) as draft:
-        shutil.copytree(source, draft, ignore=unwanted, dirs_exist_ok=True)
+        shutil.copytree(source, draft, ignore=ignore, dirs_exist_ok=True)
         remove_tree(target, ignore_errors=True)
 
 
 def _digest(suite: Suite) -> str:
-    """The digest of what is asked; files of cases count by their content."""
-    whole = hashlib.sha256(msgspec.json.encode([suite.cases, suite.queries]))
+    """Compute the digest of all cases and queries, with the content of input files."""
+    digest = hashlib.sha256(msgspec.json.encode([suite.cases, suite.queries]))
     for name in sorted({name for case in suite.cases for name in case.files}):  # the order is part of the digest
         path = suite.files / name
-        whole.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
-    return whole.hexdigest()
+        digest.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
+    return digest.hexdigest()
 
 
 def _names(directory: Path) -> list[str]:
@@ -147,7 +149,9 @@ def _names(directory: Path) -> list[str]:
         return []
 
 
-def save_report(place: EvalDirectory, report: msgspec.Struct) -> None:
-    """Write the report beside the trials; the evaluation is finished then."""
-    with wrap_write_errors(place.root / BENCHMARK):
-        write_atomic(place.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n", durable=False)
+def save_report(directory: EvalDirectory, report: msgspec.Struct) -> None:
+    """Write the report, which marks the evaluation as finished."""
+    with wrap_write_errors(directory.root / BENCHMARK):
+        write_atomic(
+            directory.root / BENCHMARK, msgspec.json.format(msgspec.json.encode(report)) + b"\n", durable=False
+        )

@@ -17,7 +17,7 @@ SUITE = Suite(
 
 
 def trial(name: str, variant: Variant, *chosen: str, error: str = "", tokens: int = 10) -> Trial:
-    ended = TrialRun(
+    result = TrialRun(
         run="/r",
         status="completed",
         answer="",
@@ -28,7 +28,7 @@ def trial(name: str, variant: Variant, *chosen: str, error: str = "", tokens: in
         error=error,
     )
     called = "writer" in chosen
-    return Trial(kind="query", id=name, variant=variant, number=1, ended=ended, triggered=called, chosen=chosen)
+    return Trial(kind="query", id=name, variant=variant, number=1, result=result, triggered=called, chosen=chosen)
 
 
 def report(*trials: Trial) -> TriggerReport:
@@ -36,69 +36,69 @@ def report(*trials: Trial) -> TriggerReport:
 
 
 def test_trials_without_the_skill_do_not_lower_its_rate() -> None:
-    found = report(trial("yes", "with_skill", "writer"), trial("yes", "without_skill"))
+    summary = report(trial("yes", "with_skill", "writer"), trial("yes", "without_skill"))
 
-    assert (found.recall.hits, found.recall.trials) == (1, 1)
-    assert found.queries[0].passed is True
+    assert (summary.recall.hits, summary.recall.trials) == (1, 1)
+    assert summary.queries[0].passed is True
 
 
 def test_a_query_that_was_only_tried_without_the_skill_is_undecided() -> None:
-    found = report(trial("yes", "without_skill", "reader"))
+    summary = report(trial("yes", "without_skill", "reader"))
 
-    assert found.queries[0].passed is None
-    assert found.recall.rate is None
+    assert summary.queries[0].passed is None
+    assert summary.recall.rate is None
 
 
 def test_skills_are_counted_by_name_and_the_most_called_comes_first() -> None:
-    found = report(
+    summary = report(
         trial("yes", "without_skill", "reader"),
         trial("yes", "without_skill", "singer", "reader"),
         trial("yes", "without_skill"),
     )
 
-    gone = found.wanted.without_skill
-    assert gone is not None
-    assert [(name, rate.hits, rate.trials) for name, rate in gone.skills.items()] == [
+    without_skill = summary.should_trigger.without_skill
+    assert without_skill is not None
+    assert [(name, rate.hits, rate.trials) for name, rate in without_skill.skills.items()] == [
         ("reader", 2, 3),
         ("singer", 1, 3),
     ]
-    assert (gone.any_skill.hits, gone.others.hits, gone.none.hits) == (2, 2, 1)
+    assert (without_skill.any_skill.hits, without_skill.others.hits, without_skill.none.hits) == (2, 2, 1)
 
 
 def test_another_skill_beside_the_evaluated_one_counts_as_both() -> None:
-    found = report(trial("yes", "with_skill", "writer", "reader"), trial("yes", "without_skill", "reader"))
+    summary = report(trial("yes", "with_skill", "writer", "reader"), trial("yes", "without_skill", "reader"))
 
-    there = found.wanted.with_skill
-    assert (there.any_skill.hits, there.others.hits, found.recall.hits) == (1, 1, 1)
-    assert found.wanted.others is not None
-    assert found.wanted.others.value == 0
+    with_skill = summary.should_trigger.with_skill
+    assert (with_skill.any_skill.hits, with_skill.others.hits, summary.recall.hits) == (1, 1, 1)
+    assert summary.should_trigger.others is not None
+    assert summary.should_trigger.others.value == 0
 
 
 def test_a_difference_has_an_interval_around_it() -> None:
     with_skill = [trial("yes", "with_skill", "writer") for _ in range(10)]
     without = [trial("yes", "without_skill", *(("reader",) if number < 2 else ())) for number in range(10)]
 
-    apart = report(*with_skill, *without).wanted.any_skill
+    difference = report(*with_skill, *without).should_trigger.any_skill
 
-    assert apart is not None
-    assert round(apart.value, 3) == 0.8
-    assert 0 < apart.low < 0.8 < apart.high <= 1
-    assert apart.clear
+    assert difference is not None
+    assert round(difference.value, 3) == 0.8
+    assert 0 < difference.low < 0.8 < difference.high <= 1
+    assert difference.clear
 
 
 def test_trials_that_do_not_count_are_in_no_rate() -> None:
-    found = report(trial("yes", "with_skill", error="no answer"), trial("no", "without_skill", error="no answer"))
+    summary = report(trial("yes", "with_skill", error="no answer"), trial("no", "without_skill", error="no answer"))
 
-    assert found.errors == 2
-    assert found.wanted.with_skill.any_skill.trials == 0
-    assert found.unwanted.without_skill is None
+    assert summary.errors == 2
+    assert summary.should_trigger.with_skill.any_skill.trials == 0
+    assert summary.should_not_trigger.without_skill is None
 
 
 def test_tokens_are_those_of_one_side() -> None:
-    found = report(trial("yes", "with_skill", "writer", tokens=30), trial("yes", "without_skill", tokens=10))
+    summary = report(trial("yes", "with_skill", "writer", tokens=30), trial("yes", "without_skill", tokens=10))
 
-    gone = found.wanted.without_skill
-    assert found.wanted.with_skill.tokens is not None
-    assert gone is not None
-    assert gone.tokens is not None
-    assert (found.wanted.with_skill.tokens.mean, gone.tokens.mean) == (30, 10)
+    without_skill = summary.should_trigger.without_skill
+    assert summary.should_trigger.with_skill.tokens is not None
+    assert without_skill is not None
+    assert without_skill.tokens is not None
+    assert (summary.should_trigger.with_skill.tokens.mean, without_skill.tokens.mean) == (30, 10)
