@@ -143,7 +143,7 @@ def test_a_second_skill_of_the_same_name_is_refused(tmp_path: Path) -> None:
     answer = evaluate("--among", "more")
 
     assert answer.code == 20
-    assert "two skills with the name `writer`" in answer.err
+    assert "two skills named `writer`" in answer.err
     assert not (tmp_path / "writer-workspace").exists()
 
 

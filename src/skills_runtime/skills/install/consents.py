@@ -17,7 +17,7 @@ from skills_runtime.storage import write_atomic
 
 MAX_VERSIONS = 20
 """How many versions of one skill are remembered."""
-_Kept = TypeVar("_Kept")
+_Document = TypeVar("_Document")
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,33 +52,33 @@ def read_consents(state: Path) -> Mapping[str, Consent]:
     return _read(state / "consents.json", dict[str, Consent])
 
 
-def record_consents(state: Path, given: Mapping[str, Consent]) -> None:
+def record_consents(state: Path, consents: Mapping[str, Consent]) -> None:
     """Remember consents."""
     with exclusive_directory(state):
-        _write(state / "consents.json", {**read_consents(state), **given})
+        _write(state / "consents.json", {**read_consents(state), **consents})
 
 
-def earlier_versions(state: Path, place: Path) -> tuple[InstalledVersion, ...]:
+def earlier_versions(state: Path, path: Path) -> tuple[InstalledVersion, ...]:
     """The versions that were at a place before, the last one first."""
-    return tuple(_read(state / "versions.json", dict[str, list[InstalledVersion]]).get(str(place), ()))
+    return tuple(_read(state / "versions.json", dict[str, list[InstalledVersion]]).get(str(path), ()))
 
 
-def record_version(state: Path, place: Path, version: InstalledVersion) -> None:
+def record_version(state: Path, path: Path, version: InstalledVersion) -> None:
     """Remember what is about to be replaced or removed."""
     with exclusive_directory(state):
-        known = _read(state / "versions.json", dict[str, list[InstalledVersion]])
-        before = [each for each in known.get(str(place), ()) if each.digest != version.digest]
-        _write(state / "versions.json", {**known, str(place): [version, *before][:MAX_VERSIONS]})
+        versions = _read(state / "versions.json", dict[str, list[InstalledVersion]])
+        older = [candidate for candidate in versions.get(str(path), ()) if candidate.digest != version.digest]
+        _write(state / "versions.json", {**versions, str(path): [version, *older][:MAX_VERSIONS]})
 
 
-def forget_versions(state: Path, place: Path, until: str) -> None:
+def forget_versions(state: Path, path: Path, until: str) -> None:
     """Forget versions up to and including one, which is in place again."""
     with exclusive_directory(state):
-        known = _read(state / "versions.json", dict[str, list[InstalledVersion]])
-        kept = known.get(str(place), [])
-        digests = [each.digest for each in kept]
+        versions = _read(state / "versions.json", dict[str, list[InstalledVersion]])
+        path_versions = versions.get(str(path), [])
+        digests = [version.digest for version in path_versions]
         if until in digests:
-            _write(state / "versions.json", {**known, str(place): kept[digests.index(until) + 1 :]})
+            _write(state / "versions.json", {**versions, str(path): path_versions[digests.index(until) + 1 :]})
 
 
 def now() -> str:
@@ -86,7 +86,7 @@ def now() -> str:
     return SystemClock().now()
 
 
-def _read(path: Path, kind: type[_Kept]) -> _Kept:
+def _read(path: Path, kind: type[_Document]) -> _Document:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:

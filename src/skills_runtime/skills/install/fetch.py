@@ -71,7 +71,7 @@ MAX_INDEXED_SKILLS = 2_000
 MAX_INDEXED_FILES = 200
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _WELL_KNOWN = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.json")
-_SHOWN = 20
+_MAX_LISTED_NAMES = 20
 
 
 class Download(msgspec.Struct, frozen=True):
@@ -98,8 +98,8 @@ def index_addresses(url: str) -> tuple[str, ...]:
         return (url,)
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    below = [f"{origin}{parts.path.rstrip('/')}{path}" for path in _WELL_KNOWN]
-    return tuple(dict.fromkeys([*below, *(f"{origin}{path}" for path in _WELL_KNOWN)]))
+    path_candidates = [f"{origin}{parts.path.rstrip('/')}{path}" for path in _WELL_KNOWN]
+    return tuple(dict.fromkeys([*path_candidates, *(f"{origin}{path}" for path in _WELL_KNOWN)]))
 
 
 def parse_index(data: bytes, address: str) -> tuple[IndexedSkill, ...]:
@@ -107,30 +107,30 @@ def parse_index(data: bytes, address: str) -> tuple[IndexedSkill, ...]:
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _wrong(address, f"it is not JSON: {error}") from error
+        raise _invalid_index(address, f"it is not JSON: {error}") from error
     skills = cast("dict[str, Any]", document).get("skills") if isinstance(document, dict) else None
     if not isinstance(skills, list) or len(cast("list[Any]", skills)) > MAX_INDEXED_SKILLS:
-        raise _wrong(address, "it has no list of skills, or one without end")
-    listed = tuple(_parse_entry(entry, address) for entry in cast("list[Any]", skills))
-    names = [each.name for each in listed]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise _wrong(address, f"it has `{twice}` twice")
-    return listed
+        raise _invalid_index(address, "it has no list of skills, or one without end")
+    indexed = tuple(_parse_entry(entry, address) for entry in cast("list[Any]", skills))
+    names = [skill.name for skill in indexed]
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise _invalid_index(address, f"it has `{duplicate}` twice")
+    return indexed
 
 
 def select_indexed(skills: Sequence[IndexedSkill], names: Sequence[str], *, everything: bool) -> list[IndexedSkill]:
     """Return the skills of a site to download: those named, the only one, or all."""
-    offered = {skill.name: skill for skill in skills}
-    shown = ", ".join(f"`{name}`" for name in list(offered)[:_SHOWN])
-    missing = next((name for name in names if name not in offered), None)
+    skills_by_name = {skill.name: skill for skill in skills}
+    name_list = ", ".join(f"`{name}`" for name in list(skills_by_name)[:_MAX_LISTED_NAMES])
+    missing = next((name for name in names if name not in skills_by_name), None)
     if missing is not None or not skills:
-        raise NotFound(f"the site has no skill `{one_line(missing or '')}`", hint=f"it has: {shown or 'none'}")
+        raise NotFound(f"the site has no skill `{one_line(missing or '')}`", hint=f"it has: {name_list or 'none'}")
     if names:
-        return [offered[name] for name in dict.fromkeys(names)]
+        return [skills_by_name[name] for name in dict.fromkeys(names)]
     if len(skills) > 1 and not everything:
         raise ValidationFailed(
-            f"the site has {len(skills)} skills: {shown}", hint="choose with `--skill NAME`, or take `--all`"
+            f"the site has {len(skills)} skills: {name_list}", hint="choose with `--skill NAME`, or take `--all`"
         )
     return list(skills)
 
@@ -139,34 +139,34 @@ def _parse_entry(entry: Any, address: str) -> IndexedSkill:
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     name = fields.get("name")
     if not isinstance(name, str):
-        raise _wrong(address, "a skill has no name")
+        raise _invalid_index(address, "a skill has no name")
     check_directory_name(name)
     if "files" in fields and "url" not in fields:
         return IndexedSkill(name=name, kind="files", downloads=_file_downloads(name, fields["files"], address))
     kind, url, digest = fields.get("type"), fields.get("url"), fields.get("digest")
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if kind not in ("skill-md", "archive") or not isinstance(url, str) or match is None:
-        raise _wrong(address, f"`{name}` has no type, address and digest that can be used")
+        raise _invalid_index(address, f"`{name}` has no type, address and digest that can be used")
     download = Download(urljoin(address, url), "SKILL.md", match[1])
     return IndexedSkill(name=name, kind="archive" if kind == "archive" else "file", downloads=(download,))
 
 
 def _file_downloads(name: str, files: Any, address: str) -> tuple[Download, ...]:
     if not isinstance(files, list) or not 0 < len(cast("list[Any]", files)) <= MAX_INDEXED_FILES:
-        raise _wrong(address, f"`{name}` has no list of files, or one without end")
+        raise _invalid_index(address, f"`{name}` has no list of files, or one without end")
     base = urljoin(address, ".")
     downloads: list[Download] = []
     for file in cast("list[Any]", files):
         if not isinstance(file, str):
-            raise _wrong(address, f"a file of `{name}` has no name")
+            raise _invalid_index(address, f"a file of `{name}` has no name")
         path = "/".join(split_safe_path(file))
         downloads.append(Download(f"{base}{quote(name)}/{quote(path)}", path, None))
     return tuple(downloads)
 
 
-def _wrong(address: str, why: str) -> ValidationFailed:
+def _invalid_index(address: str, reason: str) -> ValidationFailed:
     return ValidationFailed(
-        f"the list of skills at `{one_line(address)[:200]}` cannot be used: {why}",
+        f"the list of skills at `{one_line(address)[:200]}` cannot be used: {reason}",
         hint="ask whoever runs the site to correct it",
         details={"code": "SKILL_INDEX_INVALID"},
     )
@@ -194,13 +194,13 @@ class SkillFetcher:
         self._environment = environment
         self._run_git = run_git
         self._classify = classify
-        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
 
     async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
         """Put a source below a new directory."""
         source = request.source
         if isinstance(source, GitSource):
-            settings = await self._checked_address(request, source.url) if source.url.startswith("http") else ()
+            settings = await self._pin_addresses(request, source.url) if source.url.startswith("http") else ()
             checkout = await fetch_repository(
                 source, request.commit, into, self._environment, self._run_git, settings=settings
             )
@@ -216,7 +216,7 @@ class SkillFetcher:
             return Fetched(root=into)
         return await LocalFetcher().fetch(request, into)
 
-    async def _checked_address(self, request: FetchRequest, url: str) -> tuple[str, ...]:
+    async def _pin_addresses(self, request: FetchRequest, url: str) -> tuple[str, ...]:
         """Settings that keep git at the addresses that were checked, unless the user named the host."""
         parts, hosts = urlsplit(url), self._hosts(request, url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -231,7 +231,7 @@ class SkillFetcher:
         return (f"http.curloptResolve={name}:{port}:{','.join(addresses)}", "http.followRedirects=false")
 
     def _hosts(self, request: FetchRequest, url: str) -> frozenset[str]:
-        return self._allowed | {host_of(url)} if request.named_by_user else self._allowed
+        return self._allowed_hosts | {host_of(url)} if request.named_by_user else self._allowed_hosts
 
 
 async def _download_index(web: Web, url: str, request: FetchRequest, into: Path) -> None:

@@ -129,7 +129,7 @@ class _Git:
         ref = checked_ref(commit or source.ref or "HEAD")
         arguments = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", source.url, ref)
         result = await self._run(arguments)
-        where = f"`{one_line(source.url)[:200]}`"
+        repository = f"`{one_line(source.url)[:200]}`"
         if result.ended_by == "resource_limit":
             raise ValidationFailed(
                 "the repository is too large to be fetched", hint="fetch it yourself, install its path"
@@ -137,12 +137,16 @@ class _Git:
         if result.exit_code == 0:
             return
         if result.ended_by == "timeout":
-            raise ToolError("timeout", f"{where} did not answer within {FETCH_SECONDS} seconds", hint="try again later")
-        why = result.last_words
-        if "couldn't find remote ref" in why or "not our ref" in why:
-            raise NotFound(f"{where} has no version `{one_line(ref)[:80]}`", hint="check the branch, tag or commit")
+            raise ToolError(
+                "timeout", f"{repository} did not answer within {FETCH_SECONDS} seconds", hint="try again later"
+            )
+        reason = result.last_words
+        if "couldn't find remote ref" in reason or "not our ref" in reason:
+            raise NotFound(
+                f"{repository} has no version `{one_line(ref)[:80]}`", hint="check the branch, tag or commit"
+            )
         raise NotFound(
-            f"{where} cannot be fetched: {why}",
+            f"{repository} cannot be fetched: {reason}",
             hint="check the address; for a repository that is not public use ssh, since nobody is asked for a password",
         )
 
@@ -181,9 +185,9 @@ class _Git:
         return result.stdout
 
     async def _run(self, arguments: Sequence[str], *, stdin: bytes = b"", inside: bool = True) -> GitResult:
-        settings = [word for setting in self._settings for word in ("-c", setting)]
-        where = [f"--git-dir={self.directory}"] if inside else []
-        argv = ("git", *where, *settings, *arguments)
+        settings = [argument for setting in self._settings for argument in ("-c", setting)]
+        git_dir = [f"--git-dir={self.directory}"] if inside else []
+        argv = ("git", *git_dir, *settings, *arguments)
         command = GitCommand(argv=argv, cwd=self.directory.parent, environment=self._environment, stdin=stdin)
         return await self._run_git(command)
 

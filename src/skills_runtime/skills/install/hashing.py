@@ -46,8 +46,8 @@ def collation_key(text: str) -> Key:
         if kind == "Cc" and character not in "\t\n\v\f\r":
             continue
         if kind in ("Mn", "Me"):
-            place = _ACCENTS.find(character)
-            accents.append(1 + (place if place >= 0 else ord(character)))
+            index = _ACCENTS.find(character)
+            accents.append(1 + (index if index >= 0 else ord(character)))
             capitals.append(0)
             continue
         for folded in character.casefold():
@@ -67,9 +67,9 @@ def _split_accents(text: str) -> Iterator[str]:
 
 
 def _letter_weight(character: str) -> tuple[int, int]:
-    place = _SIGNS.find(character)
-    if place >= 0:
-        return 1, place
+    index = _SIGNS.find(character)
+    if index >= 0:
+        return 1, index
     if character.isspace():
         return 0, ord(character)
     if character.isdecimal():
@@ -130,11 +130,11 @@ def hash_files(files: Iterable[tuple[str, bytes]]) -> str:
 
     The order of `collation_key` is part of the hash: other installers sort paths as dictionaries do.
     """
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path, content in sorted(files, key=lambda file: collation_key(file[0])):
-        whole.update(path.encode(errors="surrogateescape"))
-        whole.update(content)
-    return whole.hexdigest()
+        digest.update(path.encode(errors="surrogateescape"))
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def content_digest(entries: Iterable[HashedEntry]) -> str:
@@ -142,27 +142,27 @@ def content_digest(entries: Iterable[HashedEntry]) -> str:
 
     The order of the bytes of paths is part of the digest.
     """
-    whole = hashlib.sha256(b"skill-content-1\n")
-    for entry in sorted(entries, key=lambda one: one.path.encode(errors="surrogateescape")):
+    digest = hashlib.sha256(b"skill-content-1\n")
+    for entry in sorted(entries, key=lambda item: item.path.encode(errors="surrogateescape")):
         path = entry.path.encode(errors="surrogateescape")
-        whole.update(b"%s %d %s %s\n" % (entry.kind.encode(), len(path), path, entry.content.encode()))
-    return whole.hexdigest()
+        digest.update(b"%s %d %s %s\n" % (entry.kind.encode(), len(path), path, entry.content.encode()))
+    return digest.hexdigest()
 
 
 def _read_entries(top: int, directory: Path) -> Iterator[HashedEntry]:
     files = size = 0
-    for found in walk(top):
-        if found.is_directory:
+    for item in walk(top):
+        if item.is_directory:
             continue
         files += 1
-        if found.is_file:
-            data = found.read(MAX_HASHED_BYTES + 1)
-            executable = bool(found.status.st_mode & stat.S_IXUSR)
-            entry = HashedEntry(found.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
+        if item.is_file:
+            data = item.read(MAX_HASHED_BYTES + 1)
+            executable = bool(item.status.st_mode & stat.S_IXUSR)
+            entry = HashedEntry(item.path, "file", len(data), executable, hashlib.sha256(data).hexdigest())
         else:
-            target = os.fsencode(found.target()) if found.is_link else b""
+            target = os.fsencode(item.target()) if item.is_link else b""
             content = hashlib.sha256(target).hexdigest()
-            entry = HashedEntry(found.path, "link" if found.is_link else "other", 0, executable=False, content=content)
+            entry = HashedEntry(item.path, "link" if item.is_link else "other", 0, executable=False, content=content)
         size += entry.size
         if files > MAX_HASHED_FILES or size > MAX_HASHED_BYTES:
             raise ValidationFailed(

@@ -67,13 +67,18 @@ def project_places(root: Path, environ: Mapping[str, str] | None = None) -> Inst
 def user_places(environ: Mapping[str, str] | None = None) -> InstallPaths:
     """Return the paths of the user, which all projects share."""
     process = process_environ(environ)
-    mine = home(process)
-    agents = mine / ".agents"
-    named = process.get("XDG_STATE_HOME", "")
-    lock = Path(named) / "skills" / USER_LOCK if Path(named).is_absolute() else agents / USER_LOCK
+    user_home = home(process)
+    agents = user_home / ".agents"
+    configured = process.get("XDG_STATE_HOME", "")
+    lock = Path(configured) / "skills" / USER_LOCK if Path(configured).is_absolute() else agents / USER_LOCK
     skills = Path(os.path.realpath(agents / "skills"))
     return InstallPaths(
-        scope="user", root=mine, skills=skills, lock=lock, store=_store(environ), state=state_home(environ) / "skills"
+        scope="user",
+        root=user_home,
+        skills=skills,
+        lock=lock,
+        store=_store(environ),
+        state=state_home(environ) / "skills",
     )
 
 
@@ -87,8 +92,8 @@ def exclusive_directory(directory: Path) -> Generator[None]:
 
 def _store(environ: Mapping[str, str] | None) -> Path:
     process = process_environ(environ)
-    named = process.get("XDG_CACHE_HOME", "")
-    cache = Path(named) if Path(named).is_absolute() else home(process) / ".cache"
+    configured = process.get("XDG_CACHE_HOME", "")
+    cache = Path(configured) if Path(configured).is_absolute() else home(process) / ".cache"
     return cache / "skills_runtime" / "skill-store"
 
 
@@ -124,8 +129,8 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     def having(self, entries: Mapping[str, LockEntry | None]) -> "Lock":
         """The same file with entries set, and those that are nothing taken out."""
         merged = {**self.skills, **entries}
-        kept = {name: entry for name, entry in merged.items() if entry is not None}
-        return msgspec.structs.replace(self, skills=kept)
+        present = {name: entry for name, entry in merged.items() if entry is not None}
+        return msgspec.structs.replace(self, skills=present)
 
 
 _FIELDS = {
@@ -141,30 +146,30 @@ _FIELDS = {
 """The fields of an entry and what they are called here, in the order they are written."""
 
 
-def read_lock(places: InstallPaths) -> Lock:
+def read_lock(paths: InstallPaths) -> Lock:
     """Read the lock file of a scope; one that is not there is empty."""
     try:
-        with places.lock.open("rb") as file:
+        with paths.lock.open("rb") as file:
             data = file.read(MAX_LOCK_BYTES + 1)
     except FileNotFoundError:
-        return Lock(version=LOCK_VERSIONS[places.scope])
-    return parse_lock(data, places.lock, places.scope)
+        return Lock(version=LOCK_VERSIONS[paths.scope])
+    return parse_lock(data, paths.lock, paths.scope)
 
 
 def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
     """Parse a lock file."""
     if len(data) > MAX_LOCK_BYTES:
-        raise _unusable(path, "it is too long")
+        raise _invalid_lock(path, "it is too long")
     if _CONFLICT in data:
-        raise _unusable(path, "git has left both sides of a merge in it")
+        raise _invalid_lock(path, "git has left both sides of a merge in it")
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unusable(path, f"it is not JSON: {error}") from error
+        raise _invalid_lock(path, f"it is not JSON: {error}") from error
     fields = _mapping(document, path, "it is no JSON object")
     version = fields.pop("version", None)
     if not isinstance(version, int) or isinstance(version, bool) or version != LOCK_VERSIONS[scope]:
-        raise _unusable(path, f"its version is {one_line(str(version))[:40]}, not {LOCK_VERSIONS[scope]}")
+        raise _invalid_lock(path, f"its version is {one_line(str(version))[:40]}, not {LOCK_VERSIONS[scope]}")
     skills = _mapping(fields.pop("skills", None), path, "it has no `skills`")
     return Lock(
         version=version, skills={name: _parse_entry(name, value, path) for name, value in skills.items()}, other=fields
@@ -184,35 +189,35 @@ def lock_bytes(lock: Lock) -> bytes:
     skills: dict[str, dict[str, Any]] = {}
     for name in sorted(lock.skills):
         entry = lock.skills[name]
-        known = {field: getattr(entry, ours) for field, ours in _FIELDS.items()}
-        skills[name] = {**{field: value for field, value in known.items() if value}, **entry.other}
+        values = {field: getattr(entry, attribute) for field, attribute in _FIELDS.items()}
+        skills[name] = {**{field: value for field, value in values.items() if value}, **entry.other}
     document = {"version": lock.version, "skills": skills, **lock.other}
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
 def _parse_entry(name: str, value: Any, path: Path) -> LockEntry:
     fields = _mapping(value, path, f"the entry `{one_line(name)[:80]}` is no object")
-    known: dict[str, Any] = {}
-    for field, ours in _FIELDS.items():
+    values: dict[str, Any] = {}
+    for field, attribute in _FIELDS.items():
         text = fields.pop(field, None)
         if text is not None and not isinstance(text, str):
-            raise _unusable(path, f"`{field}` of `{one_line(name)[:80]}` is no text")
+            raise _invalid_lock(path, f"`{field}` of `{one_line(name)[:80]}` is no text")
         if text is not None:
-            known[ours] = text
-    if not known.get("source") or not known.get("source_type"):
-        raise _unusable(path, f"the entry `{one_line(name)[:80]}` does not say where the skill comes from")
-    return LockEntry(**known, other=fields)
+            values[attribute] = text
+    if not values.get("source") or not values.get("source_type"):
+        raise _invalid_lock(path, f"the entry `{one_line(name)[:80]}` does not say where the skill comes from")
+    return LockEntry(**values, other=fields)
 
 
 def _mapping(value: Any, path: Path, problem: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _unusable(path, problem)
+        raise _invalid_lock(path, problem)
     return dict(cast("dict[str, Any]", value))
 
 
-def _unusable(path: Path, why: str) -> ValidationFailed:
+def _invalid_lock(path: Path, reason: str) -> ValidationFailed:
     return ValidationFailed(
-        f"the lock file `{path}` cannot be used: {why}",
+        f"the lock file `{path}` cannot be used: {reason}",
         hint="restore it, or delete it and write it anew with `skills lock`",
         details={"code": "SKILL_LOCK_INVALID"},
     )

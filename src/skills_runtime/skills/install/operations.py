@@ -63,133 +63,133 @@ def installed(project: Path | None = None) -> tuple[Installed, ...]:
     return verify_installed(project_places(project) if project is not None else user_places())
 
 
-def verify_installed(places: InstallPaths) -> tuple[Installed, ...]:
+def verify_installed(paths: InstallPaths) -> tuple[Installed, ...]:
     """Compare every installed skill with the lock file."""
-    finish_interrupted(places)
-    lock, agreed = read_lock(places).skills, read_consents(places.state)
+    finish_interrupted(paths)
+    lock, agreed = read_lock(paths).skills, read_consents(paths.state)
     names = set(lock)
-    for directory in places.skills.iterdir() if places.skills.is_dir() else ():
+    for directory in paths.skills.iterdir() if paths.skills.is_dir() else ():
         if directory.name.startswith(".") or not directory.is_dir():
             continue
         if find_skill_file(directory) is not None or (directory / RUN_FILE).is_file():
             names.add(directory.name)
-    return tuple(_compare(places, name, lock.get(name), agreed.keys()) for name in sorted(names))
+    return tuple(_compare(paths, name, lock.get(name), agreed.keys()) for name in sorted(names))
 
 
 def install_prepared(
-    places: InstallPaths, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False
+    paths: InstallPaths, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False
 ) -> None:
     """Put prepared skills in place; whoever calls this has asked the user."""
-    for each in prepared:
-        _keep_before(places, each.name, each.before, each.locked)
-        VersionStore(places.store).keep(each.staged, each.hashed)
+    for skill in prepared:
+        _store_current(paths, skill.name, skill.before, skill.locked)
+        VersionStore(paths.store).keep(skill.staged, skill.hashed)
     agreed = {
-        each.hashed.digest: Consent(
-            name=each.name,
-            source=each.entry.source,
+        skill.hashed.digest: Consent(
+            name=skill.name,
+            source=skill.entry.source,
             at=now(),
-            accepted_risk=accepted_risk and each.screened.verdict == "malicious",
+            accepted_risk=accepted_risk and skill.screened.verdict == "malicious",
         )
-        for each in prepared
+        for skill in prepared
     }
-    apply_changes(places, work, [_change(each) for each in prepared])
-    record_consents(places.state, agreed)
+    apply_changes(paths, work, [_build_change(skill) for skill in prepared])
+    record_consents(paths.state, agreed)
 
 
-def remove_skills(places: InstallPaths, names: Sequence[str], *, unlocked_too: bool) -> None:
+def remove_skills(paths: InstallPaths, names: Sequence[str], *, unlocked_too: bool) -> None:
     """Take skills and their entries away; each can be put back by `rollback`."""
-    finish_interrupted(places)
-    lock = read_lock(places).skills
+    finish_interrupted(paths)
+    lock = read_lock(paths).skills
     changes: list[InstallChange] = []
     for name in dict.fromkeys(names):
-        place = places.skills / check_directory_name(name)
-        if name not in lock and not os.path.lexists(place):
+        directory = paths.skills / check_directory_name(name)
+        if name not in lock and not os.path.lexists(directory):
             raise NotFound(f"no skill `{name}` is installed", hint="`skills verify` shows what is there")
         if name not in lock and not unlocked_too:
             raise ValidationFailed(
                 f"`{name}` is not in the lock file, so it was not installed by `skills install`",
                 hint="`--force` removes it all the same",
             )
-        before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
-        _keep_before(places, name, before, lock.get(name))
-        changes.append(InstallChange(name=name, remove=True, expected=before.digest if before else None))
-    _apply(places, changes)
+        current = hash_directory(directory) if directory.is_dir() and not directory.is_symlink() else None
+        _store_current(paths, name, current, lock.get(name))
+        changes.append(InstallChange(name=name, remove=True, expected=current.digest if current else None))
+    _apply(paths, changes)
 
 
-def write_lock_from_installed(places: InstallPaths) -> tuple[Installed, ...]:
+def write_lock_from_installed(paths: InstallPaths) -> tuple[Installed, ...]:
     """Make the lock file say what is there: where a skill came from is kept, what it is, is counted anew."""
     changes: list[InstallChange] = []
-    for each in verify_installed(places):
-        if each.status == "missing":
-            changes.append(InstallChange(name=each.name))
-        elif each.status != "ok":
-            hashed = hash_directory(each.directory)
-            fresh = LockEntry(source=f"./{os.path.relpath(each.directory, places.root)}", source_type="local")
-            entry = each.entry or fresh
-            commit = None if each.status == "changed" else entry.commit
+    for skill in verify_installed(paths):
+        if skill.status == "missing":
+            changes.append(InstallChange(name=skill.name))
+        elif skill.status != "ok":
+            hashed = hash_directory(skill.directory)
+            fresh = LockEntry(source=f"./{os.path.relpath(skill.directory, paths.root)}", source_type="local")
+            entry = skill.entry or fresh
+            commit = None if skill.status == "changed" else entry.commit
             locked = msgspec.structs.replace(
                 entry, computed_hash=hashed.computed_hash, digest=hashed.digest, commit=commit
             )
-            changes.append(InstallChange(name=each.name, entry=locked))
+            changes.append(InstallChange(name=skill.name, entry=locked))
     if changes:
-        _apply(places, changes)
-    return verify_installed(places)
+        _apply(paths, changes)
+    return verify_installed(paths)
 
 
-def find_previous_version(places: InstallPaths, name: str) -> tuple[InstalledVersion, Path]:
+def find_previous_version(paths: InstallPaths, name: str) -> tuple[InstalledVersion, Path]:
     """The version that was installed before the present one, and where it is kept."""
-    finish_interrupted(places)
-    place = places.skills / check_directory_name(name)
-    current = installed_digest(places, name)
-    store = VersionStore(places.store)
-    earlier = [version for version in earlier_versions(places.state, place) if version.digest != current]
+    finish_interrupted(paths)
+    directory = paths.skills / check_directory_name(name)
+    current = installed_digest(paths, name)
+    store = VersionStore(paths.store)
+    earlier = [version for version in earlier_versions(paths.state, directory) if version.digest != current]
     if not earlier:
         raise NotFound(
             f"no earlier version of `{name}` is known here", hint="only what was replaced here can come back"
         )
-    kept = store.get(earlier[0].digest)
-    if kept is None:
+    stored = store.get(earlier[0].digest)
+    if stored is None:
         raise NotFound(
-            f"the earlier version of `{name}` is no longer kept in `{places.store}`",
+            f"the earlier version of `{name}` is no longer kept in `{paths.store}`",
             hint="install the version you want with `skills install SOURCE --ref VERSION`",
         )
-    return earlier[0], kept
+    return earlier[0], stored
 
 
-def roll_back(places: InstallPaths, work: Path, prepared: Prepared, version: InstalledVersion) -> None:
+def roll_back(paths: InstallPaths, work: Path, prepared: Prepared, version: InstalledVersion) -> None:
     """Put an earlier version in place again, with the entry it had."""
     agreed = {prepared.hashed.digest: Consent(name=prepared.name, source=prepared.entry.source, at=now())}
     if prepared.before is not None:
-        VersionStore(places.store).keep(places.skills / prepared.name, prepared.before)
-    change = msgspec.structs.replace(_change(prepared), entry=version.entry)
-    apply_changes(places, work, [change])
-    record_consents(places.state, agreed)
-    forget_versions(places.state, places.skills / prepared.name, version.digest)
+        VersionStore(paths.store).keep(paths.skills / prepared.name, prepared.before)
+    change = msgspec.structs.replace(_build_change(prepared), entry=version.entry)
+    apply_changes(paths, work, [change])
+    record_consents(paths.state, agreed)
+    forget_versions(paths.state, paths.skills / prepared.name, version.digest)
 
 
-def _apply(places: InstallPaths, changes: Sequence[InstallChange]) -> None:
-    with open_work_directory(places) as work:
-        apply_changes(places, work, changes)
+def _apply(paths: InstallPaths, changes: Sequence[InstallChange]) -> None:
+    with open_work_directory(paths) as work:
+        apply_changes(paths, work, changes)
 
 
-def _change(prepared: Prepared) -> InstallChange:
-    before = prepared.before.digest if prepared.before else None
+def _build_change(prepared: Prepared) -> InstallChange:
+    expected = prepared.before.digest if prepared.before else None
     staged = prepared.staged if prepared.becomes != "same" else None
     return InstallChange(
-        name=prepared.name, staged=staged, digest=prepared.hashed.digest, entry=prepared.entry, expected=before
+        name=prepared.name, staged=staged, digest=prepared.hashed.digest, entry=prepared.entry, expected=expected
     )
 
 
-def _keep_before(places: InstallPaths, name: str, before: Hashed | None, entry: LockEntry | None) -> None:
-    if before is None:
+def _store_current(paths: InstallPaths, name: str, current: Hashed | None, entry: LockEntry | None) -> None:
+    if current is None:
         return
-    place = places.skills / name
-    VersionStore(places.store).keep(place, before)
-    record_version(places.state, place, InstalledVersion(digest=before.digest, entry=entry, at=now()))
+    directory = paths.skills / name
+    VersionStore(paths.store).keep(directory, current)
+    record_version(paths.state, directory, InstalledVersion(digest=current.digest, entry=entry, at=now()))
 
 
-def _compare(places: InstallPaths, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
-    directory = places.skills / name
+def _compare(paths: InstallPaths, name: str, entry: LockEntry | None, agreed: Container[str]) -> Installed:
+    directory = paths.skills / name
     if not directory.is_dir():
         return Installed(name=name, directory=directory, status="missing", consented=False, entry=entry)
     hashed = hash_directory(directory)
@@ -210,40 +210,40 @@ def _compare(places: InstallPaths, name: str, entry: LockEntry | None, agreed: C
     )
 
 
-def changed_skills(places: InstallPaths) -> tuple[dict[Path, str], tuple[Problem, ...]]:
+def changed_skills(paths: InstallPaths) -> tuple[dict[Path, str], tuple[Problem, ...]]:
     """The directories of changed skills, each with what is to be said of it, and what keeps one from knowing more."""
     try:
-        lock, given = read_lock(places).skills, read_consents(places.state)
+        lock, consents = read_lock(paths).skills, read_consents(paths.state)
     except SkillsRuntimeError as error:
-        return {}, (_unknown(places, error.message, error.hint),)
+        return {}, (_unreadable_lock(paths, error.message, error.hint),)
     except OSError as error:
-        return {}, (_unknown(places, f"`{places.lock}` cannot be read: {error_reason(error)}", "check the file"),)
-    known = {consent.name for consent in given.values()}
-    found: dict[Path, str] = {}
+        return {}, (_unreadable_lock(paths, f"`{paths.lock}` cannot be read: {error_reason(error)}", "check the file"),)
+    consented_names = {consent.name for consent in consents.values()}
+    changed: dict[Path, str] = {}
     for name, entry in lock.items():
-        directory = places.skills / name
-        if directory.parent == places.skills and directory.is_dir():
-            why = _describe_change(directory, entry, frozenset(given), is_known=name in known)
-            found |= {directory: why} if why else {}
-    return found, ()
+        directory = paths.skills / name
+        if directory.parent == paths.skills and directory.is_dir():
+            reason = _describe_change(directory, entry, frozenset(consents), had_consent=name in consented_names)
+            changed |= {directory: reason} if reason else {}
+    return changed, ()
 
 
-def _describe_change(directory: Path, entry: LockEntry, agreed: frozenset[str], *, is_known: bool) -> str:
+def _describe_change(directory: Path, entry: LockEntry, agreed: frozenset[str], *, had_consent: bool) -> str:
     try:
         hashed = hash_directory(directory)
     except (OSError, SkillsRuntimeError):
         return "it cannot be compared with what was installed; `skills verify` says more"
     if entry.computed_hash or entry.digest:
         return "" if matches_lock(entry, hashed) else "it is not what the lock file says; `skills verify` compares"
-    is_other = is_known and hashed.digest not in agreed
+    is_other = had_consent and hashed.digest not in agreed
     return "it is not what you agreed to when it was installed; `skills verify` compares" if is_other else ""
 
 
-def _unknown(places: InstallPaths, message: str, hint: str) -> Problem:
+def _unreadable_lock(paths: InstallPaths, message: str, hint: str) -> Problem:
     return Problem(
         code="SKILL_LOCK_UNREADABLE",
         message=f"nobody can tell whether installed skills were changed: {message}",
         hint=hint,
         severity="warning",
-        locator=str(places.lock),
+        locator=str(paths.lock),
     )

@@ -54,23 +54,23 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare_files(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
     """List each file that differs between two directories, by path."""
-    olds, news = ({entry.path: entry for entry in hashed.entries} for hashed in (old, new))
+    old_entries, new_entries = ({entry.path: entry for entry in hashed.entries} for hashed in (old, new))
     changes: list[FileChange] = []
-    for path in sorted(olds.keys() | news.keys()):
-        was, becomes = olds.get(path), news.get(path)
-        if was is None or becomes is None:
-            kind = "added" if was is None else "removed"
-            sizes = (was.size if was else None, becomes.size if becomes else None)
+    for path in sorted(old_entries.keys() | new_entries.keys()):
+        old_entry, new_entry = old_entries.get(path), new_entries.get(path)
+        if old_entry is None or new_entry is None:
+            kind = "added" if old_entry is None else "removed"
+            sizes = (old_entry.size if old_entry else None, new_entry.size if new_entry else None)
             changes.append(FileChange(path=path, kind=kind, before=sizes[0], after=sizes[1]))
-        elif (was.content, was.kind) != (becomes.content, becomes.kind):
-            texts = _text_lines(before, was), _text_lines(after, becomes)
+        elif (old_entry.content, old_entry.kind) != (new_entry.content, new_entry.kind):
+            texts = _text_lines(before, old_entry), _text_lines(after, new_entry)
             lines: list[str] = []
             if texts[0] is not None and texts[1] is not None:
                 lines = list(unified_diff(texts[0], texts[1], (f"before/{path}", f"after/{path}"), end=""))
             if len(lines) > MAX_DIFF_LINES:
                 lines = [*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines"]
             changes.append(
-                FileChange(path=path, kind="changed", before=was.size, after=becomes.size, lines=tuple(lines))
+                FileChange(path=path, kind="changed", before=old_entry.size, after=new_entry.size, lines=tuple(lines))
             )
     return tuple(changes)
 
@@ -116,18 +116,18 @@ def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature
 
     skill, run = inspected.skill, inspected.run
     report = scan_directory(directory)
-    odd = [one.message for one in inspected.diagnostics if one.severity == "warning"]
-    unread = [f"`{each.file}` was not scanned: {each.reason}" for each in report.skipped]
+    warnings = [diagnostic.message for diagnostic in inspected.diagnostics if diagnostic.severity == "warning"]
+    unscanned = [f"`{file.file}` was not scanned: {file.reason}" for file in report.skipped]
     findings: list[str] = []
     for finding in report.findings:
-        where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-        findings.append(f"{finding.severity} {where} {finding.title}: {finding.excerpt} [{finding.code}]")
+        location = f"{finding.file}:{finding.line}" if finding.line else finding.file
+        findings.append(f"{finding.severity} {location} {finding.title}: {finding.excerpt} [{finding.code}]")
     return Screened(
         description=skill.description if skill else run.description if run and run.description else "",
         scripts=tuple(_find_scripts(directory, hashed)),
         allowed_tools=skill.allowed_tools if skill else (),
         runs=run.runtime if run else None,
-        notes=(*odd, *unread),
+        notes=(*warnings, *unscanned),
         signature=signature,
         verdict=report.verdict,
         findings=tuple(findings),
@@ -137,22 +137,22 @@ def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature
 def refuse_malicious(name: str, screened: Screened) -> None:
     """Stop where the scan found more than a suspicion."""
     if screened.verdict == "malicious":
-        what = f": {screened.findings[0]}" if screened.findings else ""
+        detail = f": {screened.findings[0]}" if screened.findings else ""
         raise PolicyDenied(
-            f"the security scan takes the skill `{name}` for malicious{what}",
+            f"the security scan takes the skill `{name}` for malicious{detail}",
             hint="look at its files; `--accept-risk` installs it all the same",
             details={"code": "SKILL_INSTALL_MALICIOUS", "findings": list(screened.findings)},
         )
 
 
 def _find_scripts(directory: Path, hashed: Hashed) -> list[str]:
-    found: list[str] = []
+    scripts: list[str] = []
     with open_directory(directory.resolve()) as top:
         for entry in hashed.entries:
-            named = entry.path.startswith("scripts/") or entry.path.lower().endswith(_PROGRAMS) or entry.executable
-            if named or (entry.kind == "file" and read_below(top, entry.path.split("/"), limit=2) == b"#!"):
-                found.append(entry.path)
-    return sorted(found)
+            is_script = entry.path.startswith("scripts/") or entry.path.lower().endswith(_PROGRAMS) or entry.executable
+            if is_script or (entry.kind == "file" and read_below(top, entry.path.split("/"), limit=2) == b"#!"):
+                scripts.append(entry.path)
+    return sorted(scripts)
 
 
 Becomes = Literal["new", "changed", "same"]
@@ -195,44 +195,42 @@ class SignaturePolicy(msgspec.Struct, frozen=True):
 class Preparation:
     """Fetches and stages for one command; `work` is its directory in the staging place."""
 
-    def __init__(
-        self, places: InstallPaths, fetcher: Fetcher, work: Path, trust: SignaturePolicy | None = None
-    ) -> None:
-        self._places = places
+    def __init__(self, paths: InstallPaths, fetcher: Fetcher, work: Path, trust: SignaturePolicy | None = None) -> None:
+        self._paths = paths
         self._fetcher = fetcher
         self._work = work
         self._trust = trust or SignaturePolicy()
-        self._lock: Lock = read_lock(places)
+        self._lock: Lock = read_lock(paths)
         self._fetches = 0
 
     async def install(
         self, source: InstallSource, names: Sequence[str], *, everything: bool, named_by_user: bool = True
     ) -> list[Prepared]:
         """The skills somebody wants of a source."""
-        wanted = FetchRequest(source=source, skills=tuple(names), everything=everything, named_by_user=named_by_user)
-        fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
+        request = FetchRequest(source=source, skills=tuple(names), everything=everything, named_by_user=named_by_user)
+        fetched = await self._fetcher.fetch(request, self._new_directory(source))
         within = source.path if isinstance(source, GitSource) else None
         chosen = select_offered(find_offered(fetched.root, within), names, everything=everything)
-        return [self._stage(each, source, fetched) for each in chosen]
+        return [self._stage_offer(offer, source, fetched) for offer in chosen]
 
     async def update(self, names: Sequence[str]) -> list[Prepared]:
         """The newest versions of locked skills; all of them if none is named."""
         if not self._lock.skills:
-            raise NotFound(f"nothing is locked in `{self._places.lock}`", hint="`skills install` installs something")
+            raise NotFound(f"nothing is locked in `{self._paths.lock}`", hint="`skills install` installs something")
         missing = next((name for name in names if name not in self._lock.skills), None)
         if missing is not None:
             raise NotFound(f"no skill `{missing}` is in the lock file", hint="`skills verify` shows what is there")
         groups: dict[InstallSource, list[str]] = {}  # so that each source is fetched once
         for name in dict.fromkeys(names or sorted(self._lock.skills)):
-            source = locked_source(name, self._lock.skills[name], root=self._places.root)
+            source = locked_source(name, self._lock.skills[name], root=self._paths.root)
             groups.setdefault(source, []).append(name)
         prepared: list[Prepared] = []
         for source, members in groups.items():
-            named = all(self._is_known(self._lock.skills[name]) for name in members)
-            request = FetchRequest(source=source, skills=tuple(members), named_by_user=named)
+            named_by_user = all(self._has_consent_for_source(self._lock.skills[name]) for name in members)
+            request = FetchRequest(source=source, skills=tuple(members), named_by_user=named_by_user)
             fetched = await self._fetcher.fetch(request, self._new_directory(source))
             prepared += [
-                self._stage(_find_locked(name, self._lock.skills[name], fetched), source, fetched, name)
+                self._stage_offer(_find_locked(name, self._lock.skills[name], fetched), source, fetched, name)
                 for name in members
             ]
         return prepared
@@ -243,15 +241,15 @@ class Preparation:
             raise PolicyDenied(
                 f"`{name}` is locked without a hash", hint="`skills lock` writes it from what is installed"
             )
-        kept = self._kept(name, entry)
-        if kept is not None:
-            return self._staged(name, kept, kept, entry)
-        source = locked_source(name, entry, root=self._places.root)
-        named = self._is_known(entry)
-        wanted = FetchRequest(source=source, skills=(name,), commit=entry.commit, named_by_user=named)
-        fetched = await self._fetcher.fetch(wanted, self._new_directory(source))
-        offered = _find_locked(name, entry, fetched)
-        prepared = self._staged(name, offered.directory, fetched.root, entry)
+        stored = self._find_stored(name, entry)
+        if stored is not None:
+            return self._stage_directory(name, stored, stored, entry)
+        source = locked_source(name, entry, root=self._paths.root)
+        named_by_user = self._has_consent_for_source(entry)
+        request = FetchRequest(source=source, skills=(name,), commit=entry.commit, named_by_user=named_by_user)
+        fetched = await self._fetcher.fetch(request, self._new_directory(source))
+        offer = _find_locked(name, entry, fetched)
+        prepared = self._stage_directory(name, offer.directory, fetched.root, entry)
         if not matches_lock(entry, prepared.hashed):
             raise PolicyDenied(
                 f"the skill `{name}` at its source is not the one that was locked",
@@ -264,34 +262,36 @@ class Preparation:
             )
         return prepared
 
-    def version(self, name: str, kept: Path, entry: LockEntry) -> Prepared:
+    def version(self, name: str, stored: Path, entry: LockEntry) -> Prepared:
         """A version out of the store."""
-        return self._staged(name, kept, kept, entry)
+        return self._stage_directory(name, stored, stored, entry)
 
-    def _is_known(self, entry: LockEntry) -> bool:
+    def _has_consent_for_source(self, entry: LockEntry) -> bool:
         """Whether the user agreed to something from the same source before."""
-        return any(consent.source == entry.source for consent in read_consents(self._places.state).values())
+        return any(consent.source == entry.source for consent in read_consents(self._paths.state).values())
 
-    def _kept(self, name: str, entry: LockEntry) -> Path | None:
-        place = self._places.skills / check_directory_name(name)
-        if place.is_dir() and not place.is_symlink() and matches_lock(entry, hash_directory(place)):
-            return place
-        store = VersionStore(self._places.store)
-        kept = store.get(entry.digest) if entry.digest else None
-        kept = kept or (store.find(entry.computed_hash) if entry.computed_hash else None)
-        return kept if kept is not None and matches_lock(entry, hash_directory(kept)) else None
+    def _find_stored(self, name: str, entry: LockEntry) -> Path | None:
+        directory = self._paths.skills / check_directory_name(name)
+        if directory.is_dir() and not directory.is_symlink() and matches_lock(entry, hash_directory(directory)):
+            return directory
+        store = VersionStore(self._paths.store)
+        stored = store.get(entry.digest) if entry.digest else None
+        stored = stored or (store.find(entry.computed_hash) if entry.computed_hash else None)
+        return stored if stored is not None and matches_lock(entry, hash_directory(stored)) else None
 
-    def _stage(self, offered: Offered, source: InstallSource, fetched: Fetched, name: str | None = None) -> Prepared:
-        called = name or offered.name
-        entry = entry_for(source, root=self._places.root, skill_path=offered.path)
-        locked = self._lock.skills.get(called)
+    def _stage_offer(
+        self, offer: Offered, source: InstallSource, fetched: Fetched, name: str | None = None
+    ) -> Prepared:
+        skill_name = name or offer.name
+        entry = entry_for(source, root=self._paths.root, skill_path=offer.path)
+        locked = self._lock.skills.get(skill_name)
         entry = msgspec.structs.replace(entry, commit=fetched.commit, other=dict(locked.other) if locked else {})
-        prepared = self._staged(called, offered.directory, fetched.root, entry)
+        prepared = self._stage_directory(skill_name, offer.directory, fetched.root, entry)
         hashed = prepared.hashed
         other, url = dict(entry.other), entry.source_url
-        if self._places.scope == "user":  # the lock file of a user has more fields than that of a project
+        if self._paths.scope == "user":  # the lock file of a user has more fields than that of a project
             moment = now()
-            other["skillFolderHash"] = fetched.trees.get(offered.path, "")
+            other["skillFolderHash"] = fetched.trees.get(offer.path, "")
             other.setdefault("installedAt", moment)
             other["updatedAt"] = other.get("updatedAt", moment) if prepared.becomes == "same" else moment
             url = url or entry.source
@@ -300,14 +300,14 @@ class Preparation:
         )
         return msgspec.structs.replace(prepared, entry=final)
 
-    def _staged(self, name: str, directory: Path, within: Path, entry: LockEntry) -> Prepared:
+    def _stage_directory(self, name: str, directory: Path, within: Path, entry: LockEntry) -> Prepared:
         check_directory_name(name)
         staged = self._work / STAGED / name
         copy_skill(directory, staged, within=within)
         hashed = hash_directory(staged)
         signature = check_signature(staged, self._trust.signer, required=self._trust.required)
-        place = self._places.skills / name
-        before = hash_directory(place) if place.is_dir() and not place.is_symlink() else None
+        installed = self._paths.skills / name
+        before = hash_directory(installed) if installed.is_dir() and not installed.is_symlink() else None
         return Prepared(
             name=name,
             staged=staged,
@@ -316,15 +316,15 @@ class Preparation:
             before=before,
             locked=self._lock.skills.get(name),
             screened=screen(staged, hashed, inspect_directory(staged, mode="lenient"), signature),
-            changes=compare_files(place, before, staged, hashed) if before else (),
+            changes=compare_files(installed, before, staged, hashed) if before else (),
         )
 
     def _new_directory(self, source: InstallSource) -> Path:
         """Where a source goes; a skill that is the whole source and has no name gets that of the directory."""
         self._fetches += 1
-        above = self._work / f"fetched-{self._fetches}"
-        above.mkdir(mode=0o700)
-        return above / source_label(source)
+        parent = self._work / f"fetched-{self._fetches}"
+        parent.mkdir(mode=0o700)
+        return parent / source_label(source)
 
 
 def _find_locked(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
@@ -335,11 +335,11 @@ def _find_locked(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
     return at_path[0] if at_path else select_offered(offers, [name], everything=False)[0]
 
 
-async def locked_skills(places: InstallPaths, preparation: Preparation) -> list[Prepared]:
+async def locked_skills(paths: InstallPaths, preparation: Preparation) -> list[Prepared]:
     """Every locked skill, made ready as it was locked; one that cannot be had like that stops all of them."""
-    lock = read_lock(places)
+    lock = read_lock(paths)
     if not lock.skills:
         raise NotFound(
-            f"there is nothing locked in `{places.lock}`", hint="install something first, or write `skills lock`"
+            f"there is nothing locked in `{paths.lock}`", hint="install something first, or write `skills lock`"
         )
     return [await preparation.locked(name, entry) for name, entry in sorted(lock.skills.items())]

@@ -20,7 +20,7 @@ from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.storage import open_directory, open_new
 from skills_runtime.text import one_line
 
-_SHOWN = 20
+_MAX_LISTED_NAMES = 20
 _SCAN = ScanOptions(ignore_dot_entries=False, max_depth=8, max_dirs_per_root=5_000)
 _CATALOGS = frozenset({".agents", ".claude", ".codex", ".cursor", ".github", ".gemini", ".opencode", ".claude-plugin"})
 """Hidden directories in which repositories keep skills; what is hidden elsewhere is not offered."""
@@ -44,15 +44,17 @@ def find_offered(root: Path, within: str | None = None) -> list[Offered]:
     if not start.is_dir() or not Path(os.path.realpath(start)).is_relative_to(base):
         raise NotFound(f"there is no directory `{one_line(within or '')}` in the source", hint="check its path")
     with open_directory(Path(os.path.realpath(start))) as top:
-        found = [found.parts for found in Search(_SCAN).skills(top)]
+        skill_paths = [match.parts for match in Search(_SCAN).skills(top)]
     offers: list[Offered] = []
-    for parts in found:
+    for parts in skill_paths:
         if any(part.startswith(".") and part not in _CATALOGS for part in parts):
             continue
         directory = start.joinpath(*parts)
         path = directory.relative_to(base).as_posix()
         inspected = inspect_directory(directory, mode="lenient")
-        problem = next((one.message for one in inspected.diagnostics if one.severity == "error"), None)
+        problem = next(
+            (diagnostic.message for diagnostic in inspected.diagnostics if diagnostic.severity == "error"), None
+        )
         name = inspected.skill.name if inspected.skill else inspected.run.name if inspected.run else ""
         if problem is None and (not name or name.startswith(".") or "/" in name):
             problem = "it has no name that can be that of a directory"
@@ -60,20 +62,20 @@ def find_offered(root: Path, within: str | None = None) -> list[Offered]:
     return offers
 
 
-def select_offered(offers: Sequence[Offered], wanted: Sequence[str], *, everything: bool) -> list[Offered]:
+def select_offered(offers: Sequence[Offered], names_or_paths: Sequence[str], *, everything: bool) -> list[Offered]:
     """The skills that were asked for: by name or path, all that can be used, or the only one there is."""
     if not offers:
         raise NotFound("there is no skill in the source", hint="a skill is a directory with a `SKILL.md`")
     usable = [offer for offer in offers if offer.problem is None]
-    if wanted:
-        chosen = [_find_named(name, offers) for name in dict.fromkeys(wanted)]
+    if names_or_paths:
+        chosen = [_find_offer(name, offers) for name in dict.fromkeys(names_or_paths)]
     elif len(offers) == 1 or (everything and not usable):
         chosen = list(offers[:1])
     elif everything:
         chosen = usable
     else:
         raise ValidationFailed(
-            f"the source has {len(offers)} skills: {_listed(offers)}",
+            f"the source has {len(offers)} skills: {_list_names(offers)}",
             hint="choose with `--skill NAME`, or take `--all`",
         )
     broken = next((offer for offer in chosen if offer.problem is not None), None)
@@ -83,11 +85,11 @@ def select_offered(offers: Sequence[Offered], wanted: Sequence[str], *, everythi
             hint="`skills validate` shows everything that is wrong with a skill",
         )
     names = [offer.name for offer in chosen]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        paths = ", ".join(f"`{offer.path}`" for offer in chosen if offer.name == twice)
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        paths = ", ".join(f"`{offer.path}`" for offer in chosen if offer.name == duplicate)
         raise ValidationFailed(
-            f"several skills are called `{twice}`: {paths}", hint="choose one by its path: `--skill PATH`"
+            f"several skills are called `{duplicate}`: {paths}", hint="choose one by its path: `--skill PATH`"
         )
     return chosen
 
@@ -99,36 +101,38 @@ def check_directory_name(name: str) -> str:
     return name
 
 
-def _find_named(wanted: str, offers: Sequence[Offered]) -> Offered:
-    named = [offer for offer in offers if wanted in (offer.name, offer.path)]
-    exact = [offer for offer in named if offer.path == wanted]
-    if len(exact or named) == 1:
-        return (exact or named)[0]
-    if named:
-        paths = ", ".join(f"`{offer.path}`" for offer in named)
-        raise ValidationFailed(f"several skills are called `{wanted}`: {paths}", hint="choose one by its path")
-    raise NotFound(f"the source has no skill `{one_line(wanted)[:80]}`", hint=f"it has: {_listed(offers)}")
+def _find_offer(name_or_path: str, offers: Sequence[Offered]) -> Offered:
+    matches = [offer for offer in offers if name_or_path in (offer.name, offer.path)]
+    exact = [offer for offer in matches if offer.path == name_or_path]
+    if len(exact or matches) == 1:
+        return (exact or matches)[0]
+    if matches:
+        paths = ", ".join(f"`{offer.path}`" for offer in matches)
+        raise ValidationFailed(f"several skills are called `{name_or_path}`: {paths}", hint="choose one by its path")
+    raise NotFound(f"the source has no skill `{one_line(name_or_path)[:80]}`", hint=f"it has: {_list_names(offers)}")
 
 
-def _listed(offers: Sequence[Offered]) -> str:
-    names = [f"`{offer.name}`" for offer in offers[:_SHOWN]]
-    return ", ".join(names) + (f" and {len(offers) - _SHOWN} more" if len(offers) > _SHOWN else "")
+def _list_names(offers: Sequence[Offered]) -> str:
+    names = [f"`{offer.name}`" for offer in offers[:_MAX_LISTED_NAMES]]
+    return ", ".join(names) + (
+        f" and {len(offers) - _MAX_LISTED_NAMES} more" if len(offers) > _MAX_LISTED_NAMES else ""
+    )
 
 
-_LEFT_OUT = frozenset({".git", "node_modules", "__pycache__"})
+_EXCLUDED_DIRECTORIES = frozenset({".git", "node_modules", "__pycache__"})
 """Directories that are no part of a skill: history, what others wrote, and what nobody can read."""
-_LITTER = frozenset({".DS_Store"})
+_EXCLUDED_FILES = frozenset({".DS_Store"})
 
 
 def copy_skill(skill: Path, into: Path, *, within: Path) -> None:
     """Copy a skill to a new directory; links are followed as long as they stay `within` what was fetched."""
     outer = Path(os.path.realpath(within))
-    copying = _Copying(outer, into)
-    copying.directory(Path(os.path.realpath(skill)), (), frozenset())
-    refuse_clashes(copying.files, copying.directories)
+    copier = _SkillCopier(outer, into)
+    copier.copy_directory(Path(os.path.realpath(skill)), (), frozenset())
+    refuse_clashes(copier.files, copier.directories)
 
 
-class _Copying:
+class _SkillCopier:
     """A copy under way, and what it has met."""
 
     def __init__(self, outer: Path, into: Path) -> None:
@@ -138,44 +142,44 @@ class _Copying:
         self._into = into
         self._size = 0
 
-    def directory(self, source: Path, parts: tuple[str, ...], above: frozenset[Path]) -> None:
+    def copy_directory(self, source: Path, parts: tuple[str, ...], ancestors: frozenset[Path]) -> None:
         """Copy what is in a directory; `above` has those on the way to it, so that no link turns in a circle."""
         target = self._into.joinpath(*parts)
         target.mkdir(mode=0o755)
         with os.scandir(source) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-        for entry in listed:
-            if entry.name in _LEFT_OUT or entry.name in _LITTER:
+            ordered = sorted(entries, key=lambda entry: entry.name)
+        for entry in ordered:
+            if entry.name in _EXCLUDED_DIRECTORIES or entry.name in _EXCLUDED_FILES:
                 continue
-            here = (*parts, entry.name)
-            split_safe_path("/".join(here))
-            self._entry(Path(entry.path), here, above | {source})
+            entry_parts = (*parts, entry.name)
+            split_safe_path("/".join(entry_parts))
+            self._copy_entry(Path(entry.path), entry_parts, ancestors | {source})
 
-    def _entry(self, source: Path, here: tuple[str, ...], above: frozenset[Path]) -> None:
+    def _copy_entry(self, source: Path, parts: tuple[str, ...], ancestors: frozenset[Path]) -> None:
         real = source
         if source.is_symlink():
             real = Path(os.path.realpath(source))
-            if not real.is_relative_to(self._outer) or real in above or not real.exists():
-                raise unsafe_path_error("/".join(here), "it is a link that leads out of what was fetched, or nowhere")
+            if not real.is_relative_to(self._outer) or real in ancestors or not real.exists():
+                raise unsafe_path_error("/".join(parts), "it is a link that leads out of what was fetched, or nowhere")
         mode = real.lstat().st_mode
         if stat.S_ISDIR(mode):
-            self.directories.append(here)
-            self._room(0)
-            self.directory(real, here, above)
+            self.directories.append(parts)
+            self._check_limits(0)
+            self.copy_directory(real, parts, ancestors)
         elif stat.S_ISREG(mode):
-            self.files.append(here)
-            self._file(real, here, mode)
+            self.files.append(parts)
+            self._copy_file(real, parts, mode)
         else:
-            raise unsafe_path_error("/".join(here), "it is a device, a pipe or something else that is no file")
+            raise unsafe_path_error("/".join(parts), "it is a device, a pipe or something else that is no file")
 
-    def _file(self, source: Path, here: tuple[str, ...], mode: int) -> None:
-        target = self._into.joinpath(*here)
+    def _copy_file(self, source: Path, parts: tuple[str, ...], mode: int) -> None:
+        target = self._into.joinpath(*parts)
         fd = open_new(target, mode=0o755 if mode & stat.S_IXUSR else 0o644)
         with open(fd, "wb") as file, source.open("rb") as content:
             shutil.copyfileobj(content, file)
-            self._room(file.tell())
+            self._check_limits(file.tell())
 
-    def _room(self, size: int) -> None:
+    def _check_limits(self, size: int) -> None:
         self._size += size
         if self._size > MAX_HASHED_BYTES or len(self.files) + len(self.directories) > MAX_HASHED_FILES:
             raise ValidationFailed(

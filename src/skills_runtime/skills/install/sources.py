@@ -65,13 +65,13 @@ InstallSource = GitSource | LocalSource | ArchiveSource | IndexSource
 
 def parse_source(text: str, *, here: Path, ref: str | None = None) -> InstallSource:
     """The source that somebody means; what exists as a path is one."""
-    given = text.strip()
-    if not given or any(not each.isprintable() for each in given) or given.startswith("-"):
+    stripped = text.strip()
+    if not stripped or any(not character.isprintable() for character in stripped) or stripped.startswith("-"):
         raise unusable_source(text)
     if ref is not None:
         checked_ref(ref)
-    is_address = "://" in given or _SSH.fullmatch(given.split("#")[0]) is not None
-    source = _parse_address(given, ref) if is_address else _parse_path(given, here, ref)
+    is_address = "://" in stripped or _SSH.fullmatch(stripped.split("#")[0]) is not None
+    source = _parse_address(stripped, ref) if is_address else _parse_path(stripped, here, ref)
     if ref is not None and not isinstance(source, GitSource):
         raise ValidationFailed("only a git repository has versions to choose from", hint="leave out `--ref`")
     return source
@@ -94,8 +94,8 @@ def unusable_source(text: str) -> ValidationFailed:
     )
 
 
-def _parse_path(text: str, here: Path, ref: str | None) -> InstallSource:
-    path = here / Path(text).expanduser()
+def _parse_path(text: str, base: Path, ref: str | None) -> InstallSource:
+    path = base / Path(text).expanduser()
     if path.is_dir():
         return LocalSource(path)
     if path.is_file():
@@ -113,7 +113,7 @@ def _parse_path(text: str, here: Path, ref: str | None) -> InstallSource:
         url=f"https://github.com/{name}.git",
         name=name,
         kind="github",
-        ref=ref or _fragment(fragment) or _fragment(short["ref"] or ""),
+        ref=ref or _parse_ref(fragment) or _parse_ref(short["ref"] or ""),
         path=short["path"].strip("/") or None,
     )
 
@@ -122,7 +122,7 @@ def _parse_address(text: str, ref: str | None) -> InstallSource:
     bare, _, fragment = text.partition("#")
     wants_git = bare.startswith("git+")
     bare = bare.removeprefix("git+")
-    version = ref or _fragment(fragment)
+    version = ref or _parse_ref(fragment)
     if _SSH.fullmatch(bare):
         return GitSource(url=bare, name=bare, ref=version)
     parts = urlsplit(bare)
@@ -155,20 +155,24 @@ def _parse_repository(url: str, forge: str | None, ref: str | None) -> GitSource
     if tree is not None:
         within = (tree["path"] or "").removesuffix("/SKILL.md").removesuffix("SKILL.md").strip("/")
         repo = tree["repo"].removesuffix(".git")
-        named = ref or checked_ref(tree["ref"])
+        version = ref or checked_ref(tree["ref"])
         return GitSource(
-            url=f"{origin}/{repo}.git", name=_named(origin, repo, kind), kind=kind, ref=named, path=within or None
+            url=f"{origin}/{repo}.git",
+            name=_repository_name(origin, repo, kind),
+            kind=kind,
+            ref=version,
+            path=within or None,
         )
     repo = path.strip("/").removesuffix(".git")
     address = f"{origin}/{repo}.git" if forge else url
-    return GitSource(url=address, name=_named(origin, repo, kind), kind=kind, ref=ref)
+    return GitSource(url=address, name=_repository_name(origin, repo, kind), kind=kind, ref=ref)
 
 
-def _named(origin: str, repo: str, kind: str) -> str:
+def _repository_name(origin: str, repo: str, kind: str) -> str:
     return repo if kind in ("github", "gitlab") else f"{origin}/{repo}.git"
 
 
-def _fragment(text: str) -> str | None:
+def _parse_ref(text: str) -> str | None:
     return checked_ref(text) if text else None
 
 
@@ -204,7 +208,7 @@ def entry_for(source: InstallSource, *, root: Path, skill_path: str | None = Non
 def locked_source(name: str, entry: LockEntry, *, root: Path) -> InstallSource:
     """Where a locked skill comes from."""
     if entry.source_type in _GIT_KINDS:
-        return _locked_repository(entry, root)
+        return _parse_locked_repository(entry, root)
     if entry.source_type == "well-known":
         return IndexSource(entry.source_url or entry.source)
     if entry.source_type == "archive" or (
@@ -229,7 +233,7 @@ def locked_path(entry: LockEntry) -> str | None:
     return path[: -len("/SKILL.md")] if path.lower().endswith("/skill.md") else path.strip("/")
 
 
-def _locked_repository(entry: LockEntry, root: Path) -> GitSource:
+def _parse_locked_repository(entry: LockEntry, root: Path) -> GitSource:
     source = parse_source(entry.source_url or entry.source, here=Path(os.devnull))
     if not isinstance(source, GitSource):
         source = parse_source(f"git+{entry.source_url or entry.source}", here=root)

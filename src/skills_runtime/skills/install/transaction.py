@@ -57,119 +57,119 @@ class _Journal(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def open_work_directory(places: InstallPaths) -> Generator[Path]:
+def open_work_directory(paths: InstallPaths) -> Generator[Path]:
     """A directory in the staging place for one command; nothing of it is left afterwards."""
-    with exclusive_directory(places.skills.parent):
-        work = _real_directory(places.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
+    with exclusive_directory(paths.skills.parent):
+        work = _create_directory(paths.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
         (work / STAGED).mkdir(mode=0o700, parents=True)
     try:
         yield work
     finally:
-        with exclusive_directory(places.skills.parent):
-            if _read_journal(places) is None:
+        with exclusive_directory(paths.skills.parent):
+            if _read_journal(paths) is None:
                 remove_tree(work)
-                _remove_staging(places)
+                _remove_staging(paths)
 
 
-def apply_changes(places: InstallPaths, work: Path, changes: Sequence[InstallChange]) -> None:
+def apply_changes(paths: InstallPaths, work: Path, changes: Sequence[InstallChange]) -> None:
     """Do all changes; a skill that somebody else changed meanwhile is not touched, nor any other."""
     for change in changes:
         if change.staged is not None:
             sync_tree(change.staged)
-    with exclusive_directory(places.skills.parent):
-        _finish(places)
+    with exclusive_directory(paths.skills.parent):
+        _apply_journal(paths)
         for change in changes:
-            path = places.skills / check_directory_name(change.name)
+            path = paths.skills / check_directory_name(change.name)
             if os.path.lexists(path) and not path.is_symlink() and not path.is_dir():
                 raise ValidationFailed(f"`{path}` is in the way: it is no directory", hint="move it away")
             touches = change.staged is not None or change.remove
-            if touches and installed_digest(places, change.name) != change.expected:
+            if touches and installed_digest(paths, change.name) != change.expected:
                 raise ValidationFailed(
                     f"the skill `{change.name}` was changed by somebody else meanwhile",
                     hint="look at it, and try again",
                 )
-        lock = read_lock(places).having({change.name: change.entry for change in changes})
+        lock = read_lock(paths).having({change.name: change.entry for change in changes})
         steps = [
             _Step(change.name, change.staged.name if change.staged else None, change.digest, change.remove)
             for change in changes
         ]
         sync_path(work / STAGED)
         sync_path(work)
-        _real_directory(places.staging)
+        _create_directory(paths.staging)
         journal = _Journal(work.name, steps, lock_bytes(lock))
-        write_atomic(places.staging / _JOURNAL, msgspec.json.encode(journal))
-        _finish(places)
+        write_atomic(paths.staging / _JOURNAL, msgspec.json.encode(journal))
+        _apply_journal(paths)
 
 
-def finish_interrupted(places: InstallPaths) -> None:
+def finish_interrupted(paths: InstallPaths) -> None:
     """Finish what a process that died began, and clear away what it left."""
-    if not os.path.lexists(places.staging):
+    if not os.path.lexists(paths.staging):
         return
-    with exclusive_directory(places.skills.parent):
-        if not os.path.lexists(places.staging):
+    with exclusive_directory(paths.skills.parent):
+        if not os.path.lexists(paths.staging):
             return
-        _real_directory(places.staging)
-        _finish(places)
-        for each in places.staging.iterdir():
-            if each.name.startswith("work-") and not _is_alive(each.name):
-                remove_tree(each)
-        for directory, name in ((places.staging, _JOURNAL), (places.lock.parent, places.lock.name)):
+        _create_directory(paths.staging)
+        _apply_journal(paths)
+        for work in paths.staging.iterdir():
+            if work.name.startswith("work-") and not _is_alive(work.name):
+                remove_tree(work)
+        for directory, name in ((paths.staging, _JOURNAL), (paths.lock.parent, paths.lock.name)):
             for draft in directory.glob(f".{name}.*"):
                 number = draft.name.removeprefix(f".{name}.").partition(".")[0]
                 if not _is_alive(f"draft-{number}-"):
                     draft.unlink(missing_ok=True)
-        _remove_staging(places)
+        _remove_staging(paths)
 
 
-def _remove_staging(places: InstallPaths) -> None:
+def _remove_staging(paths: InstallPaths) -> None:
     with suppress(OSError):  # somebody else is at work in it
-        places.staging.rmdir()
+        paths.staging.rmdir()
 
 
-def installed_digest(places: InstallPaths, name: str) -> str | None:
+def installed_digest(paths: InstallPaths, name: str) -> str | None:
     """The digest of what is installed under a name, or nothing."""
-    place = places.skills / name
-    return hash_directory(place).digest if place.is_dir() and not place.is_symlink() else None
+    directory = paths.skills / name
+    return hash_directory(directory).digest if directory.is_dir() and not directory.is_symlink() else None
 
 
-def _finish(places: InstallPaths) -> None:
+def _apply_journal(paths: InstallPaths) -> None:
     """Do what the journal says, as far as it is not done; every step may be done twice."""
-    journal = _read_journal(places)
+    journal = _read_journal(paths)
     if journal is None:
         return
-    work = places.staging / journal.work
-    _real_directory(places.skills)
+    work = paths.staging / journal.work
+    _create_directory(paths.skills)
     for step in journal.steps:
-        _do_step(places, step, work)
-    sync_path(places.skills)
-    places.lock.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(places.lock, journal.lock, mode=0o644)
-    (places.staging / _JOURNAL).unlink()
-    sync_path(places.staging)
+        _apply_step(paths, step, work)
+    sync_path(paths.skills)
+    paths.lock.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(paths.lock, journal.lock, mode=0o644)
+    (paths.staging / _JOURNAL).unlink()
+    sync_path(paths.staging)
 
 
-def _do_step(places: InstallPaths, step: _Step, work: Path) -> None:
-    place = places.skills / step.name
-    aside = work / f"before-{step.name}"
+def _apply_step(paths: InstallPaths, step: _Step, work: Path) -> None:
+    target = paths.skills / step.name
+    backup = work / f"before-{step.name}"
     if step.remove:
-        if os.path.lexists(place):
-            remove_tree(aside)
-            place.rename(aside)
+        if os.path.lexists(target):
+            remove_tree(backup)
+            target.rename(backup)
         return
-    if step.staged is None or installed_digest(places, step.name) == step.digest:
+    if step.staged is None or installed_digest(paths, step.name) == step.digest:
         return
     staged = work / STAGED / step.staged
     if not staged.is_dir() or hash_directory(staged).digest != step.digest:
         raise StorageFailed(
-            f"the new version of `{step.name}` is damaged in `{places.staging}`",
-            hint=f"delete `{places.staging / _JOURNAL}`, then install the skill again",
+            f"the new version of `{step.name}` is damaged in `{paths.staging}`",
+            hint=f"delete `{paths.staging / _JOURNAL}`, then install the skill again",
         )
-    remove_tree(aside)
-    _put_in_place(staged, place, aside)
+    remove_tree(backup)
+    _replace_directory(staged, target, backup)
 
 
-def _read_journal(places: InstallPaths) -> _Journal | None:
-    path = places.staging / _JOURNAL
+def _read_journal(paths: InstallPaths) -> _Journal | None:
+    path = paths.staging / _JOURNAL
     try:
         journal = msgspec.json.decode(path.read_bytes(), type=_Journal)
     except FileNotFoundError:
@@ -188,19 +188,19 @@ def _is_alive(work: str) -> bool:
     return number.isdigit() and Path(f"/proc/{number}").exists()
 
 
-def _put_in_place(new: Path, place: Path, aside: Path) -> None:
+def _replace_directory(new: Path, target: Path, backup: Path) -> None:
     """Move a directory to its place; what was there goes to `aside`, in the same instant where the system can do it."""
-    if not os.path.lexists(place):
-        new.rename(place)
-    elif exchange_paths(new, place):
-        new.rename(aside)
+    if not os.path.lexists(target):
+        new.rename(target)
+    elif exchange_paths(new, target):
+        new.rename(backup)
     else:
-        place.rename(aside)
-        new.rename(place)
-    sync_path(place.parent)
+        target.rename(backup)
+        new.rename(target)
+    sync_path(target.parent)
 
 
-def _real_directory(path: Path) -> Path:
+def _create_directory(path: Path) -> Path:
     """A directory that is made if need be; a link in its place is refused, since somebody else chose where it leads."""
     with suppress(FileExistsError):
         path.mkdir(mode=0o755, parents=True)
@@ -221,16 +221,16 @@ class VersionStore:
 
     def keep(self, skill: Path, hashed: Hashed) -> None:
         """Keep a version, and remember which public hash it has."""
-        place = self._root / hashed.digest
-        if not self._holds(place, hashed.digest):
-            remove_tree(place)
+        path = self._root / hashed.digest
+        if not self._is_intact(path, hashed.digest):
+            remove_tree(path)
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
-                with stage_directory(place, mode=0o755) as draft:
+                with stage_directory(path, mode=0o755) as draft:
                     shutil.copytree(skill, draft, symlinks=True, dirs_exist_ok=True)
                     sync_tree(draft)
             except OSError:
-                if not self._holds(place, hashed.digest):  # else another process kept the same version meanwhile
+                if not self._is_intact(path, hashed.digest):  # else another process kept the same version meanwhile
                     raise
         by_hash = self._root / "by-hash"
         by_hash.mkdir(exist_ok=True)
@@ -240,8 +240,8 @@ class VersionStore:
         """The directory of a version, or nothing where it is not kept or not what it was."""
         if len(digest) != _DIGEST_LENGTH or not _HEX.issuperset(digest):
             return None
-        place = self._root / digest
-        return place if self._holds(place, digest) else None
+        path = self._root / digest
+        return path if self._is_intact(path, digest) else None
 
     def find(self, computed_hash: str) -> Path | None:
         """The directory of the version with a public hash."""
@@ -251,11 +251,11 @@ class VersionStore:
             digest = (self._root / "by-hash" / computed_hash).read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError):
             return None
-        place = self.get(digest)
-        return place if place is not None and hash_directory(place).computed_hash == computed_hash else None
+        path = self.get(digest)
+        return path if path is not None and hash_directory(path).computed_hash == computed_hash else None
 
-    def _holds(self, place: Path, digest: str) -> bool:
+    def _is_intact(self, path: Path, digest: str) -> bool:
         try:
-            return place.is_dir() and not place.is_symlink() and hash_directory(place).digest == digest
+            return path.is_dir() and not path.is_symlink() and hash_directory(path).digest == digest
         except OSError:
             return False

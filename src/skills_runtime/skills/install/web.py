@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 TIMEOUT_SECONDS = 60
-_REDIRECTS = (301, 302, 303, 307, 308)
-_GONE = (404, 410)
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_NOT_FOUND_STATUSES = (404, 410)
 
 Reach = Literal["public", "private", "special", "metadata"]
 ClassifyAddress = Callable[[str], Reach]
@@ -68,7 +68,7 @@ class Web:
 
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                return await self._followed(url, limit)
+                return await self._get_following_redirects(url, limit)
         except (httpx2.ConnectError, ConnectionError) as error:
             raise ToolError(
                 "not_found",
@@ -83,28 +83,28 @@ class Web:
                 hint="try again later",
             ) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
-            why = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise ToolError(
                 "unknown",
-                f"`{one_line(url)[:200]}` cannot be downloaded: {one_line(why)[:200]}",
+                f"`{one_line(url)[:200]}` cannot be downloaded: {one_line(reason)[:200]}",
                 hint="try again later",
             ) from error
 
-    async def _followed(self, url: str, limit: int) -> bytes | None:
+    async def _get_following_redirects(self, url: str, limit: int) -> bytes | None:
         for _ in range(MAX_REDIRECTS + 1):
-            status, location, data = await self._once(url, limit)
-            if status not in _REDIRECTS:
+            status, location, data = await self._get_once(url, limit)
+            if status not in _REDIRECT_STATUSES:
                 break
             url = urljoin(url, location)
         else:
             raise PolicyDenied(f"the address redirects more than {MAX_REDIRECTS} times", hint="use the final address")
-        if status in _GONE:
+        if status in _NOT_FOUND_STATUSES:
             return None
         if status != 200:
             raise ToolError("unknown", f"`{one_line(url)[:200]}` answered with status {status}", hint="try again later")
         return data
 
-    async def _once(self, url: str, limit: int) -> tuple[int, str, bytes]:
+    async def _get_once(self, url: str, limit: int) -> tuple[int, str, bytes]:
         """One answer, without following where it leads; addresses of the host are tried one after another."""
         import httpx2
 
@@ -115,17 +115,21 @@ class Web:
             if parts.scheme == "http" and self._classify(address) == "public":
                 raise PolicyDenied(f"`{one_line(url)[:200]}` is not encrypted", hint="use an address with https")
             try:
-                return await self._asked(url, address, limit)
+                return await self._get_from_address(url, address, limit)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
         raise NotFound(f"the host of `{one_line(url)[:200]}` has no address", hint="check its name")
 
-    async def _asked(self, url: str, address: str, limit: int) -> tuple[int, str, bytes]:
+    async def _get_from_address(self, url: str, address: str, limit: int) -> tuple[int, str, bytes]:
         parts, host = urlsplit(url), host_of(url)
         port = f":{parts.port}" if parts.port else ""
-        target = parts._replace(netloc=f"{_bracketed(address)}{port}", fragment="").geturl()
-        headers = {"Host": f"{_bracketed(host)}{port}", "Accept-Encoding": "identity", "User-Agent": "skills-runtime"}
+        target = parts._replace(netloc=f"{_bracket_ipv6(address)}{port}", fragment="").geturl()
+        headers = {
+            "Host": f"{_bracket_ipv6(host)}{port}",
+            "Accept-Encoding": "identity",
+            "User-Agent": "skills-runtime",
+        }
         async with self._client.stream("GET", target, headers=headers, extensions={"sni_hostname": host}) as answer:
             pieces: list[bytes] = []
             size = 0
@@ -141,10 +145,10 @@ async def check_host(host: str, named: Collection[str], classify: ClassifyAddres
     """Resolve a host to its addresses; unless the user named it, every one of them must be on the open internet."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise NotFound(f"the host `{one_line(host)[:200]}` cannot be found", hint="check its name") from error
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     for address in addresses:
         reach = classify(address)
         if reach != "public" and (host not in named or reach == "metadata"):
@@ -164,5 +168,5 @@ def host_of(url: str) -> str:
     return parts.hostname.rstrip(".").lower()
 
 
-def _bracketed(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host
