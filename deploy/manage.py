@@ -1,4 +1,4 @@
-"""For scripts that start the service as they started its predecessor: `migrate` does nothing, `runserver` serves."""
+"""Compatibility with scripts of the predecessor: `migrate` does nothing, `runserver` serves."""
 
 import sys
 
@@ -6,13 +6,13 @@ from skills_runtime.cli.main import run_program
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code of one command line."""
+    """Run one command line and return its exit code."""
     match arguments:
         case ["migrate", *_]:
             sys.stdout.write("There is no database to migrate.\n")
             return 0
         case ["runserver", *rest]:
-            # Flags such as `--noreload` were about what ran it; there is at most one address.
+            # Flags such as `--noreload` have no meaning here; there is at most one address.
             addresses = [one for one in rest if not one.startswith("-")]
             return run_program(["serve", *(["--listen", addresses[0]] if addresses else [])])
         case _:
