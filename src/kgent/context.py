@@ -66,7 +66,7 @@ def create_run_context(
 
 
 def load_run_context(root: Path | str) -> RunContext:
-    """The context of a run directory that exists, wherever it was copied to."""
+    """Open the context of an existing run directory, wherever it was copied to."""
     record = read_record(RunPaths(Path(root)).run_json)
     return RunContext(
         root=Path(root).resolve(),
@@ -101,7 +101,7 @@ def update_run_state(context: RunContext, status: RunStatus | str, *, failure_re
 
 
 def resolve_sandbox_path(context: RunContext, user_path: str) -> Path:
-    """The path inside the run directory that `user_path` means; anything that leads out is refused and recorded."""
+    """Return the path inside the run directory for `user_path`; refuse and record one that leads out."""
     try:
         return resolve_path(isolated_policy(context.root), user_path)
     except (PolicyDenied, UsageError) as error:

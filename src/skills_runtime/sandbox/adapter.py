@@ -56,19 +56,19 @@ class Adapter(Protocol):
     name: str
 
     def probe(self) -> Capabilities:
-        """What it can do here; asked once for each process and user."""
+        """Return what the adapter can do on this machine; called once per process and user."""
         ...
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
-        """The promises it would not keep for this policy."""
+        """Return the promises that the adapter cannot keep for this policy."""
         ...
 
     def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
-        """The command behind the fence; pure."""
+        """Wrap the command in the sandbox; pure."""
         ...
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
-        """What a command behind it can read and write; pure."""
+        """Return what a sandboxed command can read and write; pure."""
         ...
 
 
@@ -79,7 +79,7 @@ def held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
 
 
 def build_file_access(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
-    """What directories are opened, where nothing in them can be told apart."""
+    """Return the opened directories as a whole, for adapters that cannot except paths inside them."""
     writes = policy.access == "write"
     return FileAccess(
         workspace=policy.workspace,
@@ -90,20 +90,20 @@ def build_file_access(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAcc
 
 
 def list_system_paths(machine: Machine) -> tuple[str, ...]:
-    """What of this machine every command reads to work at all."""
+    """List the system paths that every command needs to read."""
     interpreter = (str(machine.interpreter),) if machine.interpreter else ()
     return (*machine.roots, *(link for link, _ in machine.links), *machine.files, *interpreter)
 
 
 def list_protected(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
-    """What stays as it is in directories that can be written."""
+    """List the read-only paths inside writable directories."""
     if policy.access == "read" and not policy.opened:
         return ()
     return findings.read_only
 
 
 def list_hidden(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
-    """What nothing can look into."""
+    """List the paths that a command can neither read nor write."""
     return tuple(dict.fromkeys((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)))
 
 

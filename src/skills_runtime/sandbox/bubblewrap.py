@@ -116,11 +116,11 @@ class Bubblewrap:
         self._program = program
 
     def probe(self) -> Capabilities:
-        """What it can do here, seen from the inside of a small fence."""
+        """Start a small sandbox and report what it can do on this machine."""
         return _probe_cached(self._program, os.geteuid())
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
-        """The promises it would not keep."""
+        """Return the promises that bubblewrap cannot keep for this policy."""
         gaps = list(limit_gaps(policy, machine, own_users=True))
         if machine.architecture is None:
             gaps.append(Gap(promise="system_calls", text="there is no filter for this kind of processor"))
@@ -131,7 +131,7 @@ class Bubblewrap:
         return (*gaps, *scan_gaps(policy, findings), *protection_gaps(policy, findings))
 
     def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
-        """The command as bubblewrap starts it."""
+        """Build the bubblewrap command line for a command."""
         validate_limits(policy.limits)
         permitted = AllowedCalls(unix_sockets=policy.unix_sockets, large_segments=limits_memory(machine))
         filter_program = seccomp_program(machine.architecture, permitted) if machine.architecture else NO_FILTER
@@ -162,7 +162,7 @@ class Bubblewrap:
         )
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
-        """The directories that are mounted, without what is covered in them."""
+        """Return the mounted directories without the paths that are covered in them."""
         return msgspec.structs.replace(
             build_file_access(policy, list_system_paths(machine)),
             temporary="/tmp",
@@ -172,7 +172,7 @@ class Bubblewrap:
 
 
 def find_program(name: str) -> str | None:
-    """The absolute path of the program; nothing when there is none that only its owner could have changed."""
+    """Return the absolute path of a program, or None unless only its owner could have changed it."""
     if "/" in name and not name.startswith("/"):
         return None
     for path in [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]:
@@ -383,7 +383,7 @@ def _probe_cached(program: str, user: int) -> Capabilities:
 
 
 def probe_program(program: str) -> Capabilities:
-    """What this bubblewrap can do."""
+    """Report what this bubblewrap program can do."""
     try:
         version = _run([program, "--version"], []).stdout.strip()
         answer = _run_probe(program)
@@ -460,7 +460,7 @@ def _parse_probe(text: str) -> _ProbeReport:
 
 
 def _find_problems(report: _ProbeReport) -> list[str]:
-    """What is not as it has to be."""
+    """List what the report from inside the sandbox shows to be wrong."""
     ours = {kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in PROBED_NAMESPACES}
     same = [kind for kind in PROBED_NAMESPACES if report.namespaces.get(kind) == ours[kind]]
     filtered = this_machine().architecture is None or report.status.get("Seccomp") == "2"

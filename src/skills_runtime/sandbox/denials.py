@@ -89,7 +89,7 @@ def find_denials(
     control: tuple[Path, ...] = (),
     programs: tuple[Path, ...] = (),
 ) -> tuple[Denial, ...]:
-    """What the sandbox stopped, the proven first; nothing for a command that failed by itself.
+    """Return what the sandbox denied, proven denials first; nothing for a command that failed by itself.
 
     `control` and `programs` are as in `grants.why_not_path`.
     """
@@ -151,7 +151,7 @@ def _host_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[De
 
 
 def _suspected_path_denials(outcome: ProcessOutcome, judge: "_PathDenials") -> Iterator[Denial]:
-    """The paths of which the kernel's own sentences were the last words, the last first."""
+    """Yield the paths named beside a kernel error in the last lines of the output, the last first."""
     command_line = " ".join(outcome.argv)[: LINES * CHARACTERS]
     for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-LINES:]):
         match = _SENTENCE.search(line[:CHARACTERS])
@@ -168,7 +168,7 @@ def _suspected_path_denials(outcome: ProcessOutcome, judge: "_PathDenials") -> I
 
 
 def _paths_in_line(line: str, match: "re.Match[str]") -> Iterator[str]:
-    """The paths that a line is plainly about: behind the sentence, else the last before it."""
+    """Yield the paths a line is about: those after the kernel's error, else the last one before it."""
     for part, last_first in ((line[match.end() :], False), (line[: match.start()], True)):
         names = [next(filter(None, quote.groups())) for quote in _QUOTED.finditer(part)]
         names = names or [next(filter(None, quote.groups())) for quote in _PLAIN.finditer(part)]
@@ -186,7 +186,7 @@ class _PathDenials(msgspec.Struct, frozen=True, kw_only=True):
     programs: tuple[Path, ...]
 
     def find(self, path: Path, *, missing: bool, writing: bool) -> Denial | None:
-        """The denial of a path that is closed; nothing for one that is not, or that nobody can have meant."""
+        """Return the denial of a path, or None for an open path or one that is not plausible."""
         policy, findings, around = self.policy, self.findings, {path, *path.parents}
         if not around.isdisjoint((*findings.hidden_files, *findings.hidden_directories, *policy.hidden)):
             return _denial(path, None, "what is there is secret", writing=False) if os.path.lexists(path) else None

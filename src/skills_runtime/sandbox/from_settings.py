@@ -56,7 +56,7 @@ def build_sandbox(  # noqa: PLR0913 - all by name
     may_leave: bool = False,
     quarantine: Path | None = None,
 ) -> Sandbox:
-    """The fence that settings ask for; `variables` are those of the runtime, of which commands get very few.
+    """Build the sandbox that the settings ask for.
 
     `protected` are files that are not to be written, besides the runtime's own code; `quarantine` is where new files
     are moved that programs outside would obey. With `may_leave` a command that asks for `require_escalated` runs
@@ -126,7 +126,7 @@ def load_runtime_code(workspace: Path) -> None:
 
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
-    """The runtime's keys, records and configuration of this user, as far as they lie in the workspace."""
+    """Return the user's runtime keys, records and configuration that lie in the workspace."""
     from skills_runtime.config import config_home, keys_home, state_home
 
     paths = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
@@ -135,12 +135,12 @@ def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path
 
 
 def adapters_from_settings(settings: "SandboxSettings") -> tuple[Adapter, ...]:
-    """The adapters that `os.mode` lets be used on this system, best first."""
+    """Return the adapters that `os.mode` allows on this system, best first."""
     return find_adapters(settings.os.mode, bubblewrap=settings.os.bubblewrap.bwrap_path)
 
 
 def find_adapters(mode: str, *, bubblewrap: str = "bwrap") -> tuple[Adapter, ...]:
-    """The adapters that a word means: a name, `none`, or `auto` for those of this system."""
+    """Return the adapters for a mode: a name, `none`, or `auto` for those of this system."""
     adapters: dict[str, tuple[Adapter, ...]] = {
         "none": (),
         "bubblewrap": (Bubblewrap(bubblewrap),),
@@ -162,7 +162,7 @@ class NoSandbox:
         self._environment = DEFAULTS | chosen
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
-        """The command as it is; one that asks for isolation is refused."""
+        """Return the command unchanged; refuse one that requires isolation."""
         if request.permissions == "restricted":
             raise SandboxError(
                 "the call asks for a sandbox, and `sandbox.default_policy: none` means that there is none",

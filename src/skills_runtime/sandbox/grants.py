@@ -81,7 +81,7 @@ def apply_grant(
     programs: Iterable[Path] = (),
     resolve: Resolve = os.path.realpath,
 ) -> SandboxPolicy:
-    """The policy with the grant in it; raises `SandboxError` for what cannot be granted.
+    """Add a grant to a policy; raise `SandboxError` for what cannot be granted.
 
     `control` are the runtime's own directories outside the workspace, `programs` those of programs that the user calls
     by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.

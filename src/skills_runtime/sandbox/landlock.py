@@ -66,11 +66,11 @@ class Landlock:
     name = "landlock"
 
     def probe(self) -> Capabilities:
-        """What it can do here, seen from the inside of a small fence."""
+        """Start a small sandbox and report what it can do on this machine."""
         return _probe_cached(os.geteuid())
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
-        """The promises it would not keep."""
+        """Return the promises that Landlock cannot keep for this policy."""
         del findings
         fix = "install bubblewrap, which can"
         gaps = [*limit_gaps(policy, machine, own_users=False)]
@@ -91,7 +91,7 @@ class Landlock:
         return tuple(gaps)
 
     def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
-        """The command as the small program starts it."""
+        """Build the command line of the program that applies Landlock and starts the command."""
         specification = build_specification(policy, machine, inner)
         options = [f"--{name}={specification[name]}" for name in ("reading", "writing", "limits")]
         return SandboxedCommand(
@@ -175,7 +175,7 @@ def _broken(problem: str) -> Capabilities:
 
 
 def _find_problems() -> list[str]:
-    """What a small fence shows from the inside that must not be so."""
+    """List what a small sandbox shows to be wrong from the inside."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-probe-") as name:
         path = Path(name).resolve()
         (path / "workspace").mkdir()

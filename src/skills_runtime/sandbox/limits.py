@@ -36,14 +36,14 @@ def validate_limits(limits: ResourceLimits) -> None:
 
 
 def build_control_groups(limits: ResourceLimits, machine: Machine) -> tuple[ControlGroup, ...]:
-    """The control groups that keep the limits of memory and processes."""
+    """Build the control groups that enforce the memory and process limits."""
     if machine.control_groups is None:
         return ()
     return machine.control_groups.groups(memory_bytes=limits.memory_bytes, processes=limits.processes)
 
 
 def build_scope_command(limits: ResourceLimits, machine: Machine) -> tuple[str, ...]:
-    """The words before a command that have the user's service manager keep these limits; none where groups do."""
+    """Build the `systemd-run` prefix that enforces these limits; empty where control groups do."""
     if machine.scope_maker is None or machine.control_groups is not None:
         return ()
     memory = (
@@ -54,7 +54,7 @@ def build_scope_command(limits: ResourceLimits, machine: Machine) -> tuple[str, 
 
 
 def scope_variables(machine: Machine) -> dict[str, str]:
-    """What the service manager's program needs to find it."""
+    """Return the variables with which `systemd-run` finds the service manager."""
     uses_scope = machine.scope_maker is not None and machine.control_groups is None
     return {"XDG_RUNTIME_DIR": f"/run/user/{machine.user}"} if uses_scope else {}
 
@@ -101,7 +101,7 @@ def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
 
 
 def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> tuple[Gap, ...]:
-    """The limits that are not kept by the kernel; `own_users` says that a command has a user namespace of its own."""
+    """Return the limits that the kernel does not enforce; `own_users`: the command has a user namespace."""
     gaps: list[Gap] = []
     if policy.limits.memory_bytes is None:
         gaps.append(Gap(promise="memory", text="the policy sets no limit"))
@@ -136,7 +136,7 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
 
 
 def kernel_limits(limits: ResourceLimits, machine: Machine) -> KernelLimits:
-    """What the kernel keeps of each process of a command."""
+    """Return the limits that the kernel enforces on each process of a command."""
     values = {
         "core": 0,
         "cpu": limits.cpu_seconds,

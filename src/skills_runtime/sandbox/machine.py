@@ -34,7 +34,7 @@ class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Where this process is itself, in the second version, in which one place serves both."""
 
     def groups(self, *, memory_bytes: int | None, processes: int | None) -> tuple[ControlGroup, ...]:
-        """The groups that enforce these limits."""
+        """Return the control groups that enforce these limits."""
         if self.version == 1:
             return self._first_version(memory_bytes, processes)
         settings = [
@@ -65,7 +65,7 @@ def _group(parent: Path, settings: tuple[tuple[str, str], ...], counters: tuple[
 
 
 def find_control_groups() -> ControlGroups | None:
-    """The groups this process may make below its own; nothing when there are none."""
+    """Find the control groups that this process may create below its own, if any."""
     try:
         memberships = Path("/proc/self/cgroup").read_text(encoding="utf-8")
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ def find_control_groups() -> ControlGroups | None:
 
 
 def find_group_directories(memberships: str, mounts: str) -> dict[str, Path]:
-    """The directory of this process for each controller; the empty name is the unified hierarchy."""
+    """Map each controller to the group directory of this process; the empty name is the unified hierarchy."""
     roots: dict[str, tuple[str, str]] = {}
     for line in mounts.splitlines():
         mount_fields, _, filesystem_fields = line.partition(" - ")
@@ -109,7 +109,7 @@ def find_group_directories(memberships: str, mounts: str) -> dict[str, Path]:
 
 
 def _find_delegated(own: Path) -> Path | None:
-    """The nearest directory above in which a group with both controllers can be made by this user."""
+    """Find the nearest parent directory in which this user can create a group with both controllers."""
     for directory in (own, *own.parents):
         try:
             parts = (directory / "cgroup.subtree_control").read_text(encoding="utf-8").split()
@@ -170,7 +170,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def this_machine() -> Machine:
-    """The machine as this user found it when first asked for."""
+    """Describe this machine for this user, probed on first use."""
     return _machine(os.geteuid())
 
 

@@ -78,7 +78,7 @@ class OsSandbox:
         """Where new files are moved that programs outside would obey; in the runtime's own state by default."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
-        """The command behind the fence; raises `SandboxError` when the isolation asked for cannot be given."""
+        """Wrap a command in the sandbox; raise `SandboxError` when the required isolation is not available."""
         if request.permissions == "require_escalated":
             if self._beyond is None:
                 raise SandboxError(
@@ -138,14 +138,14 @@ class OsSandbox:
         return self._policy
 
     def denials(self, outcome: ProcessOutcome, grant: Grant | None = None) -> tuple[Denial, ...]:
-        """What this fence, widened by a grant, stopped of a command that has ended, and the least that would help."""
+        """Return what the sandbox, widened by a grant, denied a finished command, with the smallest grant to help."""
         if grant:
             return self.with_grant(grant).denials(outcome)
         control, programs = control_directories(self._variables), program_directories(self._variables)
         return find_denials(outcome, self._policy, scan_policy(self._policy), control=control, programs=programs)
 
     def with_grant(self, grant: Grant) -> "OsSandbox":
-        """A fence with the grant, under another digest; raises `SandboxError` for what no grant opens."""
+        """Return a sandbox widened by the grant, with its own digest; raise `SandboxError` for what no grant opens."""
         control, programs = control_directories(self._variables), program_directories(self._variables)
         policy = apply_grant(self._policy, grant, control=control, programs=programs)
         return OsSandbox(
@@ -153,12 +153,12 @@ class OsSandbox:
         )
 
     def explain(self, request: ProcessRequest) -> tuple[SandboxPlan, SandboxedCommand]:
-        """The plan together with what the fence is told, for a person to read."""
+        """Return the plan and the wrapped command for display."""
         _, _, sandboxed = self._wrap(request)
         return self.plan(request), sandboxed
 
     def state(self) -> "tuple[tuple[Capabilities, ...], tuple[Gap, ...], bool]":
-        """What each adapter can do here, the gaps of the first that works, and whether all that is required is kept."""
+        """Return each adapter's capabilities, the gaps of the first that works, and whether all requirements are met."""
         machine = self._machine or this_machine()
         capabilities = tuple(adapter.probe() for adapter in self._adapters)
         working = [
@@ -315,7 +315,7 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
 
 
 def find_egress(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | None:
-    """The hosts that the policy lets be reached; nothing where there is no proxy, be there a network or not."""
+    """Return the hosts that the policy allows; None without a proxy, with or without a network."""
     if policy.network != "allow-list" or any(gap.promise == "network" for gap in gaps):
         return None
     return policy.egress
@@ -324,7 +324,7 @@ def find_egress(policy: SandboxPolicy, gaps: tuple[Gap, ...] = ()) -> Egress | N
 def wrap_with_network(
     adapter: Adapter, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner
 ) -> SandboxedCommand:
-    """The command behind the fence, which begins when it has handed its network out to a proxy."""
+    """Wrap a command that starts only after its network has been handed to the proxy."""
     interpreter = interpreter_for(machine.interpreter)
     if interpreter is None:
         gap = Gap(promise="network", text="an allow-list needs a Python inside the sandbox", fix="install `python3`")
@@ -354,14 +354,14 @@ def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
 
 
 def network_variables(egress: Egress | None) -> dict[str, str]:
-    """The variables by which programs find the proxy; also the moment at which a rule that cannot be used is told."""
+    """Return the variables by which programs find the proxy; raise for a rule that cannot be used."""
     if egress is None:
         return {}
     return proxy_variables(named={rule.host for rule in compile_egress(egress).allow})
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
-    """The repository of a work tree that lies elsewhere, which git has to read; nothing for most workspaces.
+    """Return the repository of a work tree that lies elsewhere, which git must read; empty for most workspaces.
 
     The file `.git` of a work tree only claims where its repository is; an archive could bring one that names anything.
     So it is shown only if it knows the work tree, belongs to the same user, and is nothing that no grant opens.

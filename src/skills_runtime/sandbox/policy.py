@@ -78,13 +78,13 @@ NO_OWN_NETWORK = "this fence cannot give a command a network of its own, which a
 
 
 def unmet(required: frozenset[Promise], accepted: frozenset[Promise], gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
-    """The gaps in what is required that nobody has accepted."""
+    """Return the gaps in required promises that the user has not accepted."""
     promises = required - accepted
     return tuple(gap for gap in gaps if gap.promise in promises and not gap.partial)
 
 
 def refusal(adapter: str, missing: tuple[Gap, ...]) -> SandboxError:
-    """The error that names the promises which cannot be kept, and says what to do."""
+    """Build the error that names the promises that cannot be kept and what to do."""
     names = ", ".join(f"`{gap.promise}`" for gap in missing)
     fixes = "; ".join(dict.fromkeys(gap.fix for gap in missing if gap.fix))
     return SandboxError(
@@ -95,7 +95,7 @@ def refusal(adapter: str, missing: tuple[Gap, ...]) -> SandboxError:
 
 
 def parse_promise(name: str) -> Promise:
-    """The promise with this name."""
+    """Return the promise with this name."""
     for promise in PROMISES:
         if name == promise:
             return promise
@@ -198,7 +198,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _text(path: Path) -> str:
-    """The path as text, also where its name is none."""
+    """Return the path as text, also where its name is not valid Unicode."""
     return str(path).encode(errors="backslashreplace").decode()
 
 
@@ -226,7 +226,7 @@ BUILD_LIMITS = ResourceLimits(
 
 
 def parse_profile(name: str) -> Profile:
-    """The profile with this name; `restricted` is the old name of the default one."""
+    """Return the profile with this name; `restricted` is the old name of the default one."""
     for profile in PROFILES:
         if name == profile or (name == "restricted" and profile == DEFAULT_PROFILE):
             return profile
@@ -234,7 +234,7 @@ def parse_profile(name: str) -> Profile:
 
 
 def build_policy(profile: Profile, workspace: Path, limits: ResourceLimits | None = None) -> SandboxPolicy:
-    """The policy that a profile means for a workspace."""
+    """Build the policy of a profile for a workspace."""
     policy = SandboxPolicy(profile=profile, workspace=workspace, limits=limits or ResourceLimits())
     match profile:
         case "read-only":

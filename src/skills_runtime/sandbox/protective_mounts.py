@@ -50,7 +50,7 @@ def plan_protection(policy: SandboxPolicy, findings: Findings) -> Protection:
 
 
 def protection_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
-    """What is closed with the directory around it, by name."""
+    """Name the paths that are closed together with the directory around them."""
     protection = plan_protection(policy, findings)
     fix = "name a smaller directory as the workspace"
     gaps: list[Gap] = []
@@ -110,7 +110,7 @@ def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
 
 
 def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path, ...]) -> set[Path]:
-    """The directories whose names are protected one by one: the roots, and those used last while there is room."""
+    """Choose the directories whose names are protected one by one: the roots, then the last used."""
     paths = {path for path in names if path in roots}
     remaining = MAX_MOUNTS - sum(names[path] for path in paths)
     pinned, counted = set(every.pinned), set(roots)

@@ -50,7 +50,7 @@ class Seatbelt:
         return _probe_cached(sys.platform)
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
-        """The promises it would not keep."""
+        """Return the promises that Seatbelt cannot keep for this policy."""
         del findings
         fix = "use Linux with bubblewrap, which can"
         gaps = [*limit_gaps(policy, machine, own_users=False)]
@@ -68,7 +68,7 @@ class Seatbelt:
         return tuple(gaps)
 
     def wrap(self, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner) -> SandboxedCommand:
-        """The command as the system's program starts it."""
+        """Build the `sandbox-exec` command line for a command."""
         del machine, findings
         parameters = build_parameters(policy)
         definitions = [argument for name, value in parameters.items() for argument in ("-D", f"{name}={value}")]
@@ -81,7 +81,7 @@ class Seatbelt:
         )
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
-        """What the profile opens, and what there is now of what it denies by name."""
+        """Return what the profile opens, without the existing paths that it denies by name."""
         del machine
         secret = {*CREDENTIAL_NAMES, RUNTIME_DIRECTORY}
         return msgspec.structs.replace(
@@ -96,7 +96,7 @@ class Seatbelt:
 
 
 def build_parameters(policy: SandboxPolicy) -> dict[str, str]:
-    """The paths of the profile, given apart from it so that no name can become a rule."""
+    """Return the paths of the profile as parameters, so that no name can become a rule."""
     paths = {"WORKSPACE": policy.workspace}
     paths |= {f"READABLE_{number}": path for number, path in enumerate(policy.readable)}
     paths |= {f"WRITABLE_{number}": path for number, path in enumerate(policy.writable)}
@@ -105,7 +105,7 @@ def build_parameters(policy: SandboxPolicy) -> dict[str, str]:
 
 
 def profile_text(policy: SandboxPolicy) -> str:
-    """The profile; what comes later wins, so what is protected comes last."""
+    """Build the profile text; later rules win, so protected paths come last."""
     return "".join(f"{line}\n" for line in _lines(policy))
 
 
@@ -140,7 +140,7 @@ def _all(kind: str, names: tuple[str, ...]) -> str:
 
 
 def _anywhere(name: str, *, open_end: bool = False) -> str:
-    """A pattern for this name at any depth, and everything below it; its directory must not be renamed away either."""
+    """Build a pattern for this name at any depth and everything below it, its directory included."""
     escaped = name.replace(".", "[.]")
     end = "" if open_end else "(/|$)"
     return f'(require-all (subpath (param "WORKSPACE")) (regex #"/{escaped}{end}"))'

@@ -135,7 +135,7 @@ class Assembler:
         self._labels[name] = len(self._instructions)
 
     def assemble(self) -> bytes:
-        """The whole program."""
+        """Return the assembled program."""
         if len(self._instructions) > MAX_INSTRUCTIONS:
             raise ValueError(f"{len(self._instructions)} instructions are more than the kernel takes")
         return b"".join(self._encode(number) for number in range(len(self._instructions)))
@@ -201,7 +201,7 @@ class AllowedCalls(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def seccomp_program(architecture: Architecture, permitted: AllowedCalls | None = None) -> bytes:
-    """The filter as the kernel takes it."""
+    """Build the filter in the format of the kernel."""
     permitted = permitted or AllowedCalls()
     audit, numbers = ARCHITECTURES[architecture]
     program = Assembler()

@@ -14,7 +14,7 @@ class FrozenClock:
         self._started = self._at = _parsed(at)
 
     def now(self) -> str:
-        """The current time as RFC 3339 in UTC."""
+        """Return the current time as RFC 3339 in UTC."""
         at, self._at = self._at, self._at + TICK
         return f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"
 
@@ -39,7 +39,7 @@ class CountingIds:
         self._counts: Counter[str] = Counter()
 
     def new(self, kind: str) -> str:
-        """The next id of this kind, such as `run_00…01`."""
+        """Return the next id of this kind, such as `run_00…01`."""
         self._counts[kind] += 1
         return f"{kind}_{self._counts[kind]:032x}"
 

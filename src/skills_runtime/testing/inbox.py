@@ -93,7 +93,7 @@ class InMemoryInbox:
             self._receipts[message_id] = event_seq
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
-        """The messages not acknowledged yet; no more are taken, unless one of these is behind a position."""
+        """Return the unacknowledged messages and close the inbox, unless one is behind a position."""
         _check(_RUN_ID.fullmatch(run_id), f"`{run_id}` is not a legal run id")
         with self._lock:
             waiting = self._pending(run_id)

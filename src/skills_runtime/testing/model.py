@@ -54,7 +54,7 @@ def _join(parts: Sequence[FakeChatCall]) -> FakeChatCall:
 
 
 def _with_unique_ids(answers: Iterable[FakeChatCall]) -> Iterable[FakeChatCall]:
-    """Number the calls of one tool after its first one: services give each call an id of its own."""
+    """Give repeated calls of one tool numbered ids, because services give each call its own id."""
     counts: dict[str, int] = {}
 
     def numbered(call: ToolCall) -> ToolCall:

@@ -71,7 +71,7 @@ def _restrict(specification: "dict[str, Any]") -> None:
 
 
 def version() -> int:
-    """The version of Landlock that the kernel has; raises `OSError` when it has none."""
+    """Return the Landlock version of the kernel; raise `OSError` when it has none."""
     return _call(CREATE_RULESET, None, 0, ASK_VERSION)
 
 
@@ -153,7 +153,7 @@ def _error() -> OSError:
 
 
 def _raw(text: str) -> bytes:
-    """The bytes that travelled as characters of the same number, since JSON has no bytes."""
+    """Decode bytes that were sent as characters of the same number, since JSON has no bytes."""
     return text.encode("latin-1")
 
 

@@ -63,7 +63,7 @@ class Groups:
             self._set_oom_score(DEFAULT_OOM_SCORE)
 
     def read_counters(self) -> "dict[str, int]":
-        """What the kernel counted since the command was begun."""
+        """Return what the kernel counted since the command started."""
         now = self._counters()
         return {
             name: value if name == "memory_peak" else value - self._before.get(name, 0) for name, value in now.items()
@@ -116,7 +116,7 @@ class Groups:
 
 
 def _parse_counters(name: str, text: str) -> "dict[str, int]":
-    """What a file of the kernel says, under names that are the same for both versions of its interface."""
+    """Parse a counter file, with the same names for both versions of the kernel's interface."""
     if name in ("memory.max_usage_in_bytes", "memory.peak"):
         return {"memory_peak": int(text)} if text.strip().isdigit() else {}
     fields = dict(line.split(None, 1) for line in text.splitlines() if " " in line)
@@ -143,7 +143,7 @@ def _write(path: str, value: str) -> None:
 
 
 def _remove(directory: str) -> None:
-    """The kernel needs a moment after the last process; what it does not give up is left for the next sweep."""
+    """Remove a group; the kernel needs a moment after the last process, and the next sweep removes what is left."""
     for _ in range(ATTEMPTS):
         try:
             os.rmdir(directory)  # noqa: PTH106 - nothing is imported here that is not needed

@@ -71,7 +71,7 @@ def _is_needed(mount: Mount) -> bool:
 
 
 def _read_mount_table(path: str) -> "dict[bytes, list[Mounted]]":
-    """A table of mounts as the kernel writes it, in the order in which they were made."""
+    """Parse a mount table of the kernel, in mount order."""
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
     by_point: dict[bytes, list[Mounted]] = {}
@@ -105,7 +105,7 @@ def _origin(path: bytes, origins: "dict[bytes, Origin]") -> "Origin":
 
 
 def _is_same_file(process: int, point: bytes, source: bytes) -> bool:
-    """The same by its number: some file systems do not tell the place of a mount, and one mount may cover another."""
+    """Compare by inode: some file systems do not report the root of a mount, and one mount may cover another."""
     try:
         descriptor = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

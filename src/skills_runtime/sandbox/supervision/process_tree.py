@@ -21,7 +21,7 @@ class Process:
 
 
 def parse_stat(line: str) -> Process:
-    """The process that a line of `/proc/<pid>/stat` tells of."""
+    """Parse a line of `/proc/<pid>/stat`."""
     # The name stands in parentheses and may hold spaces and parentheses itself.
     identity, _, remainder = line.rpartition(")")
     fields = remainder.split()
@@ -29,7 +29,7 @@ def parse_stat(line: str) -> Process:
 
 
 def find_process(pid: int) -> "Process | None":
-    """The process with this number, if there is one."""
+    """Return the process with this id, if there is one."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return parse_stat(file.read())
@@ -44,7 +44,7 @@ def list_processes() -> dict[int, Process]:
 
 
 def find_descendants(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
-    """The descendants of a process, parents first, leaving out the named branches.
+    """Return the descendants of a process, parents first, without the named branches.
 
     Zombies are among them: a program whose first thread has ended looks like one, though the others go on.
     """
@@ -59,7 +59,7 @@ def find_descendants(processes: Table, root: int, *, without: Container[int] = (
 
 
 def find_generations(processes: Table, root: int, *, generations: int) -> "set[int]":
-    """The numbers of the children of a process, of their children, and so on for so many generations."""
+    """Return the ids of the children of a process, of their children, and so on for this many generations."""
     pids: set[int] = set()
     parents = {root}
     for _ in range(generations):
@@ -69,7 +69,7 @@ def find_generations(processes: Table, root: int, *, generations: int) -> "set[i
 
 
 def find_marked(processes: Table, assignment: bytes) -> list[Process]:
-    """The living processes that were started with this assignment in their environment."""
+    """Return the living processes that were started with this assignment in their environment."""
     matches: list[Process] = []
     for process in processes.values():
         with suppress(OSError), open(f"/proc/{process.pid}/environ", "rb") as file:

@@ -21,7 +21,7 @@ Key = tuple[int, int]
 
 
 def memory_file_blocks(processes: "Iterable[int]") -> "dict[Key, int]":
-    """The blocks of each file that was made in memory alone."""
+    """Return the blocks of each file that exists in memory only."""
     return {
         (info.st_dev, info.st_ino): info.st_blocks
         for name, info in nameless_files(processes)
@@ -63,7 +63,7 @@ def _resident(process: int, *, with_files: bool = True) -> int:
 
 
 def _used(process: int) -> int:
-    """What it has for itself, and its part of what it shares."""
+    """Return the private memory of a process and its share of what it shares."""
     try:
         with open(f"/proc/{process}/smaps_rollup", "rb") as file:
             found = [int(line.split()[1]) for line in file if line.partition(b":")[0] in COUNTED]
@@ -74,7 +74,7 @@ def _used(process: int) -> int:
 
 
 def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
-    """The part of the process in each file that was made in memory alone."""
+    """Add the share of the process in each file that exists in memory only."""
     key: Key | None = None
     try:
         with open(f"/proc/{process}/smaps", "rb") as file:

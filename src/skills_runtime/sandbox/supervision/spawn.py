@@ -169,7 +169,7 @@ class SandboxStart:
             self._theirs.append(self.input)
 
     def file_actions(self) -> "list[tuple[Any, ...]]":
-        """What the fence is given, under the numbers it was told."""
+        """Return the file descriptors that the sandbox inherits, under the numbers it was given."""
         if self._limits is None:
             return []
         numbers = (self._limits["tells"], self._limits["waits"])
@@ -305,7 +305,7 @@ def _set_limits_as_owner(process: int, values: "list[tuple[str, int]]") -> None:
 
 
 def _create_input(data: bytes) -> int:
-    """A descriptor from which the program can read this."""
+    """Return a descriptor from which the program can read this data."""
     descriptor = os.memfd_create("input")
     try:
         os.write(descriptor, data)
@@ -326,5 +326,5 @@ def _terminal_actions(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
 
 
 def decode_bytes(text: str) -> bytes:
-    """The bytes that travelled as characters of the same number, since JSON has no bytes."""
+    """Decode bytes that were sent as characters of the same number, since JSON has no bytes."""
     return text.encode("latin-1")

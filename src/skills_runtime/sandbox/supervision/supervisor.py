@@ -249,7 +249,7 @@ class MessageReader:
         return bool(piece)
 
     def read_messages(self) -> "list[dict[str, Any]]":
-        """The messages that have arrived since."""
+        """Return the messages that have arrived since the last call."""
         try:
             piece = self._control.recv(1 << 16, socket.MSG_DONTWAIT)
             self.is_closed = not piece
@@ -270,7 +270,7 @@ def send_message(control: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def wake_on_child_exit() -> int:
-    """A descriptor that becomes readable when a child has ended."""
+    """Return a descriptor that becomes readable when a child has ended."""
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
