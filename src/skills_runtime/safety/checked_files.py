@@ -11,7 +11,7 @@ from skills_runtime.safety.policy import Deny, Rules, decide
 
 
 def restrict_files(files: Files, rules: Rules, tool: str) -> Files:
-    """The files as a tool may reach them; the very same where no rule denies a path."""
+    """Return the files as a tool may reach them; the same object where no rule denies a path."""
     deny_rules = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
     if not deny_rules:
         return files
@@ -26,16 +26,16 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
     tool: str
 
     def for_call(self, call_id: str) -> Files:
-        """The same files, with every record naming a call."""
+        """Return the same files with every record naming a call."""
         return PolicyCheckedFiles(self.files.for_call(call_id), self.rules, self.tool)
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """The first `limit` bytes of a file."""
+        """Return the first `limit` bytes of a file."""
         self._check(path)
         return self.files.read(path, limit=limit)
 
     def glance(self, path: str, *, limit: int) -> bytes | None:
-        """What a change would replace, for whoever judges it."""
+        """Return what a change would replace, for display to an approver."""
         self._check(path)
         return self.files.glance(path, limit=limit)
 
@@ -68,12 +68,12 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
         self.files.apply(changes)
 
     def list(self, path: str) -> DirectoryListing:
-        """What is in a directory."""
+        """List a directory."""
         self._check(path)
         return self.files.list(path)
 
     def stat(self, path: str) -> FileEntry:
-        """What a path leads to, without its content."""
+        """Describe what a path leads to, without its content."""
         self._check(path)
         return self.files.stat(path)
 

@@ -78,7 +78,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
     def decide(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> PolicyDecision:
-        """What the rules say about a call, with those that were added for this run."""
+        """Decide a call by the rules, including those added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._decide_by_effect(spec)
         facts = assess(spec, add_real_paths(intent))
@@ -179,7 +179,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_real_paths(intent: Intent | None) -> Intent | None:
-    """The intent with every place its paths lead to: rules are about those as well."""
+    """Add the real path of every linked path to the intent, because rules apply to those as well."""
     if intent is None or not any(touch.real for touch in intent.files):
         return intent
     real = tuple(FileTouch(path=touch.real, touch=touch.touch) for touch in intent.files if touch.real)
@@ -192,7 +192,7 @@ async def _describe_intent(tool: Tool, arguments: Mapping[str, Any], context: To
 
 
 async def _call_describe(tool: Tool, describe: Any, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-    """What a tool says about a call; one that cannot say it cannot be called."""
+    """Let a tool describe a call; raise when it cannot, so that the call is refused."""
     try:
         answer = describe(arguments, context)
         intent: object = await answer if inspect.isawaitable(answer) else answer
@@ -204,7 +204,7 @@ async def _call_describe(tool: Tool, describe: Any, arguments: Mapping[str, Any]
 
 
 async def _preview_or_intent(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Intent | None:
-    """What an approver is shown of a call, as things are now."""
+    """Describe a call for the approver, as things are now."""
     describe = getattr(tool, "preview", None) or getattr(tool, "intent", None)
     return await _call_describe(tool, describe, arguments, context) if describe is not None else None
 
@@ -219,7 +219,7 @@ def _denial(decision: Deny) -> str:
 
 
 def _refusal(settled: ResolvedApproval, approvals: Approvals) -> str | None:
-    """What the model is told of a no; a run ends where somebody stops it or says no to the same thing again."""
+    """Return the reason of a denial for the model; raise when the run was stopped or the same call denied again."""
     if settled.decision == "abort":
         raise Abort(f"the approver stopped the run{_note_suffix(settled)}")
     if settled.decision in APPROVALS:
@@ -236,7 +236,7 @@ def _note_suffix(settled: ResolvedApproval) -> str:
 
 
 def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
-    """The rules with those of the run behind them."""
+    """Append the rules of the run to the configured rules."""
     if not records:
         return rules
     more = tuple(rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
@@ -244,7 +244,7 @@ def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
 
 
 def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decision: PolicyDecision) -> PolicyDecision:
-    """The verdict, unless nobody but the mode wants to be asked and an active skill lists the call."""
+    """Return the decision, or an allow when only the mode would ask and an active skill lists the call."""
     if not approvals.permits or not isinstance(decision, Ask) or decision.rule != BY_MODE:
         return decision
     records = [rule for permits in approvals.permits.values() for rule in permits]
@@ -253,7 +253,7 @@ def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decisi
 
 
 def deny_unlisted_call(facts: Facts, rules: Rules, approvals: Approvals) -> Deny | None:
-    """The refusal of a call that an active skill does not list, where skills confine a run to what they list."""
+    """Deny a call that no active skill lists, where skills confine a run to what they list."""
     if not approvals.confining or facts.tool in ALWAYS_AVAILABLE_TOOLS:
         return None
     records = [rule for permitted in approvals.confining.values() for rule in permitted]
@@ -266,7 +266,7 @@ def deny_unlisted_call(facts: Facts, rules: Rules, approvals: Approvals) -> Deny
 
 @lru_cache(maxsize=256)
 def _parse_rules(text: str) -> tuple[Rule, ...]:
-    """The rules of a text; one that cannot be read allows nothing."""
+    """Parse the rules of a text; one that cannot be read allows nothing."""
     try:
         return load_rules(text, origin=RUN_RULE_ORIGIN)
     except SkillsRuntimeError:

@@ -16,7 +16,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
     secret: bytes = b""
 
     def of(self, value: Any) -> dict[str, Any]:
-        """The size and the digest of a value, and of environment variables their names."""
+        """Return the size and digest of a value, and the names of environment variables."""
         try:
             data = value.encode(errors="surrogatepass") if isinstance(value, str) else _encode_sorted(value)
         except (TypeError, ValueError):  # what has no JSON
@@ -27,7 +27,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return {"bytes": len(data), "hmac_sha256": hmac.digest(self.secret, data, "sha256").hex(), **kind}
 
     def of_variables(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """The names of variables; of their values, which may be short, no digest that others could try to find."""
+        """Return the names of variables without a digest of their values, which may be short enough to guess."""
         visible = self.of(dict(variables))
         visible.pop("sha256", None)
         return {"keys": sorted(variables), **visible}
@@ -42,7 +42,7 @@ VARIABLES = "env"
 def sanitize(
     spec: ToolSpec | None, arguments: Mapping[str, Any], fingerprint: Fingerprint = PLAIN_FINGERPRINT
 ) -> dict[str, Any]:
-    """The arguments with hidden and unknown ones replaced by their size and digest; of an unknown tool, all of them."""
+    """Replace hidden and unknown arguments by their size and digest; all arguments of an unknown tool."""
     declared: Any = spec.parameters.get("properties", arguments) if spec is not None else ()
     hidden = spec.hidden_arguments if spec is not None else ()
     return conceal(arguments, {name for name in arguments if name in hidden or name not in declared}, fingerprint)
@@ -51,7 +51,7 @@ def sanitize(
 def conceal(
     values: Mapping[str, Any], hidden: Collection[str], fingerprint: Fingerprint = PLAIN_FINGERPRINT
 ) -> dict[str, Any]:
-    """The values with the hidden ones replaced by their size and digest."""
+    """Replace the hidden values by their size and digest."""
     visible: dict[str, Any] = {}
     for name, value in values.items():
         if name not in hidden:

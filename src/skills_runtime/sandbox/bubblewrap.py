@@ -138,7 +138,7 @@ class Bubblewrap:
         bwrap = build_invocation(policy, findings, machine, inner, filter_program)
         prefix = build_scope_command(policy.limits, machine)
         if machine.user == 0 and policy.owner not in (None, (0, 0)) and machine.identity_changer is not None:
-            # An administrator's command in somebody's workspace runs as that somebody.
+            # A command of root in another user's workspace runs as that user.
             user, group = policy.owner or (0, 0)
             prefix += (machine.identity_changer, f"--reuid={user}", f"--regid={group}", "--clear-groups", "--")
         program = find_program(self._program) or self._program
@@ -315,7 +315,9 @@ def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Map
     for path in policy.aliases:
         if not path.is_relative_to(policy.workspace):  # such a link is there already
             yield from ("--symlink", str(policy.workspace), str(path))
-    for path in protection.hidden_files:  # by an empty file where there is one, else a device, which nobody copies
+    for (
+        path
+    ) in protection.hidden_files:  # by an empty file where there is one, else by a device, which cannot be copied
         covered = (
             ("--perms", "0444", "--ro-bind-data", str(empty[path])) if path in empty else ("--ro-bind", "/dev/null")
         )

@@ -2,7 +2,7 @@
 
 What the proxy decided and what the kernel and the supervisor counted is proof. Beyond that there is one guess: a
 command that failed, and whose last words are those of the kernel about a path that the sandbox closes. A failure is
-otherwise the command's own. Starts nothing, asks nobody; looks only whether a path is there.
+otherwise the command's own. Starts nothing and asks nothing; only checks whether a path exists.
 """
 
 import os
@@ -56,7 +56,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True):
     certainty: Certainty
     what: DeniedAction
     target: str
-    """A path, `host:port` or the name of a limit; empty when nobody said."""
+    """A path, `host:port` or the name of a limit; empty when unknown."""
     grant: Grant | None
     """The least that would help; nothing when no grant can open it."""
     sentence: str

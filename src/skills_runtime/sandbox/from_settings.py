@@ -60,7 +60,7 @@ def build_sandbox(  # noqa: PLR0913 - all by name
 
     `protected` are files that are not to be written, besides the runtime's own code; `quarantine` is where new files
     are moved that programs outside would obey. With `may_leave` a command that asks for `require_escalated` runs
-    without a fence: the caller must have asked somebody about exactly that.
+    without a sandbox: the caller must have got an approval for exactly that.
     """
     hosts, egress = settings.egress, None
     if hosts.allow or hosts.allow_private or hosts.unknown != "deny":

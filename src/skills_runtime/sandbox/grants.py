@@ -1,4 +1,4 @@
-"""Widens the policy of one command by what somebody has allowed, and refuses what nobody can allow.
+"""Widens the policy of one command by an approved grant, and refuses what cannot be granted.
 
 Never opened are secrets, the runtime's own state, the system, networks within, and (to writing) whatever programs
 outside the sandbox obey. Pure, save for `control_directories`, which is told the variables to look into.
@@ -84,7 +84,7 @@ def apply_grant(
     """Add a grant to a policy; raise `SandboxError` for what cannot be granted.
 
     `control` are the runtime's own directories outside the workspace, `programs` those of programs that the user calls
-    by name. Paths must be real: one that leads through a link could be turned elsewhere after somebody has said yes.
+    by name. Paths must be real: one that leads through a link could be redirected after the approval.
     """
     refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
     writable_roots = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
@@ -127,7 +127,7 @@ def refuse_ungrantable(
     programs: Iterable[Path] = (),
     resolve: Resolve = os.path.realpath,
 ) -> None:
-    """Raise for the first thing in a grant that nobody can allow."""
+    """Raise for the first item of a grant that cannot be granted."""
     closed = (*control, *policy.hidden)
     program_paths = tuple(program for program in programs if not program.is_relative_to(policy.workspace))
     for path, writing in (*((path, True) for path in grant.writable), *((path, False) for path in grant.readable)):
@@ -248,7 +248,7 @@ def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path
 
 
 def holds(path: str, endings: Iterable[str]) -> bool:
-    """Whether the path is one of these places, whatever lies above it."""
+    """Return whether the path is one of these, wherever it lies."""
     return any(path.endswith(f"/{ending}") for ending in endings)
 
 

@@ -38,13 +38,13 @@ from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seccomp import AllowedCalls, seccomp_program
 
 LEAST_VERSION = 3
-"""Before it a file could be cut whatever the rules said."""
+"""Before this version, files could be truncated despite the rules."""
 SIGNALS_VERSION = 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 FILES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
 """What programs ask who they are; it cannot be written anew here."""
 HOME = Path(restriction.__file__).parents[1]
-"""Above the small program; it must be readable by whoever starts a command."""
+"""Above the small program; it must be readable by every user who starts a command."""
 INTERPRETERS = (sys.executable, "/usr/bin/python3")
 """The second serves a process that gave up the rights to run its own interpreter."""
 TIMEOUT_SECONDS = 10.0

@@ -12,7 +12,7 @@ LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes for a limit."""
 
 LEAST_MEMORY = 4 << 20
-"""With much less the kernel ends the process that puts up the fence, and nobody can say what became of the command."""
+"""With much less the kernel kills the process that builds the sandbox, and the outcome of the command is unknown."""
 DATA_FACTOR = 3
 """How many times the limit of memory one process may ask for, without using it."""
 
@@ -78,7 +78,7 @@ def build_watch(policy: SandboxPolicy, machine: Machine, protected: Iterable[Pat
 def data_limit(limits: ResourceLimits, machine: Machine) -> int | None:
     """How much one process may ask for where nothing counts what all have together.
 
-    More than the limit itself: the kernel counts stacks of threads that nobody has touched.
+    More than the limit itself: the kernel counts untouched thread stacks.
     """
     watched = None if limits_memory(machine) else limits.memory_bytes
     return None if watched is None else min(DATA_FACTOR * watched, LARGEST)

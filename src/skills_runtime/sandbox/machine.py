@@ -133,7 +133,7 @@ SYSTEM_FILES = (
 """What programs read to work at all; no file with a password, a key or a name of this network is among them."""
 
 DEEP = 3
-"""Parts of a path below which nobody keeps a whole home directory."""
+"""Parts of a path below which no home directory lies."""
 
 KEYS = "/proc/keys"
 """What the kernel shows of a user's keys to everything that runs as that user."""

@@ -72,7 +72,7 @@ class OsSandbox:
         self._variables = dict(variables)
         self._machine = machine
         self._beyond = unsandboxed
-        """Where a command goes that somebody has allowed to leave; nothing means that there is no way out."""
+        """Runs a command that is approved to leave the sandbox; None means that none may."""
         self._given_state = state
         self._quarantine = quarantine
         """Where new files are moved that programs outside would obey; in the runtime's own state by default."""
@@ -109,7 +109,7 @@ class OsSandbox:
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
                 **({"home_workspace": True} if policy.allow_home else {}),
-                # The list itself, for whoever reads a result or approves a call.
+                # The list itself, for readers of a result and approvers of a call.
                 **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
                 **({"quarantined": quarantine_report(recovered)} if recovered else {}),
             },
@@ -158,7 +158,7 @@ class OsSandbox:
         return self.plan(request), sandboxed
 
     def state(self) -> "tuple[tuple[Capabilities, ...], tuple[Gap, ...], bool]":
-        """Return each adapter's capabilities, the gaps of the first that works, and whether all requirements are met."""
+        """Return the adapters' capabilities, the gaps of the first that works, and whether requirements are met."""
         machine = self._machine or this_machine()
         capabilities = tuple(adapter.probe() for adapter in self._adapters)
         working = [
@@ -213,7 +213,7 @@ class OsSandbox:
             )
         owner = owner_of(policy.workspace)
         if owner is None and policy.access == "write" and os.geteuid() == 0 and policy.workspace.stat().st_uid != 0:
-            # An administrator inside has no rights, and somebody else could not get there.
+            # Root inside the sandbox has no rights there, and another user cannot reach the directory.
             raise SandboxError(
                 f"`{policy.workspace}` belongs to another user, who cannot get there, so that no command could write"
                 " to it",

@@ -58,7 +58,7 @@ ISOLATION: frozenset[Promise] = frozenset[Promise](
 BOUNDED: frozenset[Promise] = ISOLATION | frozenset[Promise](
     ("memory", "process_count", "file_size", "open_files", "temporary_space")
 )
-"""What a fence must promise where somebody else's work runs on the same machine."""
+"""What a sandbox must promise where the work of other users runs on the same machine."""
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     disk_files: int | None = 500_000
     """Made in the workspace in one go."""
     wall_seconds: float | None = None
-    """Where whoever starts the command says nothing of its own."""
+    """Applies where the caller sets nothing else."""
     output_bytes: int | None = None
     """Written to both streams together."""
 
@@ -149,7 +149,7 @@ CAREFUL = ResourceLimits(
     wall_seconds=6.0,
     output_bytes=8 * MEBIBYTE,
 )
-"""For a command nobody has said anything about: enough to look around and to try something small."""
+"""Defaults for a command: enough to look around and to try something small."""
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     allow_home: bool = False
     """The user has accepted that the workspace is a home directory, or holds some."""
     opened: tuple[Path, ...] = ()
-    """What of `readable` and `writable` somebody has allowed later: it is looked through as the workspace is."""
+    """The part of `readable` and `writable` that was granted later: scanned like the workspace."""
 
     @property
     def digest(self) -> str:

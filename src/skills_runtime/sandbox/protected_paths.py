@@ -258,7 +258,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     read_only: tuple[Path, ...] = ()
     hidden_files: tuple[Path, ...] = ()
     hidden_directories: tuple[Path, ...] = ()
-    """Also those that nobody can look into now, for their owner can open them again."""
+    """Include unreadable directories, because their owner can open them again."""
     pinned: tuple[Path, ...] = ()
     """Directories that must keep their place, parents first, because something in them is protected."""
     obeyed: tuple[Path, ...] = ()
@@ -413,7 +413,7 @@ class _Scan:
             self._note_repository(location, work_tree=location.parent)
             self._obeyed.add(
                 location / "HEAD" if directory.mixed else location
-            )  # what else it holds is somebody's work
+            )  # everything else in it is the user's work
             queue = self._read_only_queue
         self._note_names(location, directory, read_only=queue is self._read_only_queue)
         queue += directory.plain
@@ -430,7 +430,7 @@ class _Scan:
         queue.append(str(path))
 
     def _note_inaccessible(self, path: Path, closed: Inaccessible) -> None:
-        """Hide what its owner can open again; what nobody here can open is closed to the command too."""
+        """Hide what its owner can open again; what this user cannot open is closed to the command too."""
         if closed.too_deep:
             self._too_deep.append(path)
         elif path == self._workspace:

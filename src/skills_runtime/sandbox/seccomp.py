@@ -68,7 +68,7 @@ DENIED = (
     "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
     # where memory lies
     "mbind", "set_mempolicy", "set_mempolicy_home_node", "get_mempolicy", "move_pages", "migrate_pages",
-    # what nobody needs any more
+    # obsolete
     "nfsservctl", "vhangup", "uselib", "_sysctl", "ustat", "sysfs", "vserver",
 )  # fmt: skip
 
@@ -171,7 +171,7 @@ NAMESPACES = 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000
 """The bits of `clone` that ask for new namespaces."""
 SET_USER_OR_GROUP_ID = 0o6000
 CREATES = 0o100 | 0o20000000
-"""`O_CREAT` and the own bit of `O_TMPFILE`: without them a call that opens has no mode, whatever stands there."""
+"""`O_CREAT` and the own bit of `O_TMPFILE`: without them a call that opens has no mode, whatever the argument holds."""
 
 UNIX, INET, NETLINK, INET6 = 1, 2, 16, 10
 STREAM, DATAGRAM, SEQUENCED, TYPE_BITS = 1, 2, 5, 0xF
@@ -181,7 +181,7 @@ TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
 RESERVING_REQUESTS = (0x4030_5828, 0x4030_582A, 0x4030_5839)
 """`FS_IOC_RESVSP`, its 64-bit form and `FS_IOC_ZERO_RANGE`: other ways to `fallocate`, on every file system."""
 SMALL_SEGMENT = 16 << 10
-"""Bytes of shared memory by number that nobody has to count."""
+"""Bytes of System V shared memory that need not be counted."""
 HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
 """Linux itself, and the question which one it is."""
 
@@ -196,7 +196,7 @@ class AllowedCalls(msgspec.Struct, frozen=True, kw_only=True):
     shared_objects: bool = True
     """System V objects and message queues: harmless in a namespace of one's own."""
     large_segments: bool = True
-    """Shared memory by number that is no file and belongs to no process: nobody counts it but a control group."""
+    """System V shared memory is no file and belongs to no process: only a control group counts it."""
 
 
 @cache

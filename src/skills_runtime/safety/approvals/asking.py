@@ -76,15 +76,15 @@ class ApprovalContext(Protocol):
         ...
 
     def fetch(self, digest: str) -> bytes:
-        """The bytes of a blob."""
+        """Return the bytes of a blob."""
         ...
 
     def now(self) -> str:
-        """The time, as events have it."""
+        """Return the current time in the format of events."""
         ...
 
     def new_id(self, kind: str) -> str:
-        """A name that nothing else has."""
+        """Return a new unique id of this kind."""
         ...
 
     async def commit(self) -> None:
@@ -109,7 +109,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def ask(draft: RequestDraft, context: ApprovalContext, options: AskOptions) -> ResolvedApproval:
-    """What is decided about a call; raises `Parked` when that has to be waited for."""
+    """Ask for a decision about a call; raise `Parked` when the run has to wait for it."""
     settled = context.approvals.settled.get(context.call_id)
     if settled is not None and settled.approval_key == draft.key:
         return settled
@@ -179,7 +179,7 @@ async def _open_request(draft: RequestDraft, context: ApprovalContext, options: 
 def _build_masked_request(
     draft: RequestDraft, context: ApprovalContext, approval_id: str, expires_at: str
 ) -> ApprovalRequest:
-    """What whoever decides sees: everything to the letter, but for secrets."""
+    """Build the request as an approver sees it: exact, except for secrets."""
     exact = build_approval_request(
         draft, approval_id=approval_id, run_id=context.run_id, call_id=context.call_id, expires_at=expires_at
     )
@@ -189,7 +189,7 @@ def _build_masked_request(
 async def _await_decision(
     draft: RequestDraft, pending: PendingApproval, context: ApprovalContext, options: AskOptions
 ) -> ResolvedApproval:
-    """What whoever is there says, unless somebody else is faster from somewhere else."""
+    """Wait for the local approver or for a decision sent from elsewhere, whichever comes first."""
     request = _build_masked_request(draft, context, pending.approval_id, pending.expires_at)
     approver_task = asyncio.create_task(_ask_approver(request, options))
     try:
@@ -215,7 +215,7 @@ async def _await_decision(
 
 
 async def _ask_approver(request: ApprovalRequest, options: AskOptions) -> tuple[Decision, str]:
-    """What was decided and by what; only a clear yes in time is a yes."""
+    """Ask the approver; return the decision and what made it. Only an explicit approval in time approves."""
     limit = options.timeout_ms if not isinstance(options.approver, TimedApprover) else None
     try:
         async with asyncio.timeout(limit / 1000 if limit else None):
@@ -260,7 +260,7 @@ async def _record_decision(
 
 
 def _read_decision(sent_decision: SentDecision) -> Decision:
-    """A decision as it came in a message, which `problem_with` has looked at."""
+    """Read a decision from a message that `problem_with` has validated."""
     rule: Any = sent_decision.body.get("rule")
     return Decision(
         decision=cast("DecisionKind", sent_decision.text_field("decision")),
@@ -271,7 +271,7 @@ def _read_decision(sent_decision: SentDecision) -> Decision:
 
 
 def refuse_stale_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRefused]:
-    """What to record about the decisions that do not count."""
+    """Return the refusals to record for decisions that no longer apply."""
     checked = [
         (sent_decision, _find_problem(sent_decision, approvals, run_id)) for sent_decision in approvals.sent.values()
     ]
@@ -289,7 +289,7 @@ def refuse_stale_decisions(approvals: Approvals, run_id: str) -> list[ApprovalRe
 
 
 def explain_late_decision(pending: PendingApproval, sent_at: str) -> str:
-    """What is said to a decision that comes after the request has expired, or nothing."""
+    """Explain why a decision came after its request expired; empty when it did not."""
     late = pending.expires_at and sent_at > pending.expires_at
     return f"the request could be decided until {pending.expires_at}" if late else ""
 
@@ -341,7 +341,7 @@ class BlockingApprover:
 async def ask_about_host(
     host: str, port: int, tool: str, context: ApprovalContext, options: AskOptions
 ) -> DecisionKind:
-    """What is decided about a host for one command; a request that nobody answers is withdrawn in the end."""
+    """Ask about a host for one command; withdraw a request that stays unanswered."""
     details = {"host": host, "port": port}
     draft = RequestDraft(
         key=approval_key(NETWORK, details),

@@ -38,7 +38,7 @@ class RequestDraft(msgspec.Struct, frozen=True, kw_only=True):
 def draft_request(
     spec: ToolSpec, arguments: Mapping[str, Any], intent: Intent, facts: Facts, asked_by: Ask, fingerprint: Fingerprint
 ) -> RequestDraft:
-    """The request for a call; whatever would make it another call changes its key."""
+    """Draft the approval request of a call; every change that makes it another call changes its key."""
     visible = sanitize(spec, arguments, fingerprint)
     loggable = _loggable_request(visible, intent, fingerprint)
     # What a tool hides is not told by the part of it that is a risk; whoever decides sees all of it anyway.
@@ -57,7 +57,7 @@ def draft_request(
 
 
 def request_key(spec: ToolSpec, visible: Mapping[str, Any], intent: Intent | None, fingerprint: Fingerprint) -> str:
-    """The key of the request for a call, whose arguments are given as they may be shown."""
+    """Compute the key of the request for a call from its visible arguments."""
     return approval_key(spec.name, _loggable_request(visible, intent or Intent(), fingerprint))
 
 
@@ -86,7 +86,7 @@ def build_approval_request(
 
 
 def mask_secrets(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
-    """The request without secrets in anything that people or models wrote."""
+    """Remove secrets from everything in the request that people or models wrote."""
     intent = request.intent
     texts = {name: secrets.value(getattr(intent, name)) for name in ("line", "argv", "typed", "justification", "fence")}
     files = tuple(
@@ -104,7 +104,7 @@ def mask_secrets(request: ApprovalRequest, secrets: Secrets) -> ApprovalRequest:
 
 
 def summarize_call(tool: str, intent: Intent, visible: Mapping[str, Any]) -> str:
-    """The call in one line, without what may not be shown."""
+    """Summarize a call in one line, without hidden values."""
     if intent.line is not None:
         action = intent.line
     elif intent.argv:
@@ -117,7 +117,7 @@ def summarize_call(tool: str, intent: Intent, visible: Mapping[str, Any]) -> str
 
 
 def _bound_facts(intent: Intent, fingerprint: Fingerprint) -> dict[str, Any]:
-    """What the arguments do not say, and an approval holds for all the same."""
+    """Return what an approval is bound to besides the arguments."""
     before_digests = {touch.path: touch.before_sha256 for touch in intent.files if touch.before_sha256}
     real = {touch.path: touch.real for touch in intent.files if touch.real}
     facts: dict[str, Any] = {
@@ -150,7 +150,7 @@ _SPECIAL = re.compile(r"[*?\[\]\\!]")
 
 
 def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
-    """An allow rule for this very call; raises where no rule would say exactly that."""
+    """Build an allow rule for exactly this call; raise where no rule would say exactly that."""
     intent = request.intent
     if scope == "skill" and not intent.skill:
         raise ValidationFailed("the call belongs to no skill", hint="make the rule for this run or for yourself")
@@ -172,7 +172,7 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
 
 
 def rule_record(rule: Rule, scope: RuleScope) -> dict[str, Any]:
-    """The rule as a decision carries it."""
+    """Return the rule as a decision carries it."""
     return {"scope": scope, "text": f"rules:\n{render_rule(rule)}"}
 
 

@@ -56,7 +56,7 @@ def reaches_too_many_directories(facts: Facts) -> bool:
 
 @lru_cache(maxsize=4)
 def _follow_directories(directory: str, commands: tuple[SimpleCommand, ...]) -> tuple[tuple[str, ...], bool]:
-    """The places, and whether there are too many of them for that many words."""
+    """Return the working directories of the commands, and whether there are too many to follow."""
     current = {"." if directory in _START else directory: None}
     reachable = dict(current)
     scopes: list[tuple[int, dict[str, None]]] = []
@@ -87,13 +87,13 @@ def _add_directories(directories: dict[str, None], targets: Iterable[str]) -> No
 
 
 def join_path(directory: str, path: str) -> str:
-    """A path as it is seen from a place."""
+    """Join a path to a directory."""
     joined = path if path.startswith(("/", "~")) else posixpath.join(directory, path)
     return joined if joined.startswith("~") else posixpath.normpath(joined)
 
 
 def expand_path(directories: tuple[str, ...], path: str) -> Iterator[str]:
-    """A path from each of the places, and by each of its names."""
+    """Yield a path as seen from each directory, under each of its names."""
     for name in (path, *resolve_proc_aliases(path)):
         yield name
         if not name.startswith(("/", "~")):
@@ -132,7 +132,7 @@ def _program(command: SimpleCommand) -> str:
 
 
 def _option_directory(word: str, following: str | None, short: str) -> str | None:
-    """The place that an option names, behind it or glued to it."""
+    """Return the directory that an option names, after it or joined to it."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         is_directory_option = len(name) >= _MIN_OPTION_CHARS and any(
@@ -168,7 +168,7 @@ Words = Sequence[str | None]
 
 @lru_cache(maxsize=4096)
 def split_words(entry: str) -> tuple[str, ...]:
-    """The words of a list entry or pattern, as a shell would take them apart."""
+    """Split a list entry or pattern into words as a shell would."""
     try:
         return tuple(shlex.split(entry))
     except ValueError:  # a quote that nobody closed
@@ -176,7 +176,7 @@ def split_words(entry: str) -> tuple[str, ...]:
 
 
 def base_name(program: str) -> str:
-    """The last part of a program's path."""
+    """Return the last part of a program's path."""
     return program.rpartition("/")[2]
 
 
@@ -224,7 +224,7 @@ _GIT_DISPLAY_OPTIONS = frozenset(
 
 
 def _equivalent_commands(words: Words) -> Iterator[Words]:
-    """A command as it is, and without options before its verb that change nothing but how or where it looks."""
+    """Yield a command, and the same without options before its verb that only change how or where it looks."""
     yield words
     if not words or words[0] is None or program_name(words[0]) != "git":
         return
@@ -261,12 +261,12 @@ def needs_no_rule(command: SimpleCommand, facts: Facts) -> bool:
 
 
 def unescape_end(pattern: Sequence[str]) -> Sequence[str]:
-    """The pattern with its last word as it is in a command, where it had to be told from the mark of the end."""
+    """Remove the escape from a last word that looks like the end mark."""
     return (*pattern[:-1], pattern[-1][1:]) if pattern and _ESCAPED_END.fullmatch(pattern[-1]) else pattern
 
 
 def escape_end(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a beginning as a pattern: a last word that looks like the mark of the end is told from it."""
+    """Turn the first words of a command into a pattern; escape a last word that looks like the end mark."""
     return (*words[:-1], f"\\{words[-1]}") if words and _LIKE_END.fullmatch(words[-1]) else tuple(words)
 
 

@@ -196,7 +196,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(facts: Facts, rules: Rules) -> PolicyDecision:
-    """What the rules say about a call."""
+    """Decide a call by the rules."""
     decision = _find_denial(facts, rules) or _find_mandatory_ask(facts, rules) or _find_allowance(facts, rules)
     if decision is not None:
         return decision
@@ -208,7 +208,7 @@ def decide(facts: Facts, rules: Rules) -> PolicyDecision:
 
 
 def explain(facts: Facts, rules: Rules) -> Explanation:
-    """The decision, with every part of the call and what allows it."""
+    """Explain the decision, with every part of the call and what allows it."""
     return Explanation(
         verdict=decide(facts, rules), parts=tuple(_call_parts(facts, rules, rules.allowlist, rules.rules))
     )

@@ -52,12 +52,12 @@ Node = Text | Items | Entries
 
 
 def rule_error(origin: str, line: int, problem: str, hint: str) -> ConfigError:
-    """The error that names a place in a rule file."""
+    """Build the error that names a line of a rule file."""
     return ConfigError(f"`{origin}` line {line}: {problem}", hint=hint, origin=origin, line=line)
 
 
 def parse_document(text: str, origin: str) -> Node | None:
-    """The one document of a text, or nothing when it is empty."""
+    """Parse the single document of a text; None when it is empty."""
     import yaml
 
     if len(text) > MAX_CHARS:
@@ -134,7 +134,7 @@ _ROOT, _HOME = "/workspace", "/home/user"
 
 
 def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
-    """The examples below `match` or `not_match`."""
+    """Parse the examples below `match` or `not_match`."""
     return tuple(_parse_example(item, origin) for item in example_nodes(node))
 
 
@@ -205,7 +205,7 @@ def _explain_mismatch(rule: Rule, example: Example) -> str:
 
 
 def build_example_facts(example: Example, rule: Rule) -> Facts:
-    """The example as the rules would see it as a call."""
+    """Build the facts of an example, as the rules would see it as a call."""
     reading = read_line(example.line) if example.line else read_argv(example.argv) if example.argv else Reading()
     # For an example that names no tool, one that the rule is about.
     default_tools = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
@@ -230,7 +230,7 @@ _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 
 def load_rules(text: str, *, origin: str) -> tuple[Rule, ...]:
-    """The rules of a file; `origin` says in errors and decisions which file that is."""
+    """Load the rules of a file; `origin` names the file in errors and decisions."""
     items = find_rule_items(parse_document(text, origin), origin)
     if items is None:
         return ()
@@ -253,7 +253,7 @@ def load_rules(text: str, *, origin: str) -> tuple[Rule, ...]:
 
 
 def find_rule_items(document: Node | None, origin: str) -> Items | None:
-    """The list of rules in a file: below `rules:`, or the file itself."""
+    """Return the list of rules in a file: below `rules:`, or the file itself."""
     if isinstance(document, Entries):
         unknown = next((name for name in document.values if name != "rules"), None)
         if unknown is not None:
@@ -384,7 +384,7 @@ _PARSERS: Mapping[str, Callable[[str, int, str], Any]] = {
 
 
 def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str) -> None:
-    """A rule that would be about everything is a mode, and is set there."""
+    """Refuse a rule without a scope: a rule about everything is a mode and is set there."""
     if not any(name in values for name in PATTERNS) and (rule.effect == "allow" or rule.risk is None):
         raise rule_error(
             origin,

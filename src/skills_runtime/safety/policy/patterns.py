@@ -102,7 +102,7 @@ def normalize_path(path: str, base: Anchor) -> NormalizedPath | None:
 
 @lru_cache(maxsize=1024)
 def absolute_parts(path: str, base: Anchor) -> Parts | None:
-    """The names from the top of the machine, folded; nothing when that cannot be told."""
+    """Return the folded names from the root of the file system; None when they are unknown."""
     normalized = normalize_path(path, base)
     if normalized is None or (normalized.inside and not base.root):
         return None
@@ -124,12 +124,12 @@ def path_tokens(word: str) -> Iterator[str]:
 
 
 def literal_words(text: str) -> list[str]:
-    """The words of a command as they are written, without quotes and with those variables that are certain."""
+    """Return the words of a command as written, without quotes and with the variables that are certain."""
     return _QUOTES_AND_VARIABLES.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
 
 
 def resolve_proc_aliases(path: str) -> Iterator[str]:
-    """The same path without the names that `/proc` has for the working directory and for the top of the machine."""
+    """Yield the path without the `/proc` aliases of the working directory and of the root."""
     if "proc" not in path:
         return
     parts: list[str] = []
@@ -158,7 +158,7 @@ def _split(path: str) -> Parts:
 
 @lru_cache(maxsize=4096)
 def _anchor_pattern(pattern: str, base: Anchor) -> NormalizedPath | None:
-    """The pattern as parts, anchored where it says; nothing when it needs a home that nobody knows."""
+    """Anchor a pattern and split it into parts; None when it needs an unknown home directory."""
     below = ("**",) if pattern.endswith("/") else ()
     if pattern.startswith(("~", "/")):
         normalized = normalize_path(pattern, base)
@@ -169,7 +169,7 @@ def _anchor_pattern(pattern: str, base: Anchor) -> NormalizedPath | None:
 
 @lru_cache(maxsize=8192)
 def _spellings(path: str, base: Anchor) -> tuple[NormalizedPath, ...]:
-    """The place a path names and those it could name if a directory above has a second name, all folded."""
+    """Return the path and those it could mean if a parent directory has a second name, all folded."""
     return tuple(
         NormalizedPath(tuple(map(fold_name, candidate.parts)), candidate.inside)
         for candidate in _candidate_paths(path, base)
@@ -217,7 +217,7 @@ def _matches_prefix(pattern: Sequence[str], parts: Parts, matches: Segment) -> b
 
 
 def _skip_double_stars(pattern: Sequence[str], states: set[int]) -> set[int]:
-    """The states, and those behind every `**` that stands for nothing."""
+    """Add the states after every `**` that matches nothing."""
     reached = set(states)
     for index in states:
         following = index
@@ -262,7 +262,7 @@ def matches_host(patterns: Iterable[str], host: str) -> bool:
 
 
 def normalize_host(host: str) -> str:
-    """The host without user, port and final dot, in lower case."""
+    """Return the host in lower case, without user, port and final dot."""
     name = host.strip().rpartition("@")[2].casefold()
     if name.startswith("["):
         return name[1:].partition("]")[0]

@@ -99,7 +99,7 @@ _DETOUR = re.compile(r"/(?:\.?/)+")
 
 
 def find_control_path(facts: Facts, rules: Rules) -> str:
-    """The part of a call that names the runtime's own state; empty when none does."""
+    """Return the part of a call that names the runtime's own state; empty when none does."""
     command_texts = (text for command in facts.commands for text in (command.text, *filter(None, command.words)))
     for text in chain(_explicit_paths(facts), command_texts):
         if _CONTROL.search(_DETOUR.sub("/", fold_name(text))):
@@ -113,7 +113,7 @@ def find_control_path(facts: Facts, rules: Rules) -> str:
 
 
 def find_possible_control_glob(facts: Facts, rules: Rules) -> str:
-    """The part of a call that stands for any names, and so perhaps for our own; empty when none does."""
+    """Return the part of a call with a glob that could match the runtime's own state; empty when none does."""
     tokens = list(filter(has_glob, chain(_explicit_paths(facts), _word_tokens(facts))))
     if not tokens:
         return ""
@@ -138,7 +138,7 @@ def _expand_tokens(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, s
 
 
 def find_impersonation(facts: Facts) -> str:
-    """The command that would answer in a person's place; empty when none would."""
+    """Return the command that would answer in the user's place; empty when none would."""
     return next(
         (
             command.text
@@ -150,7 +150,7 @@ def find_impersonation(facts: Facts) -> str:
 
 
 def find_configuration_change(facts: Facts, rules: Rules) -> str:
-    """The part of a call that could loosen the next run; empty when none could."""
+    """Return the part of a call that could loosen the next run; empty when none could."""
     for command in facts.commands:
         if _runs_own_program(command):
             return command.text
@@ -182,7 +182,7 @@ def _is_control(token: str, control_paths: tuple[tuple[str, ...], ...], base: An
 
 
 def _explicit_paths(facts: Facts) -> Iterator[str]:
-    """What a call surely names as a path."""
+    """Yield what a call certainly names as a path."""
     yield facts.directory
     yield from (touch.path for touch in facts.files)
     yield from filter(None, facts.writes)

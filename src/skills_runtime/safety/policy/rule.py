@@ -109,7 +109,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def approval_key(tool: str, sanitized_request: Mapping[str, Any]) -> str:
-    """The name of a request: a changed request has a changed key."""
+    """Compute the key of a request; a changed request has a changed key."""
     request = {"tool": tool, "request": dict(sanitized_request)}
     try:
         return sha256(canonical_json(request)).hexdigest()

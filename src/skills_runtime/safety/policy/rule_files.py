@@ -46,7 +46,7 @@ def user_rule_file(resolved: "Resolved") -> Path:
 
 
 def load_active_rules(resolved: "Resolved") -> LoadedRules:
-    """The rules as the files have them now; a file that cannot be understood is an error, never an empty one."""
+    """Load the rules of all files; a file that cannot be parsed is an error, never an empty list."""
     safety = resolved.settings.safety
     # The user's rule files, each once; the one in the user's own configuration need not be there.
     from skills_runtime.config import path_exists, resolve_path
@@ -113,7 +113,7 @@ def _control_paths(resolved: "Resolved", files: list[Path]) -> Iterator[Path]:
 
 
 def render_rule(rule: Rule) -> str:
-    """The rule as it stands in a rule file: one item of its list."""
+    """Render a rule as an item of the list in a rule file."""
     import yaml  # slow to load, and most runs write no rule
 
     fields: dict[str, Any] = {
@@ -184,7 +184,7 @@ def add_rule(path: Path, rule: Rule) -> None:
 
 
 def _append_rule(before: bytes, rule: Rule, origin: str) -> bytes:
-    """The file with the rule in it, or the same bytes when it is there; proved by reading the result."""
+    """Return the file with the rule added, or unchanged when it is there; verified by parsing the result."""
     try:
         text = before.decode()
     except UnicodeDecodeError as error:
@@ -205,7 +205,7 @@ def _append_rule(before: bytes, rule: Rule, origin: str) -> bytes:
 
 
 def _render_item(text: str, rule: Rule, origin: str) -> str:
-    """The rule as it continues the text."""
+    """Render a rule so that it continues the text."""
     document = parse_document(text, origin)
     items = find_rule_items(document, origin)
     if items is not None and items.flow:

@@ -238,7 +238,7 @@ class Redactor:
 
 @lru_cache(maxsize=16)
 def _redactor(secrets: frozenset[str]) -> Redactor:
-    """Making one takes longer than a small run, and the agents of a process mostly know the same secrets."""
+    """Build a redactor; cached, because agents of a process mostly share their secrets and building is slow."""
     return Redactor(secrets)
 
 
@@ -259,15 +259,15 @@ class SecretRegistry:
                 self._redactor = None
 
     def text(self, text: str) -> str:
-        """The text without secrets; the same object if it has none."""
+        """Remove secrets from a text; return the same object if it has none."""
         return (self._redactor or self._build_redactor()).text(text)
 
     def value(self, value: Any) -> Any:
-        """The plain data without secrets; the same object if it has none."""
+        """Remove secrets from plain data; return the same object if it has none."""
         return (self._redactor or self._build_redactor()).value(value)
 
     def line(self, data: bytes) -> bytes:
-        """The JSON document without secrets; the same object if it has none."""
+        """Remove secrets from a JSON document; return the same object if it has none."""
         return (self._redactor or self._build_redactor()).line(data)
 
     def stream(self) -> StreamRedactor:

@@ -91,7 +91,7 @@ def confine(reading: "list[str]", writing: "list[str]") -> None:
 
 
 def refuse_privileges() -> None:
-    """Never again more rights than now, by whatever program."""
+    """Set `no_new_privs`: no program started later gains rights."""
     control(SET_NO_NEW_PRIVILEGES, 1)
 
 

@@ -41,7 +41,7 @@ def main(arguments: "list[str]") -> int:
 def _hand_over(channel: "_socket.socket", port: int) -> None:
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     try:
-        # Switch the interface on where whoever made the network has not done it and left us the right to.
+        # Bring the interface up where the creator of the network has not, if we may.
         import fcntl
 
         name = b"lo".ljust(16, b"\0")

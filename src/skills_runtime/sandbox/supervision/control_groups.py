@@ -58,7 +58,7 @@ class Groups:
             self._set_oom_score(FIRST_OOM_VICTIM)
 
     def reset_oom_score(self) -> None:
-        """Go back to being nobody's first choice, once the command is there instead."""
+        """Restore this process's OOM score once the command is the preferred victim."""
         if self._specs:
             self._set_oom_score(DEFAULT_OOM_SCORE)
 

@@ -89,7 +89,7 @@ class DiskUsage:
         """Seconds until it should be looked at again."""
 
     def is_exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
-        """Return whether the command uses more than its limit now; `at_last` is exact whatever it costs."""
+        """Return whether the command uses more than its limit now; `at_last` is exact and may be slow."""
         measured_at = time.clock_gettime_ns(time.CLOCK_REALTIME)
         free = self._free()
         self.interval = INTERVAL if _is_less(free, self._last) else min(2 * self.interval, IDLE_INTERVAL)

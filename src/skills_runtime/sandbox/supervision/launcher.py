@@ -21,7 +21,7 @@ def main() -> None:
     """Serve the runtime at the other end of standard input until it closes it or dies."""
     os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), LEAST_OPEN_MAX))
     os.setsid()
-    os.chdir("/")  # nobody is to wait for this process before a disk can be taken away
+    os.chdir("/")  # so that this process keeps no file system busy
     # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
     adopt_orphans()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Whether a fence stands where it was planned: a directory may have become a link since somebody looked at it.
+"""Verifies that mounts are where they were planned: a directory may have become a link since the scan.
 
 Before the start nothing on the way may be a link, so that nothing is made elsewhere. When everything is mounted, and
 before the command begins, the kernel tells what was really mounted, and where.

@@ -93,7 +93,7 @@ def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
 
 INTERVAL = 0.05
 LEISURE = 10
-"""How many times as long as a look took nobody looks again: it must not be what uses the processor."""
+"""Wait this many times the duration of a measurement before the next, so that measuring costs little CPU."""
 
 
 class Watching:

@@ -89,7 +89,7 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
             setsigdef=IGNORED_BY_PYTHON,
         )
         lower_priority(pid, request["lower"])
-        while inputs:  # a copy kept here would be in the way of whoever waits for the end of one
+        while inputs:  # a copy kept open here would hide the end of file from readers
             os.close(inputs.pop())
         _apply_limits(start, pid, mounts)
         return pid

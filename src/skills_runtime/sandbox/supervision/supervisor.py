@@ -192,7 +192,7 @@ class _Supervision:
             self._kill_at = time.monotonic()
 
     def _terminable(self) -> "list[process_tree.Process]":
-        """Everybody but the processes of the fence: without them nobody could end in peace."""
+        """Return every process except those of the sandbox itself, which must outlive the command."""
         processes = process_tree.list_processes()
         layers = 0 if self._exited else self._layers
         sandbox = process_tree.find_generations(processes, os.getpid(), generations=layers)
