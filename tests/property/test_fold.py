@@ -52,9 +52,9 @@ def test_a_transcript_written_in_two_parts_is_the_same_wherever_the_cut_is(histo
     whole = "".join(render_transcript(history))
     for cut in range(len(history) + 1):
         first = Transcript()
-        head = "".join(first.take(event) for event in history[:cut])
+        head = "".join(first.render(event) for event in history[:cut])
         second = msgspec.json.decode(msgspec.json.encode(first), type=Transcript)
-        assert head + "".join(second.take(event) for event in history[cut:]) == whole
+        assert head + "".join(second.render(event) for event in history[cut:]) == whole
 
 
 @settings(max_examples=examples(50))

@@ -71,9 +71,9 @@ def test_a_view_that_was_saved_and_loaded_goes_on_like_one_that_was_not(history:
 @given(history=HISTORIES, cut=st.integers(min_value=0, max_value=25))
 def test_the_transcript_of_a_part_is_the_beginning_of_the_whole(history: list[Payload], cut: int) -> None:
     transcript = Transcript()
-    pieces = [transcript.take(event) for event in numbered(history)]
+    pieces = [transcript.render(event) for event in numbered(history)]
     again = Transcript()
-    assert "".join(pieces).startswith("".join(again.take(event) for event in numbered(history)[:cut]))
+    assert "".join(pieces).startswith("".join(again.render(event) for event in numbered(history)[:cut]))
 
 
 def test_two_projections_never_share_what_they_learned() -> None:

@@ -25,31 +25,31 @@ from skills_runtime.cli.options import (
     Quiet,
     ViewOptions,
     WorkspaceRoot,
-    checked_text,
+    check_text,
+    display_path,
     login_name,
     open_service,
     read_text,
-    shown_path,
 )
 from skills_runtime.cli.output import (
-    APPROVAL,
-    age,
-    answers,
-    between,
-    count,
-    cut,
-    labelled,
+    APPROVAL_PREFIX,
+    format_age,
+    format_count,
+    labeled_table,
     list_table,
     local_time,
+    milliseconds_between,
     plural,
-    short_approval,
+    short_approval_id,
     short_id,
-    talk,
+    stderr_console,
+    stdout_console,
+    truncate,
     write_json,
     write_receipt,
 )
-from skills_runtime.cli.program import ExampleCommand, Misuse, Program, create_app
-from skills_runtime.cli.run_text import CommandFor, decision_commands
+from skills_runtime.cli.program import ExampleCommand, Program, UsageError, create_app
+from skills_runtime.cli.run_text import CommandFor, build_decision_commands
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import ApprovalDecided
@@ -76,10 +76,10 @@ _COLUMNS: dict[str, JustifyMethod] = {
 }  # fmt: skip
 _RUN_CELLS = 16
 _RISK_STYLES = {"high": "bold red", "medium": "bold"}
-PATIENCE_SECONDS = 2.0
+APPLY_TIMEOUT_SECONDS = 2.0
 """How long another process that works on the run has to take the decision in, before we say that it waits."""
-_PAUSE_SECONDS = 0.1
-WORDS: Mapping[str, str] = {
+_POLL_SECONDS = 0.1
+DECISION_TEXTS: Mapping[str, str] = {
     "approved": "approved",
     "approved_for_session": "approved for the session",
     "denied": "denied",
@@ -87,16 +87,16 @@ WORDS: Mapping[str, str] = {
 }
 _DIFF_HEADINGS = ("--- ", "+++ ")
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
-Fence = Mapping[str, Any]
-NONE = "none: the command has all your rights"
-SHOWN_PATHS = 4
+SandboxFacts = Mapping[str, Any]
+NO_SANDBOX = "none: the command has all your rights"
+MAX_PATHS = 4
 """Of each list, where not all of it is asked for."""
 _ACCESS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
-LABEL_CELLS = 24
-SHOWN_LINES = 20
-SHOWN_CHARS = 2000
+MAX_LABEL_CELLS = 24
+MAX_LINES = 20
+MAX_CHARS = 2000
 _LABEL = 9
-_SHOWN_AS_CHANGES = {"file_write": "content", "apply_patch": "input"}
+_DIFF_ARGUMENTS = {"file_write": "content", "apply_patch": "input"}
 """Arguments, by tool, whose text the changes of files tell better."""
 
 
@@ -113,48 +113,48 @@ def list_approvals(
         requests = open_requests(service)
     if as_json:
         for request in requests:
-            write_json(_document(request), pretty=False)
+            write_json(_build_document(request), pretty=False)
         return 0
-    hints, program = talk(no_color=no_color), context.obj.name
+    hints, program = stderr_console(no_color=no_color), context.obj.name
     if not requests:
         hints.print(Text("nothing waits for an approval"))
         return 0
-    console, now = answers(no_color=no_color), SystemClock().now()
-    lines = [_cells(approval, now, is_cut=console.is_terminal) for approval in requests]
+    console, now = stdout_console(no_color=no_color), SystemClock().now()
+    lines = [_build_row(approval, now, is_cut=console.is_terminal) for approval in requests]
     narrow = ("id", "tool", "call")
-    console.print(list_table(console, lines, _COLUMNS, narrow=narrow, elastic="call", least=12))
-    decided = sum(asked.sent_decision is not None for asked in requests)
-    more = f"; {plural(decided, 'decision')} kept until `{program} runs resume RUN`" if decided else ""
+    console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="call", min_width=12))
+    decision_count = sum(item.sent_decision is not None for item in requests)
+    more = f"; {plural(decision_count, 'decision')} kept until `{program} runs resume RUN`" if decision_count else ""
     hints.print(Text(f"`{program} approvals show ID` shows all of it{more}", style="dim"))
     return 0
 
 
-def _cells(asked: "OpenApproval", now: str, *, is_cut: bool) -> dict[str, Text]:
-    pending, run = asked.pending, short_id(asked.run_id)
+def _build_row(approval: "OpenApproval", now: str, *, is_cut: bool) -> dict[str, Text]:
+    pending, run = approval.pending, short_id(approval.run_id)
     level = pending.risk.get("level", "")
-    decided = str(asked.sent_decision.get("decision")) if asked.sent_decision is not None else ""
+    decision = str(approval.sent_decision.get("decision")) if approval.sent_decision is not None else ""
     return {
-        "id": Text(short_approval(asked.id), style="cyan"),
-        "run": Text(cut(run, _RUN_CELLS) if is_cut else run),
+        "id": Text(short_approval_id(approval.id), style="cyan"),
+        "run": Text(truncate(run, _RUN_CELLS) if is_cut else run),
         "tool": Text(readable_line(pending.tool)),
         "call": Text(readable_line(pending.summary.removeprefix(f"{pending.tool} "))),
         "risk": Text(readable_line(level) or "-", style=_RISK_STYLES.get(level, "dim")),
-        "since": Text(age(between(pending.since, now)), style="dim"),
-        "expires": Text(readable_line(decided) or _time_left(pending.expires_at, now), style="dim"),
+        "since": Text(format_age(milliseconds_between(pending.since, now)), style="dim"),
+        "expires": Text(readable_line(decision) or _format_time_left(pending.expires_at, now), style="dim"),
     }
 
 
-def _time_left(expires_at: str, now: str) -> str:
+def _format_time_left(expires_at: str, now: str) -> str:
     if not expires_at:
         return "never"
-    return "expired" if now > expires_at else f"in {age(between(now, expires_at))}"
+    return "expired" if now > expires_at else f"in {format_age(milliseconds_between(now, expires_at))}"
 
 
-def _document(asked: "OpenApproval") -> dict[str, Any]:
-    pending = asked.pending
+def _build_document(approval: "OpenApproval") -> dict[str, Any]:
+    pending = approval.pending
     return {
-        "approval_id": asked.id,
-        "run_id": asked.run_id,
+        "approval_id": approval.id,
+        "run_id": approval.run_id,
         "call_id": pending.call_id,
         "tool": pending.tool,
         "summary": pending.summary,
@@ -163,8 +163,8 @@ def _document(asked: "OpenApproval") -> dict[str, Any]:
         "since": pending.since,
         "expires_at": pending.expires_at or None,
         "approval_key": pending.approval_key,
-        "decided": asked.sent_decision.get("decision") if asked.sent_decision is not None else None,
-        "path": str(asked.paths.root),
+        "decided": approval.sent_decision.get("decision") if approval.sent_decision is not None else None,
+        "path": str(approval.paths.root),
     }
 
 
@@ -183,36 +183,40 @@ def show_approval(
     command = CommandFor(context.obj.name, short_id(request.run_id))
     commands = {"go on": command("runs resume")}
     if request.sent_decision is None:
-        commands = {label: line for label, line in decision_commands(request.id, command).items() if label != "look"}
+        commands = {
+            label: line for label, line in build_decision_commands(request.id, command).items() if label != "look"
+        }
     if as_json:
-        write_json(_document(request) | {"request": request.request(), "commands": commands})
+        write_json(_build_document(request) | {"request": request.request(), "commands": commands})
         return 0
-    console = answers(no_color=no_color)
-    for line in _page(request, commands):
+    console = stdout_console(no_color=no_color)
+    for line in _render_page(request, commands):
         console.print(line)
     return 0
 
 
-def _page(asked: "OpenApproval", commands: Mapping[str, str]) -> Iterator[RenderableType]:
+def _render_page(approval: "OpenApproval", commands: Mapping[str, str]) -> Iterator[RenderableType]:
     """One request with everything that helps to decide, and the commands that do."""
-    request, pending, now = asked.request(), asked.pending, SystemClock().now()
-    expires = f"{local_time(pending.expires_at)} · {_time_left(pending.expires_at, now)}" if pending.expires_at else ""
+    request, pending, now = approval.request(), approval.pending, SystemClock().now()
+    expires = (
+        f"{local_time(pending.expires_at)} · {_format_time_left(pending.expires_at, now)}" if pending.expires_at else ""
+    )
     yield title_line(request, indent=0)
-    yield from call_lines(request, indent=2, whole=True).lines
-    yield fact_lines(request, indent=2, whole=True)
+    yield from call_lines(request, indent=2, full=True).lines
+    yield fact_lines(request, indent=2, full=True)
     facts = {
-        "run": f"{asked.run_id} · {shown_path(asked.paths.root)}",
-        "since": f"{local_time(pending.since)} · {age(between(pending.since, now))} ago",
+        "run": f"{approval.run_id} · {display_path(approval.paths.root)}",
+        "since": f"{local_time(pending.since)} · {format_age(milliseconds_between(pending.since, now))} ago",
         "expires": expires,
-        "id": asked.id,
+        "id": approval.id,
     }
-    yield labelled({label: readable_line(text) for label, text in facts.items() if text}, indent=2, width=_LABEL)
-    if asked.sent_decision is not None:
+    yield labeled_table({label: readable_line(text) for label, text in facts.items() if text}, indent=2, width=_LABEL)
+    if approval.sent_decision is not None:
         yield Padding(
-            Text(f"decided: {readable_line(str(asked.sent_decision.get('decision')))}", style="bold"), (0, 0, 0, 2)
+            Text(f"decided: {readable_line(str(approval.sent_decision.get('decision')))}", style="bold"), (0, 0, 0, 2)
         )
     yield Text("next", style="bold")
-    yield labelled(commands, indent=2, width=_LABEL)
+    yield labeled_table(commands, indent=2, width=_LABEL)
 
 
 @app.command("approve", cls=ExampleCommand, epilog="approvals approve 3f2a\napprovals approve 3f2a --rule run")
@@ -246,24 +250,27 @@ def approve(
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:
-        raise Misuse("`--session`, `--rule` and `--edit` grant different things; give one of them")
+        raise UsageError("`--session`, `--rule` and `--edit` grant different things; give one of them")
     answer = ApprovalAnswer(
         decision="approved_for_session" if session else "approved",
         decided_by=login_name(),
-        note=checked_text(note, "--note"),
-        arguments=read_arguments(read_text(edit, option="--edit")) if edit is not None else None,
+        note=check_text(note, "--note"),
+        arguments=parse_arguments(read_text(edit, option="--edit")) if edit is not None else None,
         rule=rule,
     )
     with open_service(options) as service:
-        asked = look_up(service, approval, context.obj.name)
+        open_request = find_undecided(service, approval, context.obj.name)
         if rule is not None:
-            granted = build_rule(asked.request(), rule)
-            file = "" if rule == "run" else f", kept in {shown_path(service.rule_file)}"
-            console, text = talk(no_color=no_color), readable_line(f"allows {grant_of(granted, rule)}{file}")
+            granted = build_rule(open_request.request(), rule)
+            file = "" if rule == "run" else f", kept in {display_path(service.rule_file)}"
+            console, text = (
+                stderr_console(no_color=no_color),
+                readable_line(f"allows {describe_rule(granted, rule)}{file}"),
+            )
             console.print(Text.assemble(("the rule ", "bold"), text))
             console.print(rule_paragraph(granted, indent=2))
-        message = service.decide(asked, answer)
-    return go_on(asked, message, options, view, context.obj, resume=not no_resume)
+        message = service.decide(open_request, answer)
+    return resume_after_decision(open_request, message, options, view, context.obj, resume=not no_resume)
 
 
 @app.command(
@@ -288,12 +295,12 @@ def deny(
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     answer = ApprovalAnswer(
-        decision="abort" if abort else "denied", decided_by=login_name(), note=checked_text(reason, "--reason")
+        decision="abort" if abort else "denied", decided_by=login_name(), note=check_text(reason, "--reason")
     )
     with open_service(options) as service:
-        asked = look_up(service, approval, context.obj.name)
-        message = service.decide(asked, answer)
-    return go_on(asked, message, options, view, context.obj, resume=not no_resume)
+        open_request = find_undecided(service, approval, context.obj.name)
+        message = service.decide(open_request, answer)
+    return resume_after_decision(open_request, message, options, view, context.obj, resume=not no_resume)
 
 
 def open_requests(service: "RunService") -> "list[OpenApproval]":
@@ -305,28 +312,30 @@ def open_requests(service: "RunService") -> "list[OpenApproval]":
 def find_request(service: "RunService", text: str) -> "OpenApproval":
     """The request whose id is this or begins so, or the only one of the run that is named so."""
     approvals = open_requests(service)
-    near = [approval for approval in approvals if text and approval.id.startswith((text, f"{APPROVAL}{text}"))]
-    exact = [asked for asked in near if text in (asked.id, asked.id.removeprefix(APPROVAL))]
-    if len(near) == 1 or len(exact) == 1:
-        return (exact or near)[0]
-    if near:
-        if len({asked.id for asked in near}) == 1:  # a fork asks what its parent asks
-            runs = ", ".join(f"`{short_id(asked.run_id)}`" for asked in near)
+    matches = [
+        approval for approval in approvals if text and approval.id.startswith((text, f"{APPROVAL_PREFIX}{text}"))
+    ]
+    exact = [approval for approval in matches if text in (approval.id, approval.id.removeprefix(APPROVAL_PREFIX))]
+    if len(matches) == 1 or len(exact) == 1:
+        return (exact or matches)[0]
+    if matches:
+        if len({approval.id for approval in matches}) == 1:  # a fork asks what its parent asks
+            runs = ", ".join(f"`{short_id(approval.run_id)}`" for approval in matches)
             raise ValidationFailed(f"several runs ask for `{text}`: {runs}", hint="name the run instead of the request")
-        names = ", ".join(f"`{short_approval(asked.id)}`" for asked in near[:10])
+        names = ", ".join(f"`{short_approval_id(approval.id)}`" for approval in matches[:10])
         raise ValidationFailed(f"several requests begin with `{text}`: {names}", hint="give more characters of the id")
-    mine: list[OpenApproval] = []
+    run_approvals: list[OpenApproval] = []
     with suppress(SkillsRuntimeError, OSError):
-        mine = service.approvals_of(text)
-    if not mine:
+        run_approvals = service.approvals_of(text)
+    if not run_approvals:
         raise ApprovalStale(f"no request `{text}` is open; it may have been decided already")
-    if len(mine) > 1:
-        names = ", ".join(f"`{short_approval(asked.id)}`" for asked in mine)
+    if len(run_approvals) > 1:
+        names = ", ".join(f"`{short_approval_id(approval.id)}`" for approval in run_approvals)
         raise ValidationFailed(f"the run `{text}` asks for several approvals", hint=f"name one: {names}")
-    return mine[0]
+    return run_approvals[0]
 
 
-def look_up(service: "RunService", reference: str, program: str) -> "OpenApproval":
+def find_undecided(service: "RunService", reference: str, program: str) -> "OpenApproval":
     """The request that is to be decided; one that is decided already is refused."""
     approval = find_request(service, reference)
     if approval.sent_decision is not None:
@@ -336,16 +345,16 @@ def look_up(service: "RunService", reference: str, program: str) -> "OpenApprova
     return approval
 
 
-def _already_decided(asked: "OpenApproval", decision: str, by: str, hint: str = "") -> ApprovalStale:
-    who = f" by {by}" if by else ""
-    said = WORDS.get(decision, "decided")
-    return ApprovalStale(f"`{short_approval(asked.id)}` was decided already: {said}{who}", hint=hint)
+def _already_decided(approval: "OpenApproval", decision: str, by: str, hint: str = "") -> ApprovalStale:
+    suffix = f" by {by}" if by else ""
+    outcome = DECISION_TEXTS.get(decision, "decided")
+    return ApprovalStale(f"`{short_approval_id(approval.id)}` was decided already: {outcome}{suffix}", hint=hint)
 
 
-def go_on(
-    asked: "OpenApproval",
+def resume_after_decision(
+    approval: "OpenApproval",
     message: InboxMessage,
-    given: ConfigOptions,
+    options: ConfigOptions,
     view: ViewOptions,
     program: Program,
     *,
@@ -354,51 +363,51 @@ def go_on(
     """Let the run go on here, unless it is to wait or another process works on it already."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
-    with open_service(given) as service:
-        run = service.find(service.find_run_to_continue(str(asked.paths.root)))
-    told = f"{WORDS[message.body['decision']]}: {asked.pending.summary or asked.pending.tool}"
+    with open_service(options) as service:
+        run = service.find(service.find_run_to_continue(str(approval.paths.root)))
+    summary = f"{DECISION_TEXTS[message.body['decision']]}: {approval.pending.summary or approval.pending.tool}"
     if not resume:
         following = CommandFor(program.name, short_id(run.root.name))("runs resume")
-        return write_receipt(message, f"{told}; kept until the run goes on", following, as_json=view.json)
+        return write_receipt(message, f"{summary}; kept until the run goes on", following, as_json=view.json)
     if not (view.json or view.quiet):
-        sys.stderr.write(f"{readable_line(told)}\n")
+        sys.stderr.write(f"{readable_line(summary)}\n")
         sys.stderr.flush()
-    how = "handed over to"
+    verb = "handed over to"
     for _ in range(2):  # the process that works on the run may be about to leave it
         try:
-            return resume_run(str(run.root), given, view, program).exit_code
+            return resume_run(str(run.root), options, view, program).exit_code
         except (LogLocked, LogEnded):
-            if _is_taken_in(asked, message):
-                how = "taken in by"
+            if _wait_until_applied(approval, message):
+                verb = "taken in by"
                 break
-    text = f"the decision on `{short_approval(asked.id)}` was {how} the process that works on the run"
+    text = f"the decision on `{short_approval_id(approval.id)}` was {verb} the process that works on the run"
     return write_receipt(message, text, as_json=view.json)
 
 
-def _is_taken_in(asked: "OpenApproval", message: InboxMessage) -> bool:
+def _wait_until_applied(approval: "OpenApproval", message: InboxMessage) -> bool:
     """Whether another process acts on the decision before long; one that came too late is refused."""
     from skills_runtime.engine import RecordedRun  # slow, and help needs none of it
 
-    run, deadline = RecordedRun(asked.paths), time.monotonic() + PATIENCE_SECONDS
+    run, deadline = RecordedRun(approval.paths), time.monotonic() + APPLY_TIMEOUT_SECONDS
     while True:
         view = run.view()
-        if not view.state.open or asked.id not in view.pending.approvals.open:
+        if not view.state.open or approval.id not in view.pending.approvals.open:
             # A decision at the terminal of the run may have been faster.
-            for event in run.events(from_seq=asked.pending.seq):
+            for event in run.events(from_seq=approval.pending.seq):
                 payload = event.payload
                 if (
                     isinstance(payload, ApprovalDecided)
-                    and payload.approval_id == asked.id
+                    and payload.approval_id == approval.id
                     and payload.message_id != message.id
                 ):
-                    raise _already_decided(asked, payload.decision, payload.decided_by)
+                    raise _already_decided(approval, payload.decision, payload.decided_by)
             return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
-def read_arguments(text: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
     """Arguments that somebody typed, or wrote to a file."""
     hint = 'write an object, such as {"path": "notes.md"}'
     try:
@@ -413,7 +422,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 # A request in words: the call to the letter, its changes, the sandbox, and the rule that could be made
 
 
-class Shown(NamedTuple):
+class TruncatedLines(NamedTuple):
     """Lines, and how many there would be more."""
 
     lines: list[RenderableType]
@@ -428,10 +437,10 @@ def title_line(request: ApprovalRequest, *, indent: int) -> Text:
     return Text.assemble(" " * indent, (readable_line(request.tool), "bold"), " needs your approval", *risk)
 
 
-def call_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) -> Shown:
+def call_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> TruncatedLines:
     """What would be done, to the letter: the command, the changes of files, and what else the call says."""
     intent, lines = request.intent, list[RenderableType]()
-    command = _command(intent)
+    command = _format_command(intent)
     if command is not None:
         # Never cut: its end may be what matters. Each line stands behind a prompt, so that none can pretend to be ours.
         grid = Table.grid(padding=(0, 1, 0, 0))
@@ -440,93 +449,101 @@ def call_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) ->
         for number, line in enumerate(command.split("\n")):
             grid.add_row(Text(">" if number else "$"), Text(readable(line), style="bold"))
         lines.append(Padding(grid, (0, 0, 0, indent), expand=False))
-    changes = change_lines(intent.files, indent=indent, limit=None if whole else SHOWN_LINES)
-    arguments, rest = _arguments(request, whole=whole)
+    changes = change_lines(intent.files, indent=indent, limit=None if full else MAX_LINES)
+    arguments, left_out = _list_arguments(request, full=full)
     lines += changes.lines
     if arguments:
-        lines.append(labelled(arguments, indent=indent, width=_LABEL))
-    return Shown(lines, changes.left_out + rest)
+        lines.append(labeled_table(arguments, indent=indent, width=_LABEL))
+    return TruncatedLines(lines, changes.left_out + left_out)
 
 
-def _command(intent: Intent) -> str | None:
+def _format_command(intent: Intent) -> str | None:
     """The command a call would run, as one types it."""
     return intent.line if intent.line is not None else shlex.join(intent.argv) if intent.argv else None
 
 
-def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None = None) -> Shown:
+def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None = None) -> TruncatedLines:
     """Every file with its changes, which are cut after `limit` lines altogether."""
     lines: list[RenderableType] = []
-    left_out, room = 0, limit
+    left_out, remaining = 0, limit
     for file in files:
         changes = file.diff.split("\n") if file.diff else []
         marks = zip(changes, _DIFF_HEADINGS, strict=False)
         if len(changes) > 1 and all(line.startswith(mark) for line, mark in marks):  # the names stand in our heading
             changes = changes[2:]
-        shown = changes if room is None else changes[:room]
-        room = None if room is None else room - len(shown)
-        left_out += len(changes) - len(shown)
+        visible = changes if remaining is None else changes[:remaining]
+        remaining = None if remaining is None else remaining - len(visible)
+        left_out += len(changes) - len(visible)
         come, go = (sum(line.startswith(mark) for line in changes) for mark in "+-")
         counts = [(f"  +{come}", "green")] if come else []
         counts += [(f"  -{go}", "red")] if go else []
-        lines.append(_indented(Text.assemble((file.touch, "bold"), f" {readable_line(file.path)}", *counts), indent))
-        for line in shown:
+        lines.append(_indent(Text.assemble((file.touch, "bold"), f" {readable_line(file.path)}", *counts), indent))
+        for line in visible:
             style = _DIFF_STYLES.get(line[:1], "")
-            lines.append(_indented(Text(readable(line), style=style, overflow="fold"), indent + 2))
+            lines.append(_indent(Text(readable(line), style=style, overflow="fold"), indent + 2))
     if left_out:
-        lines.append(_indented(Text(f"… {plural(left_out, 'more line')}", style="dim"), indent + 2))
-    return Shown(lines, left_out)
+        lines.append(_indent(Text(f"… {plural(left_out, 'more line')}", style="dim"), indent + 2))
+    return TruncatedLines(lines, left_out)
 
 
-def _indented(text: Text, indent: int) -> RenderableType:
+def _indent(text: Text, indent: int) -> RenderableType:
     return Padding(text, (0, 0, 0, indent), expand=False)
 
 
-def _arguments(request: ApprovalRequest, *, whole: bool) -> tuple[dict[str, str], int]:
+def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, str], int]:
     """The arguments that are not told otherwise, and how many characters of them were left out."""
     facts: dict[str, str] = {}
     left_out = 0
     for name, value in request.details.items():
-        if _is_told(name, value, request):
+        if _is_shown(name, value, request):
             continue
-        shown, rest = _cut(
-            readable(value if isinstance(value, str) else msgspec.json.encode(value).decode()), whole=whole
+        text, omitted = _truncate_text(
+            readable(value if isinstance(value, str) else msgspec.json.encode(value).decode()), full=full
         )
-        left_out += rest
+        left_out += omitted
         # The sign tells arguments, which anybody may name, from what we say ourselves.
-        label = f"{cut(readable_line(name), LABEL_CELLS)} ="
+        label = f"{truncate(readable_line(name), MAX_LABEL_CELLS)} ="
         while label in facts:  # two names that look alike must not hide an argument
             label = f"{label[:-2]}' ="
-        facts[label] = f"{shown}\n{_more(rest)}" if rest else shown
+        facts[label] = f"{text}\n{_describe_omitted(omitted)}" if omitted else text
     return facts, left_out
 
 
-def _is_told(name: str, value: Any, request: ApprovalRequest) -> bool:
+def _is_shown(name: str, value: Any, request: ApprovalRequest) -> bool:
     """Whether an argument is shown already, as the command, the changes or one of the facts."""
     intent = request.intent
-    if _SHOWN_AS_CHANGES.get(request.tool) == name and any(file.diff for file in intent.files):
+    if _DIFF_ARGUMENTS.get(request.tool) == name and any(file.diff for file in intent.files):
         return True
-    told: list[Any] = [intent.line, list(intent.argv), intent.typed, dict(intent.environment), intent.justification]
-    told += [file.path for file in intent.files]
-    told += [intent.directory] if intent.directory != "." else []
-    return any(one and type(value) is type(one) and value == one for one in told)
+    shown_values: list[Any] = [
+        intent.line,
+        list(intent.argv),
+        intent.typed,
+        dict(intent.environment),
+        intent.justification,
+    ]
+    shown_values += [file.path for file in intent.files]
+    shown_values += [intent.directory] if intent.directory != "." else []
+    return any(
+        shown_value and type(value) is type(shown_value) and value == shown_value for shown_value in shown_values
+    )
 
 
-def _cut(text: str, *, whole: bool) -> tuple[str, int]:
-    shown = text if whole else "\n".join(text[:SHOWN_CHARS].split("\n")[:SHOWN_LINES])
-    return shown, len(text) - len(shown)
+def _truncate_text(text: str, *, full: bool) -> tuple[str, int]:
+    visible = text if full else "\n".join(text[:MAX_CHARS].split("\n")[:MAX_LINES])
+    return visible, len(text) - len(visible)
 
 
-def _more(characters: int) -> str:
-    return f"… {count(characters)} more characters"
+def _describe_omitted(characters: int) -> str:
+    return f"… {format_count(characters)} more characters"
 
 
-def fact_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) -> RenderableType:
+def fact_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> RenderableType:
     """Everything else that helps to judge it."""
     intent, risk = request.intent, request.risk
     surroundings = {
         "types": "" if intent.typed is None else msgspec.json.encode(intent.typed).decode(),
         "workspace": request.workspace,
-        "directory": "" if intent.directory == "." or _command(intent) is None else intent.directory,
+        "directory": "" if intent.directory == "." or _format_command(intent) is None else intent.directory,
         "sets": " ".join(f"{name}={shlex.quote(value)}" for name, value in intent.environment.items()),
         "script": ", ".join(f"{name} (sha256 {digest[:16]}…)" for name, digest in intent.digests.items()),
         "hosts": ", ".join(intent.hosts),
@@ -541,53 +558,53 @@ def fact_lines(request: ApprovalRequest, *, indent: int, whole: bool = False) ->
     }
     facts = {label: readable(text) for label, text in surroundings.items()}
     facts |= {label: readable_line(text) for label, text in reasons.items()}
-    facts |= fence_facts(intent.fence) if whole else fence_line(intent.fence)
+    facts |= sandbox_details(intent.fence) if full else sandbox_summary(intent.fence)
     # What is typed and what is set is part of the call, as a command is.
-    shown = {
-        label: text if whole or label in ("types", "sets") else cut(text, SHOWN_CHARS)
+    visible = {
+        label: text if full or label in ("types", "sets") else truncate(text, MAX_CHARS)
         for label, text in facts.items()
         if text
     }
-    return labelled(shown, indent=indent, width=_LABEL)
+    return labeled_table(visible, indent=indent, width=_LABEL)
 
 
-def fence_line(fence: Fence) -> dict[str, str]:
+def sandbox_summary(fence: SandboxFacts) -> dict[str, str]:
     """The sandbox in a few lines: what it is, and what can be written, read and reached; nothing without a process."""
     if not fence:
         return {}
     if not fence.get("active"):
-        return {"fence": NONE}
-    network, gaps = _word(fence, "network"), [gap.partition(":")[0] for gap in _texts(fence, "gaps")]
-    hosts = _listed(_allowed_hosts(fence), SHOWN_PATHS, 0)
-    words = [
-        _word(fence, "adapter"),
-        _word(fence, "profile"),
+        return {"fence": NO_SANDBOX}
+    network, gaps = _get_text(fence, "network"), [gap.partition(":")[0] for gap in _get_texts(fence, "gaps")]
+    hosts = _join_names(_list_allowed_hosts(fence), MAX_PATHS, 0)
+    parts = [
+        _get_text(fence, "adapter"),
+        _get_text(fence, "profile"),
         f"network {network}" + (f" ({hosts})" if hosts else "") if network else "",
         f"{plural(len(gaps), 'gap')}: {', '.join(gaps)}" if gaps else "",
     ]
-    return {"fence": readable_line(" · ".join(filter(None, words)))} | _access(fence, SHOWN_PATHS)
+    return {"fence": readable_line(" · ".join(filter(None, parts)))} | _list_access(fence, MAX_PATHS)
 
 
-def fence_facts(fence: Fence) -> dict[str, str]:
+def sandbox_details(fence: SandboxFacts) -> dict[str, str]:
     """Everything that is known of it; the hosts of the call itself have that name already."""
     facts = {
-        "reaches": ", ".join(_allowed_hosts(fence)),
-        "never": ", ".join(_texts(_mapping(fence, "egress"), "deny")),
-        "runs": shlex.join(_texts(fence, "argv")),
-        "promises": ", ".join(_texts(fence, "promises")),
-        "gaps": "\n".join(map(readable_line, _texts(fence, "gaps"))),
-        "policy": _word(fence, "policy"),
+        "reaches": ", ".join(_list_allowed_hosts(fence)),
+        "never": ", ".join(_get_texts(_get_mapping(fence, "egress"), "deny")),
+        "runs": shlex.join(_get_texts(fence, "argv")),
+        "promises": ", ".join(_get_texts(fence, "promises")),
+        "gaps": "\n".join(map(readable_line, _get_texts(fence, "gaps"))),
+        "policy": _get_text(fence, "policy"),
     }
-    every = fence_line(fence) | _access(fence)
-    return every | {label: text if label == "gaps" else readable_line(text) for label, text in facts.items()}
+    facts_shown = sandbox_summary(fence) | _list_access(fence)
+    return facts_shown | {label: text if label == "gaps" else readable_line(text) for label, text in facts.items()}
 
 
-def _access(fence: Fence, most: int | None = None) -> dict[str, str]:
+def _list_access(fence: SandboxFacts, most: int | None = None) -> dict[str, str]:
     """What can be written and read, and what in it cannot; of long lists the beginning."""
-    files = _mapping(fence, "file_access")
+    files = _get_mapping(fence, "file_access")
     if not files:
         return {}
-    workspace, left_out = _word(files, "workspace"), _mapping(files, "left_out")
+    workspace, left_out = _get_text(files, "workspace"), _get_mapping(files, "left_out")
 
     def short(path: str) -> str:
         if path == workspace:
@@ -597,61 +614,63 @@ def _access(fence: Fence, most: int | None = None) -> dict[str, str]:
 
     access: dict[str, str] = {}
     for name, label in _ACCESS.items():
-        paths = [short(path) for path in _texts(files, name)]
+        paths = [short(path) for path in _get_texts(files, name)]
         paths += [f"its own {files['temporary']}"] if name == "writable" and files.get("temporary") else []
-        paths += ["the system's programs"] if name == "readable" and _texts(files, "system") else []
-        access[label] = _listed(paths, most, cast("int", left_out.get(name, 0)))
+        paths += ["the system's programs"] if name == "readable" and _get_texts(files, "system") else []
+        access[label] = _join_names(paths, most, cast("int", left_out.get(name, 0)))
     return {label: text for label, text in access.items() if text}
 
 
-def _allowed_hosts(fence: Fence) -> list[str]:
-    egress = _mapping(fence, "egress")
-    return [*_texts(egress, "allow"), *_texts(egress, "allow_private")]
+def _list_allowed_hosts(fence: SandboxFacts) -> list[str]:
+    egress = _get_mapping(fence, "egress")
+    return [*_get_texts(egress, "allow"), *_get_texts(egress, "allow_private")]
 
 
-def _listed(names: list[str], most: int | None, left_out: int) -> str:
-    rest = left_out + (max(0, len(names) - most) if most is not None else 0)
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest else "")
+def _join_names(names: list[str], most: int | None, left_out: int) -> str:
+    omitted = left_out + (max(0, len(names) - most) if most is not None else 0)
+    return ", ".join(names[:most]) + (f" and {omitted} more" if omitted else "")
 
 
-def _mapping(fence: Fence, name: str) -> Fence:
+def _get_mapping(fence: SandboxFacts, name: str) -> SandboxFacts:
     value: Any = fence.get(name)
-    return cast("Fence", value) if isinstance(value, Mapping) else {}
+    return cast("SandboxFacts", value) if isinstance(value, Mapping) else {}
 
 
-def _word(fence: Fence, name: str) -> str:
+def _get_text(fence: SandboxFacts, name: str) -> str:
     value = fence.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _texts(fence: Fence, name: str) -> list[str]:
+def _get_texts(fence: SandboxFacts, name: str) -> list[str]:
     value: Any = fence.get(name)
-    return [str(one) for one in cast("list[object]", value)] if isinstance(value, list | tuple) else []
+    return [str(item) for item in cast("list[object]", value)] if isinstance(value, list | tuple) else []
 
 
-def grant_of(rule: "Rule", scope: str) -> str:
+def describe_rule(rule: "Rule", scope: str) -> str:
     """The calls that a rule allows, and where."""
     from skills_runtime.safety.policy import END  # slow, and help needs none of it
 
-    exact = all(words[-1:] == (END,) for words in rule.command)
-    commands = _quoted(shlex.join(word for word in words if word != END) for words in rule.command)
-    begin = "are exactly" if exact else "begin with"
-    words = [
-        f"{_quoted(rule.tool)} commands that {begin} {commands}" if rule.command else f"calls of {_quoted(rule.tool)}",
-        f"on {_quoted(rule.path)}" if rule.path else "",
-        f"to {_quoted(rule.host)}" if rule.host else "",
-        f"by the skill {_quoted(rule.skill)}" if rule.skill else "",
+    exact = all(prefix[-1:] == (END,) for prefix in rule.command)
+    commands = _quote_names(shlex.join(argument for argument in prefix if argument != END) for prefix in rule.command)
+    match_text = "are exactly" if exact else "begin with"
+    parts = [
+        f"{_quote_names(rule.tool)} commands that {match_text} {commands}"
+        if rule.command
+        else f"calls of {_quote_names(rule.tool)}",
+        f"on {_quote_names(rule.path)}" if rule.path else "",
+        f"to {_quote_names(rule.host)}" if rule.host else "",
+        f"by the skill {_quote_names(rule.skill)}" if rule.skill else "",
         "in this run" if scope == "run" else "in all your runs",
     ]
-    return readable_line(" ".join(filter(None, words)))
+    return readable_line(" ".join(filter(None, parts)))
 
 
-def _quoted(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+def _quote_names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def rule_paragraph(rule: "Rule", *, indent: int) -> RenderableType:
     """A rule as it stands in a rule file."""
     from skills_runtime.safety.policy import render_rule  # slow, and help needs none of it
 
-    return _indented(Text(readable(render_rule(rule).rstrip("\n")), overflow="fold"), indent)
+    return _indent(Text(readable(render_rule(rule).rstrip("\n")), overflow="fold"), indent)

@@ -20,14 +20,14 @@ from skills_runtime.cli.options import (
     WorkspaceRoot,
     resolve_settings,
 )
-from skills_runtime.cli.output import answers, write_notices, write_text
+from skills_runtime.cli.output import stdout_console, write_notices, write_text
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Origin
 
-_WIDE = 140
+_WIDE_CELLS = 140
 """Cells from which on a setting and its source fit on one line."""
 
 app = create_app(
@@ -57,11 +57,11 @@ def config_show(
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     write_notices(resolved.notices)
     if as_json:
-        origins: list[dict[str, str]] = [asdict(one) for one in explain(resolved)]
+        origins: list[dict[str, str]] = [asdict(setting) for setting in explain(resolved)]
         settings = resolved.settings.model_dump(mode="json")
         write_text(msgspec.json.format(msgspec.json.encode(origins if origin else settings)).decode() + "\n")
     elif origin:
-        _show_origins(explain(resolved), answers(no_color=no_color))
+        _show_origins(explain(resolved), stdout_console(no_color=no_color))
     else:
         write_text(snapshot(resolved.settings))
     return 0
@@ -94,7 +94,7 @@ def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
         key, value = Text(readable_line(origin.key), style="bold"), Text(readable_line(origin.value))
         source = Text(readable_line(origin.source.removesuffix(f"#{origin.key}")), style="dim")
         note = Text(readable_line(origin.note), style="cyan")
-        if console.width >= _WIDE:
+        if console.width >= _WIDE_CELLS:
             table.add_row(key, value, source, note)
             continue
         console.print(Text.assemble(key, ": ", value))

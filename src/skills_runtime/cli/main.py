@@ -13,13 +13,13 @@ import typer
 from typer.main import get_command
 
 from skills_runtime import __version__
-from skills_runtime.cli.program import Program, create_app, guarded
+from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
-GROUPS = (
+COMMAND_GROUPS = (
     ("run", "app", ("demo", "run")),
     ("serve", "app", ("serve", "studio")),
-    ("runs", "top", ("ls", "verify", "transcript")),
+    ("runs", "shortcuts", ("ls", "verify", "transcript")),
     ("runs", "app", ("runs",)),
     ("approvals", "app", ("approvals",)),
     ("config", "app", ("config",)),
@@ -35,38 +35,44 @@ GROUPS = (
 
 def main() -> NoReturn:
     """Run the program and leave the process."""
-    complete_streams()
+    open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its number
             stream.reconfigure(errors="backslashreplace")
-    called = Path(sys.argv[0]).name
-    sys.exit(run_program(sys.argv[1:], name=called if called in NAMES else NAMES[0]))
+    program_name = Path(sys.argv[0]).name
+    sys.exit(run_program(sys.argv[1:], name=program_name if program_name in NAMES else NAMES[0]))
 
 
 def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
     """The exit code of one command line."""
     program = Program(name)
-    called = next((word for word in arguments if not word.startswith("-") or word == "--version"), None)
-    command = get_command(build(called))
-    return guarded(
+    command_name = next(
+        (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None
+    )
+    command = get_command(build(command_name))
+    return run_guarded(
         lambda: command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
     )
 
 
-def build(called: str | None = None) -> typer.Typer:
+def build(command_name: str | None = None) -> typer.Typer:
     """The program with all its commands, or only with the group of the one that is called.
 
     A command then starts without importing the modules of all others, and the version without any.
     """
     app = create_app(None, "Skills in, an auditable run out.", "demo", 'run "Summarise notes.md in three sentences"')
     app.callback()(_global_options)
-    groups = () if called == "--version" else [group for group in GROUPS if called in group[2]] or GROUPS
+    groups = (
+        ()
+        if command_name == "--version"
+        else [group for group in COMMAND_GROUPS if command_name in group[2]] or COMMAND_GROUPS
+    )
     for module, name, _ in groups:
         app.add_typer(getattr(import_module(f"skills_runtime.cli.{module}"), name))
     return app
 
 
-def complete_streams() -> None:
+def open_missing_streams() -> None:
     """Open what is missing, or whatever is opened next would get its number and be taken for it."""
     for number in range(3):
         with suppress(OSError):
@@ -79,8 +85,8 @@ def complete_streams() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it
-    if wanted:
+def _show_version(requested: bool) -> None:  # noqa: FBT001 - typer calls it
+    if requested:
         print(__version__)
         raise typer.Exit
 

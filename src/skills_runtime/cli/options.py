@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from skills_runtime.cli.program import Misuse
+from skills_runtime.cli.program import UsageError
 from skills_runtime.errors import AccessRefused, NotFound, ValidationFailed
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4 << 20
 LOG = "events.jsonl"
-_WAYS = ("PROMPT", "--prompt", "--prompt-file")
+_PROMPT_SOURCES = ("PROMPT", "--prompt", "--prompt-file")
 
 
 def repeatable(*names: str, metavar: str, help: str) -> Any:
@@ -86,7 +86,7 @@ class ViewOptions:
 # What was typed
 
 
-def checked_text(text: str, option: str) -> str:
+def check_text(text: str, option: str) -> str:
     """Text somebody typed, or a refusal of bytes that are no text."""
     try:
         text.encode()
@@ -95,34 +95,38 @@ def checked_text(text: str, option: str) -> str:
     return text
 
 
-def checked_path(text: str, *, option: str) -> Path:
+def parse_path(text: str, *, option: str) -> Path:
     """A path somebody typed, or a refusal of what can be none."""
-    if not checked_text(text, option).strip() or "\0" in text:
+    if not check_text(text, option).strip() or "\0" in text:
         raise ValidationFailed(f"`{option}` does not name a usable path", hint="give the path of a file or directory")
     return Path(text)
 
 
-def optional_path(text: str | None, *, option: str) -> Path | None:
+def parse_optional_path(text: str | None, *, option: str) -> Path | None:
     """The same for an option that may be left out."""
-    return checked_path(text, option=option) if text is not None else None
+    return parse_path(text, option=option) if text is not None else None
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:
     """The text of the one way that was used."""
-    given = {way: value for way, value in zip(_WAYS, (argument, option, file), strict=True) if value is not None}
-    if len(given) != 1:
-        what = f"the task is given by {' and by '.join(f'`{way}`' for way in given)}" if given else "no task was given"
-        raise Misuse(f"{what}; give it once, as `PROMPT`, `--prompt TEXT` or `--prompt-file FILE`")
-    ((way, value),) = given.items()
-    text = read_text(value) if way == "--prompt-file" else checked_text(value, way)
+    sources = {
+        way: value for way, value in zip(_PROMPT_SOURCES, (argument, option, file), strict=True) if value is not None
+    }
+    if len(sources) != 1:
+        problem = (
+            f"the task is given by {' and by '.join(f'`{way}`' for way in sources)}" if sources else "no task was given"
+        )
+        raise UsageError(f"{problem}; give it once, as `PROMPT`, `--prompt TEXT` or `--prompt-file FILE`")
+    ((way, value),) = sources.items()
+    text = read_text(value) if way == "--prompt-file" else check_text(value, way)
     if not text.strip():
         raise ValidationFailed("the task is empty", hint="say what should be done")
     return text
 
 
-def read_words(text: str, option: str) -> str:
+def read_message(text: str, option: str) -> str:
     """What is said to a run: the argument itself, or stdin when it is `-`."""
-    return read_text(text).rstrip("\r\n") if text == "-" else checked_text(text, option)
+    return read_text(text).rstrip("\r\n") if text == "-" else check_text(text, option)
 
 
 def read_text(name: str, *, option: str = "--prompt-file") -> str:
@@ -131,7 +135,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
         try:
-            with checked_path(name, option=option).open("rb") as file:
+            with parse_path(name, option=option).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except FileNotFoundError as error:
             raise NotFound(f"`{name}` does not exist", hint="check the path") from error
@@ -157,7 +161,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         key, separator, text = assignment.partition("=")
         if not separator or not key.strip():
             raise ValidationFailed(f"`--set {assignment}` does not assign anything", hint="write `--set KEY=VALUE`")
-        checked_text(assignment, "--set")
+        check_text(assignment, "--set")
         # On a line of its own the value may be anything YAML knows, a mapping or a list too.
         block = "value:\n  " + text.replace("\n", "\n  ")
         tree = deep_merge(tree, nest_value(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value")))
@@ -168,7 +172,7 @@ def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
     """The answers that assignments such as `colour=blue` amount to; each is text as it stands."""
     answers: dict[str, str] = {}
     for assignment in assignments:
-        name, separator, text = checked_text(assignment, "--set").partition("=")
+        name, separator, text = check_text(assignment, "--set").partition("=")
         if not separator or not name:
             raise ValidationFailed(f"`--set {assignment}` does not answer anything", hint="write `--set ID=TEXT`")
         if name in answers:
@@ -181,7 +185,7 @@ def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
 
 
 def resolve_settings(
-    given: ConfigOptions,
+    options: ConfigOptions,
     *,
     program: str,
     chosen: Mapping[str, Any] | None = None,
@@ -191,9 +195,9 @@ def resolve_settings(
     from skills_runtime.config import KGENT_DEFAULTS, deep_merge, resolve
 
     return resolve(
-        checked_path(given.workspace_root, option="--workspace-root"),
-        config_paths=[checked_path(path, option="--config") for path in given.files],
-        session_settings=deep_merge(chosen or {}, parse_assignments(given.assignments)),
+        parse_path(options.workspace_root, option="--workspace-root"),
+        config_paths=[parse_path(path, option="--config") for path in options.files],
+        session_settings=deep_merge(chosen or {}, parse_assignments(options.assignments)),
         environ=environ,
         defaults=KGENT_DEFAULTS if program == "kgent" else None,
     )
@@ -207,18 +211,18 @@ def model_name(resolved: "Resolved") -> str:
 
 @contextmanager
 def open_service(
-    given: ConfigOptions | None = None, *, interaction: "Interaction | None" = None
+    options: ConfigOptions | None = None, *, interaction: "Interaction | None" = None
 ) -> Generator["RunService"]:
     """Open the application layer for the user of this machine; `interaction` is asked and told while runs work."""
     from skills_runtime.config import state_home
     from skills_runtime.engine import ServiceLimits, Workspace, open_run_service
 
-    given = given or ConfigOptions()
+    options = options or ConfigOptions()
     workspace = Workspace(
-        workspace_root=checked_path(given.workspace_root, option="--workspace-root").resolve(),
+        workspace_root=parse_path(options.workspace_root, option="--workspace-root").resolve(),
         state=state_home(),
-        config_paths=tuple(checked_path(path, option="--config") for path in given.files),
-        user_settings=parse_assignments(given.assignments),
+        config_paths=tuple(parse_path(path, option="--config") for path in options.files),
+        user_settings=parse_assignments(options.assignments),
         for_user=True,
     )
     # What a command leaves unfinished is resumed by its user, not by the next process.
@@ -231,7 +235,7 @@ def find_run(reference: str, workspace_root: str) -> "RecordedRun":
     from skills_runtime.engine import RecordedRun
     from skills_runtime.runs import RunPaths
 
-    path = checked_path(reference, option="RUN")
+    path = parse_path(reference, option="RUN")
     directory = path.parent if path.name == LOG else path
     if (directory / LOG).is_file():  # it can be looked at also where the ledger cannot be opened
         return RecordedRun(RunPaths(directory.resolve()))
@@ -248,7 +252,7 @@ def login_name() -> str:
         return f"uid {number}"
 
 
-def shown_path(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as one types it here."""
     near = os.path.relpath(path)
     return str(path) if near.startswith("..") else near

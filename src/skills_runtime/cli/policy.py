@@ -16,11 +16,11 @@ from skills_runtime.cli.options import (
     Json,
     NoColor,
     WorkspaceRoot,
-    checked_path,
-    checked_text,
+    check_text,
+    parse_path,
     resolve_settings,
 )
-from skills_runtime.cli.output import answers, labelled, write_json, write_notices
+from skills_runtime.cli.output import labeled_table, stdout_console, write_json, write_notices
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import readable_line
@@ -28,9 +28,13 @@ from skills_runtime.text import readable_line
 if TYPE_CHECKING:
     from skills_runtime.safety import PolicyPreview
 
-CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
+DECISION_EXIT_CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
 """What a program that asks us is told."""
-_SIGNS: Mapping[str, tuple[str, str]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "bold red")}
+_DECISION_STYLES: Mapping[str, tuple[str, str]] = {
+    "allow": ("✓", "green"),
+    "ask": ("?", "yellow"),
+    "deny": ("✗", "bold red"),
+}
 _LABEL = 8
 
 app = create_app(
@@ -67,9 +71,9 @@ def policy_check(
     from skills_runtime.engine import explain_command  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)
-    words = [checked_text(word, "CMD") for word in command]
+    arguments = [check_text(argument, "CMD") for argument in command]
     resolved = resolve_settings(options, program=context.obj.name)
-    preview = explain_command(resolved, tool, words[0] if len(words) == 1 else words)
+    preview = explain_command(resolved, tool, arguments[0] if len(arguments) == 1 else arguments)
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
 
@@ -99,7 +103,7 @@ def policy_explain(
     from skills_runtime.safety import PlannedCall
 
     options = ConfigOptions(workspace_root, config, assignments)
-    text = sys.stdin.read() if call == "-" else read_text(checked_path(call, option="CALL"))
+    text = sys.stdin.read() if call == "-" else read_text(parse_path(call, option="CALL"))
     try:
         planned = msgspec.json.decode(text, type=PlannedCall)
     except msgspec.DecodeError as error:
@@ -132,25 +136,31 @@ def _write_decision(preview: "PolicyPreview", notices: Iterable[str], *, as_json
         }
         write_json(document, pretty=False)
     else:
-        _show_decision(preview, decision, answers(no_color=no_color))
-    return CODES[decision]
+        _show_decision(preview, decision, stdout_console(no_color=no_color))
+    return DECISION_EXIT_CODES[decision]
 
 
 def _show_decision(preview: "PolicyPreview", decision: str, console: Console) -> None:
     """The decision for people: what, by which rule, and how each part of the call was seen."""
     facts, verdict = preview.facts, preview.explanation.verdict
-    sign, style = _SIGNS[decision]
+    sign, style = _DECISION_STYLES[decision]
     console.print(Text.assemble((f"{sign} {decision}", style), f"  {readable_line(verdict.rule)}"))
     reason = f": {facts.risk.reason}" if facts.risk.reason else ""
     part = f" (`{facts.risk.part}`)" if facts.risk.part else ""
-    told = {
+    facts_shown = {
         "because": verdict.justification,
         "tool": facts.tool,
         "risk": f"{facts.risk.level}{reason}{part}",
         "unclear": facts.unclear,
     }
-    console.print(labelled({name: readable_line(text) for name, text in told.items() if text}, indent=2, width=_LABEL))
-    for one in preview.explanation.parts:
-        sign, style = ("✓", "green") if one.allowed_by else ("·", "dim")
-        by = readable_line(one.allowed_by or "no rule allows it")
-        console.print(Text.assemble((f"  {sign} ", style), f"{one.kind} {readable_line(one.text)}", (f"  {by}", "dim")))
+    console.print(
+        labeled_table({name: readable_line(text) for name, text in facts_shown.items() if text}, indent=2, width=_LABEL)
+    )
+    for part_preview in preview.explanation.parts:
+        sign, style = ("✓", "green") if part_preview.allowed_by else ("·", "dim")
+        by = readable_line(part_preview.allowed_by or "no rule allows it")
+        console.print(
+            Text.assemble(
+                (f"  {sign} ", style), f"{part_preview.kind} {readable_line(part_preview.text)}", (f"  {by}", "dim")
+            )
+        )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import asyncio
 
 _WITHOUT_OVERLAY = "run the command in a copy of the workspace, for example a `git worktree`, and"
-REMOVED = {
+REMOVED_COMMANDS = {
     "sandbox diff": f"{_WITHOUT_OVERLAY} compare the two with `git diff`",
     "sandbox commit": f"{_WITHOUT_OVERLAY} merge what it wrote",
     "sandbox discard": f"{_WITHOUT_OVERLAY} delete the copy",
@@ -70,7 +70,7 @@ class ExampleCommand(TyperCommand):
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
-        except Misuse as error:
+        except UsageError as error:
             error.ctx = ctx
             raise
         except BrokenPipeError as error:
@@ -87,14 +87,14 @@ class PairsCommand(ExampleCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join each such option with its two words to `--setenv=NAME=VALUE`; what follows `--` is left alone."""
-        words, rest = list[str](), list(args)
-        while rest and rest[0] != "--":
-            word = rest.pop(0)
-            if word == "--setenv" and len(rest) > 1 and "=" not in rest[0]:
-                name, value = rest.pop(0), rest.pop(0)
-                word = f"{word}={name}={value}"
-            words.append(word)
-        return super().parse_args(ctx, words + rest)
+        arguments, remaining = list[str](), list(args)
+        while remaining and remaining[0] != "--":
+            argument = remaining.pop(0)
+            if argument == "--setenv" and len(remaining) > 1 and "=" not in remaining[0]:
+                name, value = remaining.pop(0), remaining.pop(0)
+                argument = f"{argument}={name}={value}"
+            arguments.append(argument)
+        return super().parse_args(ctx, arguments + remaining)
 
 
 class ExampleGroup(TyperGroup):
@@ -110,8 +110,8 @@ class ExampleGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is called; one that was removed is answered with what to do instead."""
         path = " ".join([*ctx.command_path.split()[1:], args[0]])
-        if path in REMOVED:
-            raise Misuse(f"`{path}` was removed: {REMOVED[path]}", ctx)
+        if path in REMOVED_COMMANDS:
+            raise UsageError(f"`{path}` was removed: {REMOVED_COMMANDS[path]}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -134,7 +134,7 @@ def _write_help(command: TyperCommand | TyperGroup, context: Any, formatter: Any
 # Errors
 
 
-class Misuse(typer.TyperException):
+class UsageError(typer.TyperException):
     """The command line itself makes no sense."""
 
     exit_code = 2
@@ -148,37 +148,37 @@ class PipeClosed(Exception):
     """The reader of our output has gone; nothing is wrong and there is nobody to tell."""
 
 
-def guarded(work: Callable[[], int], program: Program) -> int:
+def run_guarded(action: Callable[[], int], program: Program) -> int:
     """The exit code of `work`, whatever happens in it."""
     try:
-        return work()
+        return action()
     except PipeClosed:
         return PIPE_CLOSED
     except typer.TyperException as error:
         return _explain_misuse(error, program)
     except SkillsRuntimeError as error:
-        return complain(error, program)
+        return report_error(error, program)
     except OSError as error:
-        return complain(_translate(error), program)
+        return report_error(_translate_os_error(error), program)
     except Exception as error:  # noqa: BLE001 - the process edge: nobody is told by a traceback
         report = f"skills-runtime met an error it does not know: {type(error).__name__}: {error}"
-        return complain(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows where"), program)
+        return report_error(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows where"), program)
     finally:
         _flush_output()
 
 
-def say(message: str, *, kind: str, hint: str) -> None:
+def write_error(message: str, *, kind: str, hint: str) -> None:
     """Tell a person what went wrong."""
     lines = [f"error: {readable_line(message)}", f"  kind: {kind}"]
     lines += [f"  hint: {readable_line(hint)}"] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
 
 
-def complain(error: SkillsRuntimeError, program: Program) -> int:
+def report_error(error: SkillsRuntimeError, program: Program) -> int:
     """Tell a person about an error, and give its exit code."""
     if program.debug:
         traceback.print_exc()
-    say(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` shows what is possible")
+    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` shows what is possible")
     return error.exit_code
 
 
@@ -189,11 +189,11 @@ def _explain_misuse(error: typer.TyperException, program: Program) -> int:
         sys.stderr.write(f"{page}\n")
         return error.exit_code
     path = context.command_path if context is not None else program.name
-    say(error.format_message(), kind="usage", hint=f"`{path} --help` shows how it is called")
+    write_error(error.format_message(), kind="usage", hint=f"`{path} --help` shows how it is called")
     return error.exit_code
 
 
-def _translate(error: OSError) -> SkillsRuntimeError:
+def _translate_os_error(error: OSError) -> SkillsRuntimeError:
     path = f"`{error.filename}`: " if error.filename else ""
     message = f"the operating system refused: {path}{error.strerror or error}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -213,15 +213,15 @@ def _flush_output() -> None:
         try:
             stream.flush()
         except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            devnull = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            os.dup2(devnull, stream.fileno())
+            os.close(devnull)
 
 
 # Signals
 
 
-def exit_code_of(number: int) -> int:
+def exit_code_for_signal(number: int) -> int:
     """What a process reports that a signal has stopped."""
     return _FIRST_SIGNAL_CODE + number
 
@@ -230,16 +230,16 @@ def exit_code_of(number: int) -> int:
 class Interruption:
     """Something to wait for that has the number of the signal once one came."""
 
-    came: "asyncio.Event"
+    received: "asyncio.Event"
     number: int | None = None
 
     async def wait(self) -> None:
         """Return when a signal has come."""
-        await self.came.wait()
+        await self.received.wait()
 
 
 @contextmanager
-def interrupts(leave: Callable[[], None] = lambda: None) -> Generator[Interruption]:
+def interrupts(on_second_signal: Callable[[], None] = lambda: None) -> Generator[Interruption]:
     """What Ctrl-C, SIGTERM or the end of the terminal sets; with a second signal the process calls `leave` and ends.
 
     That works even if the loop is stuck. A command that was started to outlive its terminal does.
@@ -253,16 +253,16 @@ def interrupts(leave: Callable[[], None] = lambda: None) -> Generator[Interrupti
         if interruption.number is not None:
             if number == signal.SIGHUP:  # a terminal that goes away is told by the shell and by the system
                 return
-            leave()
-            os._exit(exit_code_of(number))
+            on_second_signal()
+            os._exit(exit_code_for_signal(number))
         interruption.number = number
-        loop.call_soon_threadsafe(interruption.came.set)
+        loop.call_soon_threadsafe(interruption.received.set)
 
-    outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    signalses = [number for number in SIGNALS if number != signal.SIGHUP or not outlives]
-    before = {number: signal.signal(number, interrupt) for number in signalses}
+    ignores_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    numbers = [number for number in SIGNALS if number != signal.SIGHUP or not ignores_hangup]
+    previous_handlers = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield interruption
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

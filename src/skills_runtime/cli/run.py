@@ -18,17 +18,17 @@ from skills_runtime.cli.options import (
     Quiet,
     ViewOptions,
     WorkspaceRoot,
-    checked_path,
+    display_path,
     find_run,
-    optional_path,
+    parse_optional_path,
+    parse_path,
     read_prompt,
     repeatable,
     resolve_settings,
-    shown_path,
 )
-from skills_runtime.cli.output import labelled, short_id, talk
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
-from skills_runtime.cli.runs import check_run, show_verdict
+from skills_runtime.cli.output import labeled_table, short_id, stderr_console
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
+from skills_runtime.cli.runs import show_verdict, verify_run
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 app = create_app()
 
-DEMO = Path(__file__).parent / "demo"
-_PLACES = {
+DEMO_DIRECTORY = Path(__file__).parent / "demo"
+_RUN_FILES = {
     "deliverables/report.md": "what was asked for",
     "events.jsonl": "everything that happened, sealed line by line",
     "transcript.md": "the same as prose",
@@ -59,20 +59,22 @@ def demo(
     """Run a small scripted task offline and verify it."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.live import create_run
-    from skills_runtime.cli.terminal import NOBODY
+    from skills_runtime.cli.terminal import NO_PARTICIPANTS
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
     from skills_runtime.engine import RunRequest, read_demo
 
-    run_id, shown = RandomIds().new("run"), read_demo(DEMO)
-    path = checked_path(output, option="--output") / run_id
-    request = RunRequest(prompt=shown.prompt, sandbox_path=path, run_id=run_id)
-    resolved = resolve(Path.cwd(), session_settings=shown.settings)
-    ending = create_run(request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NOBODY)
+    run_id, demo_run = RandomIds().new("run"), read_demo(DEMO_DIRECTORY)
+    path = parse_path(output, option="--output") / run_id
+    request = RunRequest(prompt=demo_run.prompt, sandbox_path=path, run_id=run_id)
+    resolved = resolve(Path.cwd(), session_settings=demo_run.settings)
+    ending = create_run(
+        request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NO_PARTICIPANTS
+    )
     if ending.exit_code:
         return ending.exit_code
-    verdict, _ = check_run(find_run(str(ending.root), "."))
-    show_tour(ending.root, verdict, program=context.obj.name, no_color=no_color)
+    verdict, _ = verify_run(find_run(str(ending.root), "."))
+    show_demo_hints(ending.root, verdict, program=context.obj.name, no_color=no_color)
     return 0 if verdict.ok else 20
 
 
@@ -136,22 +138,22 @@ def run(
 ) -> int:
     """Work on a task and keep everything in one run directory."""
     # The engine is slow to import, and help needs none of it.
-    from skills_runtime.cli.live import converse, create_run
-    from skills_runtime.cli.terminal import people_here, somebody_is_there
+    from skills_runtime.cli.live import chat, create_run
+    from skills_runtime.cli.terminal import is_interactive, resolve_interaction
     from skills_runtime.engine import RunRequest, rule_file_of
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
-    is_talk = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
-    if is_talk and (run_id or task_id or sandbox or image):
-        raise Misuse("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
-    task = None if is_talk and somebody_is_there() else read_prompt(prompt, prompt_option, prompt_file)
+    is_chat = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
+    if is_chat and (run_id or task_id or sandbox or image):
+        raise UsageError("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
+    task = None if is_chat and is_interactive() else read_prompt(prompt, prompt_option, prompt_file)
     request = RunRequest(
         prompt=task or "",
-        sandbox_path=optional_path(sandbox, option="--sandbox"),
+        sandbox_path=parse_optional_path(sandbox, option="--sandbox"),
         session_id=session_id,
         task_id=task_id,
         run_id=run_id,
-        images=tuple(checked_path(path, option="--image") for path in image),
+        images=tuple(parse_path(path, option="--image") for path in image),
     )
     request.check_ids()
     limits = {"max_tokens": max_tokens, "max_cost_usd": max_cost, "on_limit": on_limit}
@@ -163,38 +165,38 @@ def run(
     program = "kgent" if sandbox else context.obj.name
     resolved = resolve_settings(options, program=program, chosen=chosen)
     _confirm_model(resolved)
-    people = people_here(view, approvals, rule_file=rule_file_of(resolved))
+    participants = resolve_interaction(view, approvals, rule_file=rule_file_of(resolved))
     if task is None:
-        return converse(session_id or "", resolved, options, view, context.obj, people)
-    return create_run(request, resolved, options, view, context.obj, people).exit_code
+        return chat(session_id or "", resolved, options, view, context.obj, participants)
+    return create_run(request, resolved, options, view, context.obj, participants).exit_code
 
 
 def _confirm_model(resolved: "Resolved") -> None:
     """Ask once whether the model address that a project chose is right; where nobody is there, the run is refused."""
-    from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
+    from skills_runtime.cli.terminal import is_interactive, read_line_sync
     from skills_runtime.config import ModelConfirmations, state_home
 
     address = resolved.unconfirmed_model if resolved.settings.llm.backend == "openai" else None
-    if address is None or not somebody_is_there():
+    if address is None or not is_interactive():
         return
     sys.stderr.write(
         f"This project wants every conversation and `{address.api_key_env}` to be sent to\n"
         f"  {readable_line(address.base_url)}\n"
     )
-    keyboard = sys.stdin.fileno()
-    termios.tcflush(keyboard, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    stdin_fd = sys.stdin.fileno()
+    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # what was typed before the question is no answer to it
     sys.stderr.write("Is that right? [y/N] ")
     sys.stderr.flush()
-    if (wait_for_line(keyboard) or "").strip().lower() in ("y", "yes"):
+    if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)
 
 
-def show_tour(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:
+def show_demo_hints(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:
     """Lead through the directory of a finished run."""
-    console = talk(no_color=no_color)
+    console = stderr_console(no_color=no_color)
     console.print()
-    console.print(Text(shown_path(root), style="bold"))
-    console.print(labelled(_PLACES, indent=2, width=0))
+    console.print(Text(display_path(root), style="bold"))
+    console.print(labeled_table(_RUN_FILES, indent=2, width=0))
     show_verdict(verdict, console)
     console.print()
     console.print(Text("try next", style="bold"))

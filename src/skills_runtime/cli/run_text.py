@@ -12,7 +12,16 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.output import count, cut, duration, labelled, money, plural, short_approval, spread
+from skills_runtime.cli.output import (
+    format_cost,
+    format_count,
+    format_duration,
+    justify_line,
+    labeled_table,
+    plural,
+    short_approval_id,
+    truncate,
+)
 from skills_runtime.errors import EXIT_CODES
 from skills_runtime.events import (
     ApprovalDecided,
@@ -34,16 +43,16 @@ from skills_runtime.text import readable_line
 
 Data = Mapping[str, Any]
 
-_TELLING = (
+_MAIN_FIELDS = (
     "message", "failure_reason", "final_output", "task", "text", "question", "answer", "summary", "decision",
     "model", "finish_reason", "name", "tool", "path", "to", "workspace_mode", "profile_id", "skill_name", "reason",
 )  # fmt: skip
 """Fields of payloads in the order of how much they tell."""
-_BY_SOMEBODY = ("provider", "inbox")
-_TEXT_CHARS = 2000
-_CELLS = 200
+_PERSON_REASONS = ("provider", "inbox")
+_MAX_TEXT_CHARS = 2000
+_MAX_CELLS = 200
 _REVIEW = ("review_required", "revision_required")
-_NOTED: Mapping[str, str] = MappingProxyType(
+_PROGRESS_LABELS: Mapping[str, str] = MappingProxyType(
     {
         "human_request": "asks",
         "human_response": "answered",
@@ -64,7 +73,7 @@ _NOTED: Mapping[str, str] = MappingProxyType(
     }
 )
 Progress = Literal["running", "waiting", "done", "failed"]
-_SUBJECT_CHARS = 200
+_MAX_SUBJECT_CHARS = 200
 _EXIT_CODES: Mapping[RunStatus, int] = MappingProxyType(
     {
         RunStatus.COMPLETED: 0,
@@ -80,84 +89,84 @@ THEN = "then"
 _SETTING = re.compile(r"`(run\.\w+)`")
 
 
-def told(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """The one thing worth knowing about an event, on one line."""
-    known = not isinstance(event.payload, Unknown)  # a type of ours in a shape of another version is not interpreted
-    word = _WORDS.get(event.type, _most_telling) if known else _most_telling
-    words = skill_note(event.payload) or word(data_of(event.payload))
-    return cut(readable_line(words[:_TEXT_CHARS]), _CELLS)
+    is_known = not isinstance(event.payload, Unknown)  # a type of ours in a shape of another version is not interpreted
+    describe = _DESCRIPTIONS.get(event.type, _pick_main_field) if is_known else _pick_main_field
+    text = skill_note(event.payload) or describe(data_of(event.payload))
+    return truncate(readable_line(text[:_MAX_TEXT_CHARS]), _MAX_CELLS)
 
 
-def note_of(event: Event) -> str | None:
+def describe_progress(event: Event) -> str | None:
     """The line an event is worth while a run works, if any; steps, ends and decisions have lines of their own."""
-    label, data = "skill" if skill_note(event.payload) else _NOTED.get(event.type), data_of(event.payload)
+    label, data = "skill" if skill_note(event.payload) else _PROGRESS_LABELS.get(event.type), data_of(event.payload)
     if label is None or (event.type == "run_state_changed" and data.get("to") not in _REVIEW):
         return None
     if event.type == "inbox_received" and data.get("kind") == "approve":
         return None
-    return f"{label}  {told(event)}"
+    return f"{label}  {describe_event(event)}"
 
 
-def _most_telling(data: Data) -> str:
-    return str(next((data[name] for name in _TELLING if data.get(name)), ""))
+def _pick_main_field(data: Data) -> str:
+    return str(next((data[name] for name in _MAIN_FIELDS if data.get(name)), ""))
 
 
-def _result(data: Data) -> str:
+def _describe_result(data: Data) -> str:
     result: Data = data.get("result") or {}
     outcome = "ok" if result.get("ok") else str(result.get("error_kind") or "failed")
     took = result.get("duration_ms")
-    return f"{data.get('tool')}  {outcome}  {duration(took if isinstance(took, int | float) else 0)}"
+    return f"{data.get('tool')}  {outcome}  {format_duration(took if isinstance(took, int | float) else 0)}"
 
 
-def _network(data: Data) -> str:
+def _describe_network(data: Data) -> str:
     host = f"{data.get('verdict')} {data.get('host')}:{data.get('port')}"
     if data.get("stage") == "ended":
         return f"{host}  {data.get('bytes_up', 0)} bytes out · {data.get('bytes_down', 0)} in"
     return f"{host}  {data.get('reason', '')}"
 
 
-def _delta(data: Data) -> str:
+def _describe_delta(data: Data) -> str:
     """Text as it is; reasoning and calls that are being written only by how long they are."""
     if data.get("delta_type") == "reasoning":
-        return f"thinking  {count(len(data.get('text', '')))} characters"
+        return f"thinking  {format_count(len(data.get('text', '')))} characters"
     calls: Sequence[Data] = data.get("tool_calls") or ()
     if calls:
         return ", ".join(f"writing {call.get('name')}  {call.get('arguments_chars', 0)} characters" for call in calls)
     return str(data.get("text", ""))
 
 
-def _answer(data: Data) -> str:
-    given: Any = data.get("answers")
-    answers = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+def _describe_answer(data: Data) -> str:
+    raw_answers: Any = data.get("answers")
+    answers = cast("dict[str, Any]", raw_answers) if isinstance(raw_answers, dict) else {}
     if len(answers) > 1:
         return ", ".join(f"{name}: {text}" for name, text in answers.items())
     return str(data.get("answer") or next(iter(answers.values()), ""))
 
 
-def _message(data: Data) -> str:
+def _describe_message(data: Data) -> str:
     body: Data = data.get("body") or {}
-    said = {
+    texts = {
         "steer": body.get("text"),
-        "answer": _answer(body),
+        "answer": _describe_answer(body),
         "cancel": body.get("reason"),
         "approve": body.get("decision"),
     }
-    return f"{data.get('kind')}  {said.get(str(data.get('kind'))) or ''}"
+    return f"{data.get('kind')}  {texts.get(str(data.get('kind'))) or ''}"
 
 
-def _request(data: Data) -> str:
+def _describe_request(data: Data) -> str:
     risk: Data = data.get("risk") or {}
     level = f"{risk['level']} risk: " if risk.get("level") in ("medium", "high") else ""
     return f"{level}{data.get('summary') or data.get('tool')}"
 
 
-def _decision(data: Data) -> str:
+def _describe_decision(data: Data) -> str:
     """What was decided, by whom, and what they added to it."""
-    who, reason, rule = data.get("decided_by"), data.get("reason"), cast("Data", data.get("rule") or {})
+    decided_by, reason, rule = data.get("decided_by"), data.get("reason"), cast("Data", data.get("rule") or {})
     parts = [
         str(data.get("decision")).replace("_", " "),
-        f" by {who}" if who else "",
-        f" ({reason})" if reason and not (who and reason in _BY_SOMEBODY) else "",
+        f" by {decided_by}" if decided_by else "",
+        f" ({reason})" if reason and not (decided_by and reason in _PERSON_REASONS) else "",
         f": {data['note']}" if data.get("note") else "",
         "; with other arguments" if data.get("arguments_blob") else "",
         f"; a rule was added ({rule.get('scope')})" if rule else "",
@@ -165,21 +174,21 @@ def _decision(data: Data) -> str:
     return "".join(parts)
 
 
-def _refusal(data: Data) -> str:
+def _describe_refusal(data: Data) -> str:
     """Why a decision does not count; what changed is asked about anew."""
     if data.get("reason") == "changed" and data.get("call_id"):
         return "what was asked about has changed, so it is asked about again"
     return str(data.get("message") or data.get("reason"))
 
 
-_WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
+_DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
     {
-        "approval_decided": _decision,
-        "approval_refused": _refusal,
-        "approval_requested": _request,
+        "approval_decided": _describe_decision,
+        "approval_refused": _describe_refusal,
+        "approval_requested": _describe_request,
         "child_run_finished": lambda data: (
             f"{data.get('child_run_id')} is {data.get('status')} · "
-            f"{count(int(data.get('input_tokens') or 0) + int(data.get('output_tokens') or 0))} tokens"
+            f"{format_count(int(data.get('input_tokens') or 0) + int(data.get('output_tokens') or 0))} tokens"
         ),
         "child_run_started": lambda data: f"{data.get('child_run_id')} begins: {data.get('message')}",
         "compaction_failed": lambda data: f"no summary, an excerpt takes its place: {data.get('error')}",
@@ -196,30 +205,30 @@ _WORDS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "human_request": lambda data: (
             f"{data.get('question')}" + (f"  [{' | '.join(map(str, data['choices']))}]" if data.get("choices") else "")
         ),
-        "human_response": _answer,
-        "images_attached": lambda data: ", ".join(str(one.get("name", "")) for one in data.get("images") or ()),
-        "inbox_received": _message,
-        "llm_response_delta": _delta,
+        "human_response": _describe_answer,
+        "images_attached": lambda data: ", ".join(str(image.get("name", "")) for image in data.get("images") or ()),
+        "inbox_received": _describe_message,
+        "llm_response_delta": _describe_delta,
         "llm_retry_scheduled": lambda data: (
-            f"{data.get('error_kind')}: again in {duration(data.get('delay_ms') or 0)}"
+            f"{data.get('error_kind')}: again in {format_duration(data.get('delay_ms') or 0)}"
             f" ({data.get('attempt')} of {data.get('max_retries')})"
         ),
         "llm_usage": lambda data: (
             f"{data.get('input_tokens', 0)} tokens in · {data.get('output_tokens', 0)} out"
-            + (f" · {money(data['cost_usd'])}" if data.get("cost_usd") else "")
+            + (f" · {format_cost(data['cost_usd'])}" if data.get("cost_usd") else "")
         ),
-        "network_decision": _network,
+        "network_decision": _describe_network,
         "run_state_changed": lambda data: (
             f"{data.get('from')} → {data.get('to')}" + (f"  {data['reason']}" if data.get("reason") else "")
         ),
         "skill_catalog_offered": lambda data: f"{plural(int(data.get('offered') or 0), 'skill')} offered",
         "skill_routed": lambda data: (
             f"{data.get('decided_by', 'model')}  "
-            + ", ".join(str(one.get("mention", "")) for one in data.get("choices") or ())
+            + ", ".join(str(choice.get("mention", "")) for choice in data.get("choices") or ())
         ),
-        "tool_call_finished": _result,
+        "tool_call_finished": _describe_result,
         "tool_call_requested": lambda data: " ".join(
-            [str(data.get("name")), *(word for word in data.get("arguments", {}).values() if isinstance(word, str))]
+            [str(data.get("name")), *(value for value in data.get("arguments", {}).values() if isinstance(value, str))]
         ),
     }
 )
@@ -246,7 +255,7 @@ class Step(msgspec.Struct, kw_only=True):
         if self.progress == "failed":
             self.outcome = f"exit {code}" if code else readable_line(str(result.get("error_kind") or "failed"))
             first = str(result.get("stderr") or "").strip().partition("\n")[0]
-            self.reason = readable_line(first)[:_SUBJECT_CHARS]
+            self.reason = readable_line(first)[:_MAX_SUBJECT_CHARS]
 
 
 class Steps(msgspec.Struct):
@@ -259,7 +268,7 @@ class Steps(msgspec.Struct):
         """Take in the next event."""
         match event.payload:
             case ToolCallRequested(call_id=call_id, name=name, arguments=arguments):
-                self._add(event, call_id, name, _subject(arguments))
+                self._add(event, call_id, name, _find_subject(arguments))
             case ToolCallStarted(call_id=call_id, tool=tool) if call_id not in self._by_call:
                 self._add(event, call_id, tool)  # asked for before a resumed run was looked at
             case ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id) if call_id in self._by_call:
@@ -278,31 +287,33 @@ class Steps(msgspec.Struct):
         self.all.append(step)
         self._by_call[call_id] = step
 
-    def of_call(self, call_id: str) -> Step | None:
+    def find(self, call_id: str) -> Step | None:
         """The step of a call."""
         return self._by_call.get(call_id)
 
 
-def _subject(arguments: Mapping[str, Any]) -> str:
+def _find_subject(arguments: Mapping[str, Any]) -> str:
     """What a call is about: what it asks, or its first argument that is text or a command line."""
     for value in (arguments.get("question"), *arguments.values()):
-        words = cast(list[object], value) if isinstance(value, list) else [value]
-        if words and all(isinstance(word, str) for word in words):
-            return readable_line(" ".join(map(str, words)))[:_SUBJECT_CHARS]
+        items = cast(list[object], value) if isinstance(value, list) else [value]
+        if items and all(isinstance(item, str) for item in items):
+            return readable_line(" ".join(map(str, items)))[:_MAX_SUBJECT_CHARS]
     return ""
 
 
-def step_lines(console: Console, step: Step, *, under_way: str = "running") -> list[Text]:
+def step_lines(console: Console, step: Step, *, running_text: str = "running") -> list[Text]:
     """A step on one line; the reason of a failure on the next; `under_way` is the word for one that has no result."""
-    left = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
-    waiting = {"waiting": "waiting for you", "running": under_way}.get(step.progress, "")
+    description = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
+    waiting = {"waiting": "waiting for you", "running": running_text}.get(step.progress, "")
     right = Text.assemble(
-        (step.outcome, "red"), (waiting, "cyan"), (f"{duration(step.milliseconds):>9}" if not waiting else "", "dim")
+        (step.outcome, "red"),
+        (waiting, "cyan"),
+        (f"{format_duration(step.milliseconds):>9}" if not waiting else "", "dim"),
     )
-    lines = [spread(console, left, right)]
+    lines = [justify_line(console, description, right)]
     if step.reason:
-        room = console.width - 5 if console.is_terminal else len(step.reason)
-        lines.append(Text(f"     {cut(step.reason, room)}", style="dim"))
+        width = console.width - 5 if console.is_terminal else len(step.reason)
+        lines.append(Text(f"     {truncate(step.reason, width)}", style="dim"))
     return lines
 
 
@@ -326,77 +337,83 @@ def exit_code_for(status: RunStatus) -> int:
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is waited for: what it is, what may be answered, and how."""
 
-    what: str
+    description: str
     choices: tuple[str, ...] = ()
     parts: Mapping[str, str] = {}
     """Several questions at once, by the name of each."""
     commands: Mapping[str, str] = {}
 
-    def in_words(self) -> str:
+    def join_commands(self) -> str:
         """The commands in one sentence: one after the other, or one of them."""
-        words = ""
+        text = ""
         for label, line in self.commands.items():
-            joint = "" if not words else ", then " if label == THEN else " or "
-            words += f"{joint}`{line}`"
-        return words
+            joint = "" if not text else ", then " if label == THEN else " or "
+            text += f"{joint}`{line}`"
+        return text
 
 
-def waits_of(
-    state: RunState, pending: Pending, command: CommandFor, asked: Mapping[str, HumanRequest] | None = None
+def list_waits(
+    state: RunState, pending: Pending, command: CommandFor, requests: Mapping[str, HumanRequest] | None = None
 ) -> list[Wait]:
     """Everything a run waits for; `asked` has the whole questions where somebody has read the log."""
     resume = {"go on": command("runs resume")}
     match state.status:
         case RunStatus.REVIEW_REQUIRED:
             revise = f"{command('runs review revise')} --note TEXT"
-            return [Wait(what="a review", commands={"accept": command("runs review approve"), "send back": revise})]
+            return [
+                Wait(description="a review", commands={"accept": command("runs review approve"), "send back": revise})
+            ]
         case RunStatus.REVISION_REQUIRED:
-            return [Wait(what="to go on with the note of its review", commands=resume)]
+            return [Wait(description="to go on with the note of its review", commands=resume)]
         case RunStatus.WAITING_FOR_USER | RunStatus.RUNNING:
-            several, whole = len(pending.questions) > 1, asked or {}
+            several, full_requests = len(pending.questions) > 1, requests or {}
             waits = [
                 *(
-                    _question(question, command, whole.get(question.call_id), named=several)
+                    _build_question_wait(question, command, full_requests.get(question.call_id), with_call_id=several)
                     for question in pending.questions.values()
                 ),
             ]
             for approval in pending.approvals.open.values():
-                what = f"an approval of {approval.summary or approval.tool}"
+                description = f"an approval of {approval.summary or approval.tool}"
                 if pending.approvals.find_decision(approval.approval_id) is not None:
-                    waits.append(Wait(what=f"{what}, which is decided", commands=resume))
+                    waits.append(Wait(description=f"{description}, which is decided", commands=resume))
                 else:
-                    waits.append(Wait(what=what, commands=decision_commands(approval.approval_id, command)))
+                    waits.append(
+                        Wait(description=description, commands=build_decision_commands(approval.approval_id, command))
+                    )
             if state.waiting_kind == "stopped":
-                waits.append(Wait(what="somebody who goes on with it: it was stopped", commands=resume))
+                waits.append(Wait(description="somebody who goes on with it: it was stopped", commands=resume))
             if state.waiting_kind == "budget_exceeded":
                 setting = _SETTING.search(state.waiting_message)
                 more = resume["go on"] + (f" --set {setting[1]}=MORE" if setting else "")
-                waits.append(Wait(what=state.waiting_message, commands={"go on": more}))
+                waits.append(Wait(description=state.waiting_message, commands={"go on": more}))
             return waits
         case _:
             return []
 
 
-def _question(one: PendingQuestion, command: CommandFor, asked: HumanRequest | None, *, named: bool) -> Wait:
+def _build_question_wait(
+    question: PendingQuestion, command: CommandFor, request: HumanRequest | None, *, with_call_id: bool
+) -> Wait:
     parts: dict[str, str] = {}
-    for each in asked.questions if asked is not None else ():
-        labels = [str(choice.get("label", "")) for choice in each.get("choices") or ()]
+    for item in request.questions if request is not None else ():
+        labels = [str(choice.get("label", "")) for choice in item.get("choices") or ()]
         choices = f"  [{' | '.join(labels)}]" if labels else ""
-        parts[str(each.get("id", ""))] = f"{each.get('question', '')}{choices}"
-    call = f" --call {shlex.quote(one.call_id)}" if named else ""
-    sets = " ".join(f"--set {shlex.quote(name)}=TEXT" for name in one.ids)
-    answer = sets or ("NUMBER" if one.choices else "TEXT")
+        parts[str(item.get("id", ""))] = f"{item.get('question', '')}{choices}"
+    call = f" --call {shlex.quote(question.call_id)}" if with_call_id else ""
+    sets = " ".join(f"--set {shlex.quote(name)}=TEXT" for name in question.ids)
+    answer = sets or ("NUMBER" if question.choices else "TEXT")
     return Wait(
-        what=f"answers to {len(parts)} questions" if parts else one.question,
-        choices=tuple(one.choices),
+        description=f"answers to {len(parts)} questions" if parts else question.question,
+        choices=tuple(question.choices),
         parts=parts,
         commands={"answer": f"{command('runs answer')} {answer}{call}", THEN: command("runs resume")},
     )
 
 
-def decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:
+def build_decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:
     """How a request is looked at and decided."""
-    name = short_approval(approval_id)
+    name = short_approval_id(approval_id)
     return {
         "look": command("approvals show", name),
         "approve": command("approvals approve", name),
@@ -404,12 +421,12 @@ def decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:
     }
 
 
-def wait_lines(wait: Wait, *, indent: int, width: int, titled: bool = True) -> Iterator[RenderableType]:
+def wait_lines(wait: Wait, *, indent: int, width: int, with_title: bool = True) -> Iterator[RenderableType]:
     """One thing that is waited for; without its title where that stands elsewhere."""
-    if titled:
-        yield Padding(Text(readable_line(wait.what)), (0, 0, 0, indent), expand=False)
-    offered = {str(number): readable_line(choice) for number, choice in enumerate(wait.choices, start=1)}
-    offered |= {readable_line(name): readable_line(text) for name, text in wait.parts.items()}
-    for facts in (offered, dict(wait.commands)):
+    if with_title:
+        yield Padding(Text(readable_line(wait.description)), (0, 0, 0, indent), expand=False)
+    options = {str(number): readable_line(choice) for number, choice in enumerate(wait.choices, start=1)}
+    options |= {readable_line(name): readable_line(text) for name, text in wait.parts.items()}
+    for facts in (options, dict(wait.commands)):
         if facts:
-            yield labelled(facts, indent=indent, width=width)
+            yield labeled_table(facts, indent=indent, width=width)

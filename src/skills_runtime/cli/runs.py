@@ -20,33 +20,33 @@ from skills_runtime.cli.options import (
     NoColor,
     RunReference,
     WorkspaceRoot,
-    checked_path,
+    display_path,
     find_run,
     open_service,
-    optional_path,
-    shown_path,
+    parse_optional_path,
+    parse_path,
 )
 from skills_runtime.cli.output import (
-    answers,
-    between,
-    count,
-    cut,
-    duration,
-    labelled,
+    format_cost,
+    format_count,
+    format_duration,
+    justify_line,
+    labeled_table,
     list_table,
     local_time,
-    money,
+    milliseconds_between,
     plural,
     short_id,
-    signed,
-    spread,
-    talk,
+    status_text,
+    stderr_console,
+    stdout_console,
+    truncate,
     write_json,
     write_notices,
     write_text,
 )
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
-from skills_runtime.cli.run_text import CommandFor, Steps, step_lines, told, wait_lines, waits_of
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
+from skills_runtime.cli.run_text import CommandFor, Steps, describe_event, list_waits, step_lines, wait_lines
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
 from skills_runtime.events import Event, HumanRequest, Payload, RunStatus, data_of, decode_event, parse_status
 from skills_runtime.projections import Metrics, RunView, fold
@@ -58,27 +58,27 @@ if TYPE_CHECKING:
     from skills_runtime.ledger import Problem, RunRow
     from skills_runtime.runs import Verdict
 
-SHOWN_STEPS = 40
+MAX_STEPS = 40
 _LABEL = 10
 _COLUMNS: dict[str, JustifyMethod] = {
     "run": "left", "status": "left", "task": "left", "started": "left", "time": "right", "tokens": "right",
 }  # fmt: skip
-_WAITING = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
+_WAITING_STATUSES = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
 _ID_CELLS = 24
 
 app = create_app(
     "runs", "Look at runs, talk to them, and go on with them.", "runs list --status failed", "runs show demo-001"
 )
 app.add_typer(runs_control.app)
-top = create_app()
+shortcuts = create_app()
 """What can be called without `runs` before it."""
-_LIST = "runs list --status failed\nls --session demo --search report"
+_LIST_EXAMPLES = "runs list --status failed\nls --session demo --search report"
 _VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
-_VERIFY = "verify ./runs/demo-001\nruns verify demo-001 --json"
+_VERIFY_EXAMPLES = "verify ./runs/demo-001\nruns verify demo-001 --json"
 
 
-@top.command("ls", cls=ExampleCommand, epilog=_LIST)
-@app.command("list", cls=ExampleCommand, epilog=_LIST)
+@shortcuts.command("ls", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
+@app.command("list", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
 def list_runs(
     context: typer.Context,
     *,
@@ -100,7 +100,7 @@ def list_runs(
     """List the runs of this workspace, newest first."""
     from skills_runtime.engine import RunFilter  # slow, and help needs none of it
 
-    wanted = RunFilter(
+    run_filter = RunFilter(
         status=parse_status(status) if status else None,
         session_id=session,
         text=search or "",
@@ -108,25 +108,25 @@ def list_runs(
     )
     with open_service(ConfigOptions(workspace_root)) as service:
         problems = run_problems(service.refresh(everywhere=everything))
-        rows = service.list_runs(wanted, limit=limit)
+        rows = service.list_runs(run_filter, limit=limit)
         kinds = _waiting_kinds(service, rows)
     if as_json:
         for row in rows:
             write_json(row, pretty=False)
         return 0
-    program, hints = context.obj.name, talk(no_color=no_color)
+    program, hints = context.obj.name, stderr_console(no_color=no_color)
     if problems:
         text = f"notice: {plural(len(problems), 'run')} could not be read; `{program} ledger rebuild` says why"
         hints.print(Text(text, style="dim"))
     if not rows:
         hints.print(Text(f"no runs found; `{program} demo` makes one, `--all` looks everywhere"))
         return 0
-    _show_rows(rows, kinds, answers(no_color=no_color), by_task=session is not None)
-    if waiting := sum(row.status in _WAITING for row in rows):
-        asked = any(row.pending_approvals for row in rows)
-        where = "approvals list` shows what to approve" if asked else "runs show RUN` says what for"
+    _show_rows(rows, kinds, stdout_console(no_color=no_color), by_task=session is not None)
+    if waiting := sum(row.status in _WAITING_STATUSES for row in rows):
+        has_approvals = any(row.pending_approvals for row in rows)
+        hint = "approvals list` shows what to approve" if has_approvals else "runs show RUN` says what for"
         verb = "waits" if waiting == 1 else "wait"
-        hints.print(Text(f"{plural(waiting, 'run')} {verb} for you; `{program} {where}", style="dim"))
+        hints.print(Text(f"{plural(waiting, 'run')} {verb} for you; `{program} {hint}", style="dim"))
     return 0
 
 
@@ -144,23 +144,23 @@ def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Cons
     """Runs, one line each, all together or under the task they are tries of."""
     groups: dict[str, list[dict[str, Text]]] = {}
     for row in rows:
-        name, status = short_id(row.run_id), signed(row.status, kinds.get(row.run_id))
+        name, status = short_id(row.run_id), status_text(row.status, kinds.get(row.run_id))
         if row.pending_approvals:
             status.append(f" · {plural(row.pending_approvals, 'approval')}")
         cells = {
-            "run": Text(cut(name, _ID_CELLS) if console.is_terminal else name, style="cyan"),
+            "run": Text(truncate(name, _ID_CELLS) if console.is_terminal else name, style="cyan"),
             "status": status,
             "task": Text(readable_line(row.title)),
             "started": Text(local_time(row.started_at), style="dim"),
-            "time": Text(duration(between(row.started_at, row.completed_at)), style="dim"),
-            "tokens": Text(count(row.input_tokens + row.output_tokens), style="dim"),
+            "time": Text(format_duration(milliseconds_between(row.started_at, row.completed_at)), style="dim"),
+            "tokens": Text(format_count(row.input_tokens + row.output_tokens), style="dim"),
         }
         groups.setdefault(row.task_id if by_task else "", []).append(cells)
     for task_id, lines in groups.items():
         if by_task:
             console.print(Text.assemble(("task ", "bold"), task_id, (f"  {plural(len(lines), 'run')}", "dim")))
         narrow = ("run", "status", "task")
-        console.print(list_table(console, lines, _COLUMNS, narrow=narrow, elastic="task", least=8))
+        console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="task", min_width=8))
 
 
 @app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
@@ -173,14 +173,14 @@ def show(
     run: RunReference,
 ) -> int:
     """Show one run: state, steps, files, open questions."""
-    page = read_page(find_run(run, workspace_root))
+    page = load_page(find_run(run, workspace_root))
     if as_json:
         write_json(_page_document(page))
         return 0
-    _show_page(page, CommandFor(context.obj.name, run), answers(no_color=no_color))
-    if page.unbelieved:
+    _show_page(page, CommandFor(context.obj.name, run), stdout_console(no_color=no_color))
+    if page.has_unverified_events:
         warning = f"notice: not every line of this log can be believed; `{context.obj.name} verify` says why"
-        talk(no_color=no_color).print(Text(warning, style="red"))
+        stderr_console(no_color=no_color).print(Text(warning, style="red"))
     return 0
 
 
@@ -197,7 +197,7 @@ def tail(
     run: RunReference,
 ) -> int:
     """Show the events of a run, one line each."""
-    found, console = find_run(run, workspace_root), answers(no_color=no_color)
+    recorded_run, console = find_run(run, workspace_root), stdout_console(no_color=no_color)
 
     def write(line: bytes, number: int) -> None:
         if as_json:
@@ -213,9 +213,9 @@ def tail(
         sys.stdout.flush()
 
     if follow:
-        _follow(found, start, write)
+        _follow(recorded_run, start, write)
         return 0
-    for number, line in found.lines(start):
+    for number, line in recorded_run.lines(start):
         write(line, number)
     return 0
 
@@ -229,11 +229,11 @@ def _follow(run: "RecordedRun", start: int, write: Callable[[bytes, int], None])
             write(line, number)
 
     # A reader may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    previous_handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         asyncio.run(follow())
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def event_line(event: Event) -> Text:
@@ -251,12 +251,12 @@ def event_line(event: Event) -> Text:
         (f"{event.seq:>5}  ", "dim"),
         (f"{local_time(event.timestamp, form='%H:%M:%S')}  ", "dim"),
         (f"{readable_line(event.type):<22}  ", style or "bold"),
-        (told(event), style),
+        (describe_event(event), style),
     )
 
 
-@top.command("verify", cls=ExampleCommand, epilog=_VERIFY)
-@app.command("verify", cls=ExampleCommand, epilog=_VERIFY)
+@shortcuts.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
+@app.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
 def verify(
     *,
     unauthenticated: Annotated[
@@ -268,21 +268,21 @@ def verify(
     run: RunReference,
 ) -> int:
     """Check a run against its log, and the log against its key."""
-    verdict, notices = check_run(find_run(run, workspace_root))
+    verdict, notices = verify_run(find_run(run, workspace_root))
     if as_json:
         outcome = {"ok": verdict.ok, "outcome": verdict.outcome}
         write_json({**outcome, **msgspec.to_builtins(verdict)}, pretty=False)
     else:
         write_notices(notices)
-        show_verdict(verdict, answers(no_color=no_color))
+        show_verdict(verdict, stdout_console(no_color=no_color))
         if verdict.outcome == "not_authenticated" and not unauthenticated:
             hint = "anybody can have written it; `--unauthenticated` accepts it because its digests hold"
-            talk(no_color=no_color).print(Text(hint, style="dim"))
+            stderr_console(no_color=no_color).print(Text(hint, style="dim"))
     accepted = unauthenticated and verdict.outcome == "not_authenticated"
     return 0 if accepted else _VERIFY_CODES[verdict.outcome]
 
 
-def check_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
+def verify_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
     """The verdict on a run, and what could not be asked."""
     try:
         with open_service() as service:
@@ -296,8 +296,8 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
     """The verdict for people."""
     for finding in verdict.findings:
         mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
-        where = (f"{mark} {readable_line(finding.where)}  ", style)
-        console.print(Text.assemble(where, readable_line(finding.message)))
+        location = (f"{mark} {readable_line(finding.where)}  ", style)
+        console.print(Text.assemble(location, readable_line(finding.message)))
     events = plural(verdict.events, "event")
     if verdict.outcome == "verified":
         console.print(Text(f"✓ verified: {events}, authentic", style="green"))
@@ -321,9 +321,9 @@ def accept(
     paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all by default.")] = None,
 ) -> int:
     """Put back new files that were set aside after a command."""
-    found = find_run(run, workspace_root)
-    for path in found.list_quarantined() if listing else found.accept_quarantined(paths or ()):
-        write_text(f"{shown_path(Path(path))}\n")
+    recorded_run = find_run(run, workspace_root)
+    for path in recorded_run.list_quarantined() if listing else recorded_run.accept_quarantined(paths or ()):
+        write_text(f"{display_path(Path(path))}\n")
     return 0
 
 
@@ -348,16 +348,16 @@ def export(
 ) -> int:
     """Write checksums and provenance of a run, or an archive."""
     if html is not None and (output is not None or with_blobs):
-        raise Misuse("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
-    found = find_run(run, workspace_root)
+        raise UsageError("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
+    recorded_run = find_run(run, workspace_root)
     if html is not None:
-        page = checked_path(html, option="--html")
-        found.write_page(page, lang)
+        page = parse_path(html, option="--html")
+        recorded_run.write_page(page, lang)
         paths = [page]
     else:
-        paths = found.export(optional_path(output, option="--output"), with_blobs=with_blobs)
+        paths = recorded_run.export(parse_optional_path(output, option="--output"), with_blobs=with_blobs)
     for path in paths:
-        write_text(f"{shown_path(path)}\n")
+        write_text(f"{display_path(path)}\n")
     return 0
 
 
@@ -378,14 +378,14 @@ def metrics(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Write the numbers of a run as JSON."""
-    named = [name for name in (run, run_id, wal_locator) if name is not None]
-    if len(named) != 1:
-        raise Misuse("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
-    write_json(fold(find_run(named[0], workspace_root).events(), Metrics()).summary())
+    references = [name for name in (run, run_id, wal_locator) if name is not None]
+    if len(references) != 1:
+        raise UsageError("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
+    write_json(fold(find_run(references[0], workspace_root).events(), Metrics()).summary())
     return 0
 
 
-@top.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
+@shortcuts.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
 def transcript(
     *,
     check: Annotated[
@@ -395,14 +395,14 @@ def transcript(
     run: RunReference,
 ) -> int:
     """Write a run as prose, made from its log."""
-    found = find_run(run, workspace_root)
+    recorded_run = find_run(run, workspace_root)
     if not check:
-        for piece in found.transcript():
+        for piece in recorded_run.transcript():
             write_text(piece)
         return 0
-    true = found.is_transcript_current()
-    sys.stdout.write(f"the transcript is {'what' if true else 'not the one'} the log gives\n")
-    return 0 if true else 20
+    is_current = recorded_run.is_transcript_current()
+    sys.stdout.write(f"the transcript is {'what' if is_current else 'not the one'} the log gives\n")
+    return 0 if is_current else 20
 
 
 ledger = create_app("ledger", "Look after the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
@@ -427,11 +427,11 @@ def ledger_rebuild(
 
     with open_service(ConfigOptions(workspace_root)) as service:
         index = service.ledger.index
-        paths = [checked_path(root, option="ROOT") for root in roots]
+        paths = [parse_path(root, option="ROOT") for root in roots]
         report = refresh(index, paths or workspace_roots(index, service.workspace.workspace_root), service.ports)
-        known = len(index.locations())
+        run_count = len(index.locations())
     problems = run_problems(report.problems)
-    sys.stdout.write(f"{plural(known, 'run')} known, {report.removed} gone\n")
+    sys.stdout.write(f"{plural(run_count, 'run')} known, {report.removed} gone\n")
     for problem in problems:
         sys.stderr.write(f"{problem.kind}: {readable_line(problem.message)}\n")
     return 20 if problems else 0
@@ -458,12 +458,12 @@ class Page(msgspec.Struct):
 
     root: Path
     prompt: str = ""
-    unbelieved: bool = False
+    has_unverified_events: bool = False
     """Whether run.json knows of more events than the verified part of the log has."""
     view: RunView = msgspec.field(default_factory=RunView)
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     steps: Steps = msgspec.field(default_factory=Steps)
-    asked: dict[str, HumanRequest] = {}
+    requests: dict[str, HumanRequest] = {}
     """The questions, whole, by the call that asked them."""
     skills: list[Payload] = []
     """What became of skills, in the order of the log."""
@@ -471,12 +471,12 @@ class Page(msgspec.Struct):
     """How many messages to the run it has not read yet."""
 
 
-def read_page(run: "RecordedRun") -> Page:
+def load_page(run: "RecordedRun") -> Page:
     """The page of a run."""
     page = Page(run.paths.root)
     for event in run.read_trusted_events():
         if isinstance(event.payload, HumanRequest):
-            page.asked[event.payload.call_id] = event.payload
+            page.requests[event.payload.call_id] = event.payload
         if skill_note(event.payload):
             page.skills.append(event.payload)
         page.view.apply(event)
@@ -484,7 +484,7 @@ def read_page(run: "RecordedRun") -> Page:
         page.steps.apply(event)
     state = page.view.state
     page.prompt = run.prompt or state.task
-    page.unbelieved = run.last_recorded > state.last_seq
+    page.has_unverified_events = run.last_recorded > state.last_seq
     if state.open:
         with suppress(SkillsRuntimeError), open_service() as service:  # a page can be read where the ledger cannot
             unread = service.ledger.inbox.pending(state.run_id)
@@ -516,23 +516,23 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
     """The run for people."""
     state = page.view.state
     title = Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ")
-    console.print(title.append_text(signed(state.status, state.waiting_kind)))
-    console.print(labelled(_facts(page), indent=2, width=_LABEL))
+    console.print(title.append_text(status_text(state.status, state.waiting_kind)))
+    console.print(labeled_table(_list_facts(page), indent=2, width=_LABEL))
     notes = {readable_line(skill_note(skill)): "yellow" if is_skill_notice(skill) else "" for skill in page.skills}
     produced = page.view.files.produced
     files = sorted({*produced, *state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
     sizes = {
-        name: f"{count(record.size)}B" if record.size >= 1000 else f"{record.size} B"
+        name: f"{format_count(record.size)}B" if record.size >= 1000 else f"{record.size} B"
         for name, record in produced.items()
     }
     sections: dict[str, Sequence[RenderableType]] = {
-        "skills": [_indented(Text(line, style=style)) for line, style in notes.items()],
-        "steps": _steps(page, console),
+        "skills": [_indent(Text(line, style=style)) for line, style in notes.items()],
+        "steps": _list_steps(page, console),
         "files": [
-            spread(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
+            justify_line(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
         ],
-        "waiting for": _waiting(page, command),
-        "next": [labelled(_next(page, command), indent=2, width=_LABEL)],
+        "waiting for": _list_waits(page, command),
+        "next": [labeled_table(_next_commands(page, command), indent=2, width=_LABEL)],
     }
     for heading, lines in sections.items():
         if lines:
@@ -541,52 +541,52 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
             console.print(line)
 
 
-def _facts(page: Page) -> dict[str, str]:
+def _list_facts(page: Page) -> dict[str, str]:
     state = page.view.state
-    took = duration(between(state.started_at, state.completed_at or state.updated_at))
+    took = format_duration(milliseconds_between(state.started_at, state.completed_at or state.updated_at))
     cost = state.cost_usd + state.child_cost_usd
-    used = [
+    usage = [
         plural(state.turns, "turn"),
-        f"{count(state.input_tokens)} tokens in",
-        f"{count(state.output_tokens)} out",
-        *([f"{count(state.child_tokens)} by sub-agents"] if state.child_tokens else []),
-        *([money(cost)] if cost else []),
+        f"{format_count(state.input_tokens)} tokens in",
+        f"{format_count(state.output_tokens)} out",
+        *([f"{format_count(state.child_tokens)} by sub-agents"] if state.child_tokens else []),
+        *([format_cost(cost)] if cost else []),
     ]
     facts = {
         "task": make_title(page.prompt),
         "reason": state.failure_reason or "",
-        "directory": shown_path(page.root),
+        "directory": display_path(page.root),
         "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",
         "model": f"{state.model} · profile {state.profile_id}" if state.model else "",
         "sandbox": state.workspace_mode,
         "started": f"{local_time(state.started_at)} · took {took}" if state.started_at else "not yet",
-        "used": " · ".join(used),
+        "used": " · ".join(usage),
     }
     return {label: readable_line(text) for label, text in facts.items() if text}
 
 
-def _steps(page: Page, console: Console) -> list[Text]:
+def _list_steps(page: Page, console: Console) -> list[Text]:
     steps = page.steps.all
-    left_out = len(steps) - SHOWN_STEPS
-    before = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
+    left_out = len(steps) - MAX_STEPS
+    earlier = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
     under_way = "running" if page.view.state.status is RunStatus.RUNNING else "no result"
-    shown = (line for step in steps[-SHOWN_STEPS:] for line in step_lines(console, step, under_way=under_way))
-    return [*before, *shown]
+    lines = (line for step in steps[-MAX_STEPS:] for line in step_lines(console, step, running_text=under_way))
+    return [*earlier, *lines]
 
 
-def _waiting(page: Page, command: CommandFor) -> list[RenderableType]:
-    waits = waits_of(page.view.state, page.view.pending, command, page.asked)
+def _list_waits(page: Page, command: CommandFor) -> list[RenderableType]:
+    waits = list_waits(page.view.state, page.view.pending, command, page.requests)
     lines = [line for wait in waits for line in wait_lines(wait, indent=2, width=_LABEL)]
     if page.messages:
-        lines.append(_indented(Text(f"{plural(page.messages, 'message')} to it will be read when it goes on")))
+        lines.append(_indent(Text(f"{plural(page.messages, 'message')} to it will be read when it goes on")))
     return lines
 
 
-def _indented(text: Text) -> Padding:
+def _indent(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 2), expand=False)
 
 
-def _next(page: Page, command: CommandFor) -> dict[str, str]:
+def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
     """The commands that come to mind, by what they are for."""
     state = page.view.state
     if not state.open:

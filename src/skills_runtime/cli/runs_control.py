@@ -17,16 +17,16 @@ from skills_runtime.cli.options import (
     RunReference,
     ViewOptions,
     WorkspaceRoot,
-    checked_text,
+    check_text,
     find_run,
     open_service,
-    optional_path,
     parse_answers,
-    read_words,
+    parse_optional_path,
+    read_message,
     repeatable,
 )
 from skills_runtime.cli.output import Receipt, short_id, write_receipt, write_text
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.cli.run_text import CommandFor, exit_code_for
 from skills_runtime.errors import LogEnded
 from skills_runtime.events import RunStatus
@@ -61,11 +61,11 @@ def send(
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
     """Tell a run something; its model reads it at the next turn."""
-    said = read_words(text, "TEXT")
+    message_text = read_message(text, "TEXT")
     with open_service(ConfigOptions(workspace_root)) as service:
-        message = service.send(run, said)
+        message = service.send(run, message_text)
         state = service.view(run).state
-    return _write_kept(message, f"message {message.position}", state, context.obj.name, as_json=as_json)
+    return _write_queued(message, f"message {message.position}", state, context.obj.name, as_json=as_json)
 
 
 @app.command(
@@ -93,18 +93,20 @@ def answer(
 ) -> int:
     """Answer what a run has asked; it goes on with `runs resume`."""
     if (text is None) == (not assignments):
-        raise Misuse("give the answer once, as `TEXT` or as `--set ID=TEXT`")
-    said = parse_answers(assignments) if text is None else read_words(text, "TEXT")
+        raise UsageError("give the answer once, as `TEXT` or as `--set ID=TEXT`")
+    answers = parse_answers(assignments) if text is None else read_message(text, "TEXT")
     with open_service(ConfigOptions(workspace_root)) as service:
-        message = service.answer_once(run, said, call_id=call)
+        message = service.answer_once(run, answers, call_id=call)
         state = service.view(run).state
-    return _write_kept(message, f"the answer to `{message.body['call_id']}`", state, context.obj.name, as_json=as_json)
+    return _write_queued(
+        message, f"the answer to `{message.body['call_id']}`", state, context.obj.name, as_json=as_json
+    )
 
 
-def _write_kept(message: "InboxMessage", what: str, state: RunState, program: str, *, as_json: bool) -> int:
+def _write_queued(message: "InboxMessage", subject: str, state: RunState, program: str, *, as_json: bool) -> int:
     """Say when a run takes in what was sent to it, and the command that lets it go on where nobody works on it."""
     when = "at the next turn" if state.status is RunStatus.RUNNING else "when the run goes on"
-    text = f"{what} is kept for the run `{message.run_id}`; it is read {when}"
+    text = f"{subject} is kept for the run `{message.run_id}`; it is read {when}"
     return write_receipt(message, text, _resume_command(state, program), as_json=as_json)
 
 
@@ -131,12 +133,12 @@ def cancel(
         sys.stderr.write("waiting for the process that works on the run to stop\n")
         sys.stderr.flush()
 
-    why = checked_text(reason, "--reason")
+    reason_text = check_text(reason, "--reason")
     with open_service(ConfigOptions(workspace_root)) as service:
-        state = asyncio.run(service.cancel(run, why, patience=CANCEL_SECONDS, on_wait=say_waiting))
+        state = asyncio.run(service.cancel(run, reason_text, patience=CANCEL_SECONDS, on_wait=say_waiting))
     if state.status is not RunStatus.CANCELLED:
         raise LogEnded(f"the run `{state.run_id}` is {state.status}: it ended before it could be cancelled")
-    receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=why)
+    receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason_text)
     return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=as_json)
 
 
@@ -153,12 +155,12 @@ def approve(
     run: RunReference,
 ) -> int:
     """Accept the result of a run; it is completed then."""
-    remembered = checked_text(note, "--note")
+    note_text = check_text(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
-        status = service.review(run, accept=True, note=remembered)
+        status = service.review(run, accept=True, note=note_text)
         state = service.view(run).state
     reason = f": {state.failure_reason}" if state.failure_reason else ""
-    receipt = Receipt(run_id=state.run_id, status=status.value, note=remembered)
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=note_text)
     write_receipt(receipt, f"approved; the run `{state.run_id}` is {status}{reason}", as_json=as_json)
     return exit_code_for(status)
 
@@ -177,13 +179,13 @@ def revise(
     run: RunReference,
 ) -> int:
     """Send the result of a run back to work, with a note that its model reads next."""
-    wish = read_words(note, "--note")
+    note_text = read_message(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
-        status = service.review(run, accept=False, note=wish)
+        status = service.review(run, accept=False, note=note_text)
         state = service.view(run).state
-    receipt = Receipt(run_id=state.run_id, status=status.value, note=wish)
-    told = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
-    return write_receipt(receipt, told, _resume_command(state, context.obj.name), as_json=as_json)
+    receipt = Receipt(run_id=state.run_id, status=status.value, note=note_text)
+    text_shown = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
+    return write_receipt(receipt, text_shown, _resume_command(state, context.obj.name), as_json=as_json)
 
 
 @app.command(
@@ -240,7 +242,7 @@ def fork(
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
         prompt=prompt or "",
-        sandbox_path=optional_path(sandbox, option="--sandbox"),
+        sandbox_path=parse_optional_path(sandbox, option="--sandbox"),
         run_id=run_id,
         fork_of=run,
         fork_at=at,
@@ -283,7 +285,7 @@ def diff(
 ) -> int:
     """Compare what two runs said and did, leaving out ids and times."""
     runs = [find_run(text, workspace_root) for text in (run, other)]
-    before, after = ([str(move) for move in one.actions()] for one in runs)
-    lines = list(unified_diff(before, after, (run, other), context=1, end=""))
+    actions, other_actions = ([str(move) for move in recorded_run.actions()] for recorded_run in runs)
+    lines = list(unified_diff(actions, other_actions, (run, other), context=1, end=""))
     write_text("".join(f"{line}\n" for line in lines))
     return 1 if lines else 0

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from skills_runtime.cli.options import Json, WorkspaceRoot, checked_path
+from skills_runtime.cli.options import Json, WorkspaceRoot, parse_path
 from skills_runtime.cli.output import write_json
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
@@ -64,8 +64,8 @@ def clean_up(*, as_json: Json = False, workspace_root: WorkspaceRoot = ".") -> i
     elif answer["server"]:
         print(f"Ended {answer['closed_exec_sessions']} sessions and {answer['cancelled_children']} child agents.")
     else:
-        ended, survivors = answer["orphans"].get("ended", ()), answer["orphans"].get("survivors", ())
-        print(f"No runtime server was there; ended {len(ended)} processes that one had left behind.")
+        ended_pids, survivors = answer["orphans"].get("ended", ()), answer["orphans"].get("survivors", ())
+        print(f"No runtime server was there; ended {len(ended_pids)} processes that one had left behind.")
         if survivors:
             print(f"Not ended: {', '.join(map(str, survivors))}")
     return 0
@@ -75,4 +75,4 @@ def _client(workspace_root: str) -> "RuntimeClient":
     """A client that starts no server."""
     from skills_runtime.runtime import RuntimeClient  # slow, and help needs none of it
 
-    return RuntimeClient(checked_path(workspace_root, option="--workspace-root"), start=False)
+    return RuntimeClient(parse_path(workspace_root, option="--workspace-root"), start=False)

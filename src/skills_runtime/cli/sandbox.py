@@ -14,7 +14,7 @@ import typer
 
 from skills_runtime.cli.options import Json, repeatable
 from skills_runtime.cli.output import write_json
-from skills_runtime.cli.program import ExampleCommand, Misuse, PairsCommand, create_app
+from skills_runtime.cli.program import ExampleCommand, PairsCommand, UsageError, create_app
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.text import readable_line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
 """Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
-HIDDEN = "•••"
+MASK = "•••"
 
 app = create_app(
     "sandbox",
@@ -64,15 +64,15 @@ DenyHost = Annotated[
 ]
 
 
-Words = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
+CommandLine = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
 Variables = Annotated[
     list[str], repeatable("--setenv", metavar="NAME VALUE", help="A variable the command gets; repeatable.")
 ]
 
 
-def _refuse_overlay(context: typer.Context, given: bool) -> None:  # noqa: FBT001 - typer calls it
-    if given:
-        raise Misuse(
+def _refuse_overlay(context: typer.Context, requested: bool) -> None:  # noqa: FBT001 - typer calls it
+    if requested:
+        raise UsageError(
             "`--overlay` was removed: copy the workspace, for example with `git worktree add`, and name the copy with"
             " `--workspace`",
             context,
@@ -97,17 +97,17 @@ def sandbox_doctor(
     deny_host: DenyHost,
 ) -> int:
     """Say which fences work here, and what is missing."""
-    fence, _ = _fence_from(
-        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+    sandbox, _ = _build_sandbox(
+        SandboxOptions(workspace, profile, adapter, bwrap, accept_gap),
         LimitOptions(timeout, memory, processes, disk),
         Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    capabilities, gaps, kept = fence.state()
+    capabilities, gaps, is_ready = sandbox.state()
     if as_json:
-        write_json({"adapters": capabilities, "gaps": gaps, "required_promises_kept": kept})
+        write_json({"adapters": capabilities, "gaps": gaps, "required_promises_kept": is_ready})
     else:
         _show_state(capabilities, gaps)
-    return 0 if kept else EXIT_CODES["sandbox_denied"]
+    return 0 if is_ready else EXIT_CODES["sandbox_denied"]
 
 
 @app.command(
@@ -120,7 +120,7 @@ def sandbox_doctor(
 )
 def sandbox_exec(
     *,
-    command: Words,
+    command: CommandLine,
     setenv: Variables,
     evidence: Annotated[
         str | None, typer.Option("--evidence", metavar="FILE", help="Write what the sandbox promised, as JSON.")
@@ -143,12 +143,12 @@ def sandbox_exec(
     from skills_runtime.cli.sandbox_exec import run_command  # slow, and help needs none of it
 
     del overlay
-    fence, policy = _fence_from(
-        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+    sandbox, policy = _build_sandbox(
+        SandboxOptions(workspace, profile, adapter, bwrap, accept_gap),
         LimitOptions(timeout, memory, processes, disk),
         Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    return run_command(fence, policy, command, variables_of(setenv), evidence)
+    return run_command(sandbox, policy, command, parse_variables(setenv), evidence)
 
 
 @app.command(
@@ -156,7 +156,7 @@ def sandbox_exec(
 )
 def sandbox_plan(
     *,
-    command: Words,
+    command: CommandLine,
     setenv: Variables,
     as_json: Json = False,
     workspace: Workspace = ".",
@@ -173,14 +173,14 @@ def sandbox_plan(
     deny_host: DenyHost,
 ) -> int:
     """Show how a command would be started behind the fence."""
-    fence, policy = _fence_from(
-        FenceOptions(workspace, profile, adapter, bwrap, accept_gap),
+    sandbox, policy = _build_sandbox(
+        SandboxOptions(workspace, profile, adapter, bwrap, accept_gap),
         LimitOptions(timeout, memory, processes, disk),
         Egress(allow=tuple(allow_host), allow_private=tuple(allow_private_host), deny=tuple(deny_host)),
     )
-    request = ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables_of(setenv))
-    plan, enclosed = fence.explain(request)
-    values = _plan_document(plan, enclosed)
+    request = ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=parse_variables(setenv))
+    plan, command_shown = sandbox.explain(request)
+    values = _plan_document(plan, command_shown)
     if as_json:
         write_json(values)
     else:
@@ -201,10 +201,10 @@ def sandbox_accept(
     from skills_runtime.config import state_home
     from skills_runtime.sandbox import accept, list_items
 
-    directory, here = state_home() / "sandbox" / "quarantine", Path.cwd()
-    named = [str(Path(path).absolute()) for path in paths or ()]
-    waiting = [item.path for _, item in list_items(directory) if named or Path(item.path).is_relative_to(here)]
-    for path in waiting if listing else accept(directory, named or waiting):
+    directory, current = state_home() / "sandbox" / "quarantine", Path.cwd()
+    selected = [str(Path(path).absolute()) for path in paths or ()]
+    waiting = [item.path for _, item in list_items(directory) if selected or Path(item.path).is_relative_to(current)]
+    for path in waiting if listing else accept(directory, selected or waiting):
         sys.stdout.write(f"{readable_line(path)}\n")
     return 0
 
@@ -212,7 +212,7 @@ def sandbox_accept(
 # The sandbox that is asked for
 
 
-class FenceOptions(NamedTuple):
+class SandboxOptions(NamedTuple):
     """Which sandbox is asked for."""
 
     workspace: str
@@ -231,7 +231,7 @@ class LimitOptions(NamedTuple):
     disk: int | None
 
 
-def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "tuple[OsSandbox, SandboxPolicy]":
+def _build_sandbox(options: SandboxOptions, limits: LimitOptions, egress: Egress) -> "tuple[OsSandbox, SandboxPolicy]":
     """The sandbox for these options, and the policy it keeps."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import process_environ, state_home
@@ -259,44 +259,44 @@ def _fence_from(options: FenceOptions, asked: LimitOptions, egress: Egress) -> "
     holds_home = policy.workspace in (home := Path.home().resolve(), *home.parents)
     policy = msgspec.structs.replace(
         policy,
-        limits=msgspec.structs.replace(policy.limits, **_limits(asked)),
+        limits=msgspec.structs.replace(policy.limits, **_build_limits(limits)),
         aliases=(path,) if path != policy.workspace else (),
         hidden=own_directories(policy.workspace, process_environ()) if holds_home else (),
         protected=runtime_code(policy.workspace),
         accepted_gaps=frozenset(map(parse_promise, options.accept_gap)),
-        **_network(options.profile, egress),
+        **_build_network(options.profile, egress),
     )
     adapters, state = find_adapters(options.adapter, bubblewrap=options.bwrap), state_home() / "sandbox"
     return OsSandbox(policy, adapters, {}, state=state), policy
 
 
-def _network(profile: str, egress: Egress) -> dict[str, Any]:
+def _build_network(profile: str, egress: Egress) -> dict[str, Any]:
     """The allow-list, with any profile that hosts are named for; a list that names none lets nothing pass."""
     from skills_runtime.sandbox.egress import compile_egress  # slow, and help needs none of it
 
-    listed = egress.allow or egress.allow_private or profile == "workspace-net"
-    if listed or egress.deny:
+    has_allow_list = egress.allow or egress.allow_private or profile == "workspace-net"
+    if has_allow_list or egress.deny:
         compile_egress(egress)  # refuses a rule that cannot be used, also where it would change nothing
-    return {"network": "allow-list", "egress": egress} if listed else {}
+    return {"network": "allow-list", "egress": egress} if has_allow_list else {}
 
 
-def _limits(asked: LimitOptions) -> dict[str, Any]:
+def _build_limits(limits: LimitOptions) -> dict[str, Any]:
     """The limits that change; 0 means that there is none."""
-    given = {
-        "wall_seconds": asked.timeout,
-        "memory_bytes": asked.memory and asked.memory * MEBIBYTE,
-        "processes": asked.processes,
-        "disk_bytes": asked.disk and asked.disk * MEBIBYTE,
+    values = {
+        "wall_seconds": limits.timeout,
+        "memory_bytes": limits.memory and limits.memory * MEBIBYTE,
+        "processes": limits.processes,
+        "disk_bytes": limits.disk and limits.disk * MEBIBYTE,
     }
-    if any(value is not None and value < 0 for value in given.values()):
+    if any(value is not None and value < 0 for value in values.values()):
         raise ValidationFailed("a limit cannot be negative", hint="0 means that there is none")
-    changes = {name: value or None for name, value in given.items() if value is not None}
-    if asked.timeout is not None:
-        changes["cpu_seconds"] = int(asked.timeout) + 2 if asked.timeout else None
+    changes = {name: value or None for name, value in values.items() if value is not None}
+    if limits.timeout is not None:
+        changes["cpu_seconds"] = int(limits.timeout) + 2 if limits.timeout else None
     return changes
 
 
-def variables_of(assignments: Sequence[str]) -> dict[str, str]:
+def parse_variables(assignments: Sequence[str]) -> dict[str, str]:
     """The variables that the options name."""
     variables: dict[str, str] = {}
     for assignment in assignments:
@@ -317,15 +317,15 @@ def variables_of(assignments: Sequence[str]) -> dict[str, str]:
 
 def _plan_document(plan: SandboxPlan, enclosed: "SandboxedCommand") -> dict[str, Any]:
     """The plan as values for programs; of variables only the names are told."""
-    words = list(enclosed.options)
-    for index, word in enumerate(enclosed.options):
-        if word == "--setenv" and index + 2 < len(words):
-            words[index + 2] = HIDDEN
+    arguments = list(enclosed.options)
+    for index, argument in enumerate(enclosed.options):
+        if argument == "--setenv" and index + 2 < len(arguments):
+            arguments[index + 2] = MASK
     groups: list[list[str]] = []  # each option with what belongs to it
-    for word in words:
-        if word.startswith("--") or not groups:
+    for argument in arguments:
+        if argument.startswith("--") or not groups:
             groups.append([])
-        groups[-1].append(word)
+        groups[-1].append(argument)
     setup = plan.setup
     return {
         "argv": list(plan.argv),
@@ -363,7 +363,7 @@ def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -
             sys.stdout.write(
                 f"  problem: {readable_line(capability.problem)}\n  fix: {readable_line(capability.fix)}\n"
             )
-    if not any(one.works for one in capabilities):
+    if not any(item.works for item in capabilities):
         return
     broken = {gap.promise for gap in gaps}
     _write_list("promises", [f"{name}: {text}" for name, text in PROMISES.items() if name not in broken])

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from skills_runtime.cli.program import interrupts, say
+from skills_runtime.cli.program import interrupts, write_error
 from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, Stream, ThrottledOutput, execute_plan
@@ -28,10 +28,10 @@ from skills_runtime.storage import write_atomic
 from skills_runtime.text import readable_line
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-MOST_WAITING = 1 << 20
+MAX_PENDING_BYTES = 1 << 20
 """Bytes that may wait for the reader of our output; beyond them the command is made to wait."""
-NUMBERS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
-PIECE = 1 << 16
+STREAM_FDS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
+CHUNK_BYTES = 1 << 16
 GRACE_SECONDS = 0.3
 T = TypeVar("T")
 MAX_NAMED = 3
@@ -40,16 +40,20 @@ MAX_DECISIONS = 1000
 
 
 def run_command(
-    fence: OsSandbox, policy: SandboxPolicy, command: Sequence[str], variables: Mapping[str, str], evidence: str | None
+    sandbox: OsSandbox,
+    policy: SandboxPolicy,
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    evidence: str | None,
 ) -> int:
     """Run a command in the sandbox with the streams of this process; the exit code is its own."""
-    plan = fence.plan(ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables))
-    limits, visits = policy.limits, Visits()
+    plan = sandbox.plan(ProcessRequest(argv=tuple(command), cwd=policy.workspace, environment=variables))
+    limits, network_log = policy.limits, NetworkLog()
     with evidence_file(evidence) as file:
-        finished = asyncio.run(_run(plan, visits.doorman, limits))
+        finished = asyncio.run(_run(plan, network_log.create_callbacks, limits))
         if file is not None:
             document = {
-                **visits.added_to(plan.evidence),
+                **network_log.add_to(plan.evidence),
                 "ended_by": finished.ended_by,
                 "exceeded": finished.exceeded,
                 "duration_ms": finished.duration_ms,
@@ -59,7 +63,7 @@ def run_command(
             }
             file.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     if finished.quarantined:
-        names = ", ".join(f"`{one.path}`" for one in finished.quarantined[:MAX_NAMED])
+        names = ", ".join(f"`{item.path}`" for item in finished.quarantined[:MAX_NAMED])
         more = len(finished.quarantined) - MAX_NAMED
         text = readable_line(f"{names} and {more} more" if more > 0 else names)
         sys.stderr.write(f"notice: new files that programs obey were set aside: {text}\n")
@@ -67,14 +71,14 @@ def run_command(
     return _exit_code(finished, limits.wall_seconds)
 
 
-async def _run(plan: SandboxPlan, doorman: Callable[[], Doorman], limits: ResourceLimits) -> Finished:
+async def _run(plan: SandboxPlan, create_callbacks: Callable[[], Doorman], limits: ResourceLimits) -> Finished:
     """Run the planned command until nothing of it is left; a signal stops it."""
     stop = asyncio.Event()
     with interrupts() as interruption:
         interrupted = asyncio.ensure_future(interruption.wait())
         interrupted.add_done_callback(lambda _: stop.set())
         try:
-            return await _pass_through(plan, doorman, limits, stop)
+            return await _run_with_streams(plan, create_callbacks, limits, stop)
         finally:
             interrupted.cancel()
 
@@ -82,11 +86,13 @@ async def _run(plan: SandboxPlan, doorman: Callable[[], Doorman], limits: Resour
 def _exit_code(finished: Finished, wall_seconds: float | None) -> int:
     """The exit code, after a word about a command that was not let go on."""
     if finished.ended_by == "timeout":
-        say(f"the command was ended after {wall_seconds:g} s", kind="timeout", hint="`--timeout` gives it more time")
+        write_error(
+            f"the command was ended after {wall_seconds:g} s", kind="timeout", hint="`--timeout` gives it more time"
+        )
         return EXIT_CODES["timeout"]
     if finished.ended_by in ("output_limit", "resource_limit"):
         limit = finished.exceeded or "output"
-        say(
+        write_error(
             f"the command was ended: it went beyond its limit of {limit}",
             kind="sandbox_denied",
             hint=(f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"),
@@ -97,26 +103,26 @@ def _exit_code(finished: Finished, wall_seconds: float | None) -> int:
     return 128 + (finished.signal or 0)
 
 
-class Visits:
+class NetworkLog:
     """Hears of every decision; nobody can be asked about a host, for the terminal belongs to the command."""
 
     def __init__(self) -> None:
         self._account: Account | None = None
         self._decisions: list[EgressRecord] = []
 
-    def doorman(self) -> Doorman:
+    def create_callbacks(self) -> Doorman:
         """Who hears of every decision."""
         self._account = Account()
-        return Doorman(record=self._hear)
+        return Doorman(record=self._record)
 
-    def added_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    def add_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with the decisions."""
         if self._account is None:
             return evidence
         decisions = [msgspec.to_builtins(decision) for decision in self._decisions]
         return {**evidence, "network": {**self._account.summary(), "decisions": decisions}}
 
-    def _hear(self, record: EgressRecord) -> None:
+    def _record(self, record: EgressRecord) -> None:
         if self._account is not None:
             self._account.add(record)
         if len(self._decisions) < MAX_DECISIONS:
@@ -126,15 +132,15 @@ class Visits:
 # Streams
 
 
-async def _pass_through(
-    plan: SandboxPlan, doorman: Callable[[], Doorman], limits: ResourceLimits, stop: asyncio.Event
+async def _run_with_streams(
+    plan: SandboxPlan, create_callbacks: Callable[[], Doorman], limits: ResourceLimits, stop: asyncio.Event
 ) -> Finished:
-    """Run a command with its streams joined to ours; the doorman is made where it has a network."""
-    outlet = Outlet(limits.output_bytes, broken=stop.set)
+    """Run a command with its streams joined to ours; the create_callbacks is made where it has a network."""
+    writer = OutputWriter(limits.output_bytes, on_failure=stop.set)
     read_end, write_end = os.pipe()
     try:
         # Reading from what this process was given may block for ever, so nobody waits for it.
-        threading.Thread(target=_feed, args=(write_end,), daemon=True).start()
+        threading.Thread(target=_copy_stdin, args=(write_end,), daemon=True).start()
         bounds = Limits(
             wall_seconds=limits.wall_seconds,
             output_bytes=0,
@@ -142,21 +148,26 @@ async def _pass_through(
             total_bytes=limits.output_bytes,
         )
         finished = await execute_plan(
-            plan, bounds, doorman, on_output=ThrottledOutput(outlet.write, outlet.room), stop=stop, source=read_end
+            plan,
+            bounds,
+            create_callbacks,
+            on_output=ThrottledOutput(writer.write, writer.has_room),
+            stop=stop,
+            source=read_end,
         )
     except SkillsRuntimeError:
-        await outlet.finish(stop)
+        await writer.finish(stop)
         raise
     finally:
         os.close(read_end)
-    await outlet.finish(stop)
-    outlet.check()
+    await writer.finish(stop)
+    writer.check()
     return finished
 
 
-def _feed(write_end: int) -> None:
+def _copy_stdin(write_end: int) -> None:
     try:
-        while piece := _retried(0, select.POLLIN, lambda: os.read(0, PIECE)):
+        while piece := _retry_when_ready(0, select.POLLIN, lambda: os.read(0, CHUNK_BYTES)):
             data = memoryview(piece)
             while data:
                 data = data[os.write(write_end, data) :]
@@ -166,43 +177,43 @@ def _feed(write_end: int) -> None:
         os.close(write_end)
 
 
-class Outlet:
+class OutputWriter:
     """What may still be written, and what waits to be; made and used by the task that runs the command."""
 
     def __init__(
-        self, allowed: int | None, *, broken: Callable[[], object], numbers: Mapping[Stream, int] = NUMBERS
+        self, allowed: int | None, *, on_failure: Callable[[], object], fds: Mapping[Stream, int] = STREAM_FDS
     ) -> None:
-        self._left = allowed
-        self._numbers = numbers
-        self._broken = broken
+        self._remaining = allowed
+        self._fds = fds
+        self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
-        self._pieces: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
-        self._waiting = 0
-        self._begun = False
+        self._queue: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
+        self._pending_bytes = 0
+        self._is_started = False
         self._failure: OSError | None = None
         self._idle = asyncio.Event()
         self._idle.set()
-        self.room = asyncio.Event()
+        self.has_room = asyncio.Event()
         """Set while more can be taken."""
-        self.room.set()
+        self.has_room.set()
 
     def write(self, stream: Stream, data: bytes) -> None:
         """Take more to write, in order; raises `OSError` when an earlier piece could not be written."""
         self.check()
-        if self._left is not None:
-            data = data[: self._left]
-            self._left -= len(data)
+        if self._remaining is not None:
+            data = data[: self._remaining]
+            self._remaining -= len(data)
         if not data:
             return
-        if not self._begun:
-            self._begun = True
+        if not self._is_started:
+            self._is_started = True
             # Writing may block for ever; then this process ends without waiting for it.
-            threading.Thread(target=self._work, daemon=True).start()
-        self._waiting += len(data)
+            threading.Thread(target=self._write_queued, daemon=True).start()
+        self._pending_bytes += len(data)
         self._idle.clear()
-        if self._waiting > MOST_WAITING:
-            self.room.clear()
-        self._pieces.put((self._numbers[stream], data))
+        if self._pending_bytes > MAX_PENDING_BYTES:
+            self.has_room.clear()
+        self._queue.put((self._fds[stream], data))
 
     def check(self) -> None:
         """Raise what went wrong with writing, if something did."""
@@ -215,34 +226,36 @@ class Outlet:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waits:
-                one.cancel()
+            for task in waits:
+                task.cancel()
 
-    def _work(self) -> None:
+    def _write_queued(self) -> None:
         while True:
-            number, data = self._pieces.get()
+            number, data = self._queue.get()
             failure: OSError | None = None
             try:
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[_retried(number, select.POLLOUT, partial(os.write, number, rest)) :]
+                remaining = memoryview(data)
+                while remaining:
+                    remaining = remaining[
+                        _retry_when_ready(number, select.POLLOUT, partial(os.write, number, remaining)) :
+                    ]
             except OSError as error:
                 failure = error
             with suppress(RuntimeError):  # nobody waits any more
-                self._loop.call_soon_threadsafe(self._written, len(data), failure)
+                self._loop.call_soon_threadsafe(self._finish_write, len(data), failure)
 
-    def _written(self, size: int, failure: OSError | None) -> None:
-        self._waiting -= size
+    def _finish_write(self, size: int, failure: OSError | None) -> None:
+        self._pending_bytes -= size
         if failure is not None and self._failure is None:
             self._failure = failure
-            self._broken()
-        if self._waiting <= MOST_WAITING:
-            self.room.set()
-        if not self._waiting or self._failure is not None:
+            self._on_failure()
+        if self._pending_bytes <= MAX_PENDING_BYTES:
+            self.has_room.set()
+        if not self._pending_bytes or self._failure is not None:
             self._idle.set()
 
 
-def _retried(number: int, event: int, call: Callable[[], T]) -> T:
+def _retry_when_ready(number: int, event: int, call: Callable[[], T]) -> T:
     """Call again when it can go on, where the descriptor was given to this process as one that never blocks."""
     while True:
         try:
@@ -285,11 +298,11 @@ def evidence_file(path: str | None) -> Generator[EvidenceFile | None]:
         return
     if not path.strip() or path.endswith("/") or "\0" in path:
         raise ValidationFailed("`--evidence` does not name a file", hint="give the path of a file")
-    place = Path(os.path.abspath(path))
-    directory = os.open(place.parent, _DIRECTORY)
+    evidence_path = Path(os.path.abspath(path))
+    directory = os.open(evidence_path.parent, _DIRECTORY)
     try:
-        _refuse_unwritable(place, directory)
-        yield EvidenceFile(place, directory)
+        _refuse_unwritable(evidence_path, directory)
+        yield EvidenceFile(evidence_path, directory)
     finally:
         os.close(directory)
 

@@ -22,10 +22,10 @@ from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
     WorkspaceRoot,
-    checked_path,
     login_name,
-    optional_path,
     parse_assignments,
+    parse_optional_path,
+    parse_path,
     repeatable,
     resolve_settings,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from skills_runtime.service import Listener, ServiceSettings
     from skills_runtime.service.access import ApiKey, KeyFile, RunningService
 
-_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+_DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY")
 
 app = create_app()
 keys = create_app(
@@ -62,7 +62,7 @@ AllowHost = Annotated[
     list[str],
     repeatable("--allow-host", metavar="NAME", help="A name under which it is reached, too; repeatable."),
 ]
-Closed = Annotated[
+ClosedOption = Annotated[
     bool | None,
     typer.Option(
         "--closed/--open",
@@ -99,7 +99,7 @@ def serve(
     skills_dir: SkillsDir = None,
     artifacts_dir: ArtifactsDir = None,
     allow_host: AllowHost,
-    closed: Closed = None,
+    closed: ClosedOption = None,
     new_token: NewToken = False,
     concurrent: Concurrent = None,
     waiting: Waiting = None,
@@ -117,8 +117,8 @@ def serve(
     options = ServeOptions(
         listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
     )
-    given = ConfigOptions(workspace_root, config, assignments)
-    return _serve_until_stopped(options, given, context.obj.name, new_token=new_token)
+    config_options = ConfigOptions(workspace_root, config, assignments)
+    return _serve_until_stopped(options, config_options, context.obj.name, new_token=new_token)
 
 
 @app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
@@ -134,7 +134,7 @@ def studio(
     skills_dir: SkillsDir = None,
     artifacts_dir: ArtifactsDir = None,
     allow_host: AllowHost,
-    closed: Closed = None,
+    closed: ClosedOption = None,
     new_token: NewToken = False,
     concurrent: Concurrent = None,
     waiting: Waiting = None,
@@ -149,9 +149,11 @@ def studio(
     options = ServeOptions(
         listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
     )
-    given = ConfigOptions(workspace_root, config, assignments)
-    opened = None if no_browser else _open_page
-    return _serve_until_stopped(options, given, context.obj.name, new_token=new_token, page="/studio/", opened=opened)
+    config_options = ConfigOptions(workspace_root, config, assignments)
+    on_ready = None if no_browser else _open_page
+    return _serve_until_stopped(
+        options, config_options, context.obj.name, new_token=new_token, page="/studio/", on_ready=on_ready
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,30 +175,32 @@ class ServeOptions:
 
 def _serve_until_stopped(
     options: ServeOptions,
-    given: ConfigOptions,
+    config_options: ConfigOptions,
     program: str,
     *,
     new_token: bool,
     page: str = "/",
-    opened: Callable[[str, Mapping[str, str]], None] | None = None,
+    on_ready: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> int:
     """Serve, and say where; `opened` is given the link to `page` as soon as requests are taken."""
     import asyncio
 
-    serving = _serving()
+    server_module = _import_server()
     from skills_runtime.service import notices
     from skills_runtime.service.access import service_token
 
-    resolved = resolve_settings(given, program=program)
-    settings = _settings(options, given, resolved)
+    resolved = resolve_settings(config_options, program=program)
+    settings = _build_settings(options, config_options, resolved)
     if new_token:
         service_token(settings.state, renew=True)
     _set_up_logs(access=options.access_log)
-    told = [*resolved.notices, *notices(resolved.environment.process)]
+    messages = [*resolved.notices, *notices(resolved.environment.process)]
     is_local = all(listener.is_loopback for listener in settings.listen)
     if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
-        told.append("nobody from another machine can do anything yet: `keys create NAME --scope execute` makes a key")
-    for notice in told:
+        messages.append(
+            "nobody from another machine can do anything yet: `keys create NAME --scope execute` makes a key"
+        )
+    for notice in messages:
         sys.stderr.write(f"note: {notice}\n")
 
     def announce(server: "RunningService", listeners: "Sequence[Listener]") -> None:
@@ -206,14 +210,14 @@ def _serve_until_stopped(
             lines.append(f"Open {link}")
         sys.stdout.write("\n".join((*lines, "Stop it with Ctrl-C.", "")))
         sys.stdout.flush()
-        if opened is not None and listeners[0].is_loopback:
-            opened(link, resolved.environment.process)
+        if on_ready is not None and listeners[0].is_loopback:
+            on_ready(link, resolved.environment.process)
 
-    asyncio.run(serving.serve(settings, resolved, announce))
+    asyncio.run(server_module.serve(settings, resolved, announce))
     return 0
 
 
-def _serving() -> ModuleType:
+def _import_server() -> ModuleType:
     try:
         from skills_runtime.service import server as serving
     except ModuleNotFoundError as error:
@@ -225,19 +229,19 @@ def _serving() -> ModuleType:
     return serving
 
 
-def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
+def _build_settings(options: ServeOptions, config_options: ConfigOptions, resolved: "Resolved") -> "ServiceSettings":
     from skills_runtime.config import state_home
     from skills_runtime.service import ServiceOptions, settings_from
 
-    asked = ServiceOptions(
+    service_options = ServiceOptions(
         listen=tuple(options.listen),
         preset=options.preset,
-        skills_dir=optional_path(options.skills_dir, option="--skills-dir"),
-        artifacts_dir=optional_path(options.artifacts_dir, option="--artifacts-dir"),
+        skills_dir=parse_optional_path(options.skills_dir, option="--skills-dir"),
+        artifacts_dir=parse_optional_path(options.artifacts_dir, option="--artifacts-dir"),
         allowed_hosts=tuple(options.allowed_hosts),
         skill_service=None if options.closed is None else "closed" if options.closed else "open",
-        config_paths=tuple(checked_path(path, option="--config").absolute() for path in given.files),
-        settings=parse_assignments(given.assignments),
+        config_paths=tuple(parse_path(path, option="--config").absolute() for path in config_options.files),
+        settings=parse_assignments(config_options.assignments),
         concurrent=options.concurrent,
         waiting=options.waiting,
         body_bytes=options.max_body,
@@ -245,7 +249,7 @@ def _settings(options: ServeOptions, given: ConfigOptions, resolved: "Resolved")
     )
     environ = resolved.environment.process
     return settings_from(
-        resolved.workspace_root, state_home(environ), environ, asked, configured=resolved.settings.service
+        resolved.workspace_root, state_home(environ), environ, service_options, configured=resolved.settings.service
     )
 
 
@@ -284,7 +288,7 @@ def _open_page(link: str, environ: Mapping[str, str]) -> None:
 
 def has_screen(environ: Mapping[str, str]) -> bool:
     """Whether a browser with windows can be opened; one that takes over the terminal is of no use to a server."""
-    return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in _SCREENS)
+    return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in _DISPLAY_VARIABLES)
 
 
 # Keys; every change of one is in the audit log
@@ -306,9 +310,9 @@ def keys_create(
 ) -> int:
     """Make a key and show it once; only a digest of it is kept."""
     key, text = _key_file().create(name, tuple(scope) or ("read",))
-    _record("key_created", key)
+    _write_audit_entry("key_created", key)
     if as_json:
-        write_json({**_document(key), "key": text})
+        write_json({**_build_document(key), "key": text})
     else:
         print(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is shown only now.")
     return 0
@@ -322,16 +326,16 @@ def keys_list(
     """List the keys: their names, their scopes, when they were last used or revoked."""
     all_keys = _key_file().list()
     if as_json:
-        write_json([_document(key) for key in all_keys])
+        write_json([_build_document(key) for key in all_keys])
         return 0
     if not all_keys:
         print("There are no keys.")
         return 0
     rows = [("NAME", "ID", "SCOPES", "LAST USED", "STATE")]
     for key in all_keys:
-        state = f"revoked {_minute(key.revoked_at)}" if key.revoked_at else "valid"
-        used = _minute(key.last_used_at) if key.last_used_at else "never"
-        rows.append((key.name, key.id, ",".join(key.scopes), used, state))
+        state = f"revoked {_format_minute(key.revoked_at)}" if key.revoked_at else "valid"
+        last_used = _format_minute(key.last_used_at) if key.last_used_at else "never"
+        rows.append((key.name, key.id, ",".join(key.scopes), last_used, state))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
@@ -345,7 +349,7 @@ def keys_revoke(
 ) -> int:
     """Revoke a key; a service that runs refuses it at once."""
     revoked = _key_file().revoke(key)
-    _record("key_revoked", revoked)
+    _write_audit_entry("key_revoked", revoked)
     print(f"Revoked {revoked.name} ({revoked.id}).")
     return 0
 
@@ -357,19 +361,19 @@ def _key_file(state: Path | None = None) -> "KeyFile":
     return KeyFile(state or state_home(), SystemClock().now)
 
 
-def _record(what: str, key: "ApiKey") -> None:
+def _write_audit_entry(action: str, key: "ApiKey") -> None:
     from skills_runtime.config import state_home
     from skills_runtime.service import AuditEntry, AuditLog
 
-    about = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
+    details = {"key": key.id, "name": key.name, "scopes": list(key.scopes)}
     with closing(AuditLog(state_home())) as log:
-        log.add(AuditEntry(time=SystemClock().now(), what=what, who=login_name(), details=about))
+        log.add(AuditEntry(time=SystemClock().now(), what=action, who=login_name(), details=details))
 
 
-def _document(key: "ApiKey") -> dict[str, Any]:
+def _build_document(key: "ApiKey") -> dict[str, Any]:
     """A key without what was kept of its text."""
     return {name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"}
 
 
-def _minute(moment: str) -> str:
+def _format_minute(moment: str) -> str:
     return moment[:16].replace("T", " ")

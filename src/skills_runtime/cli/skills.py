@@ -15,14 +15,14 @@ from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
     WorkspaceRoot,
-    checked_path,
-    checked_text,
+    check_text,
+    display_path,
+    parse_path,
     repeatable,
     resolve_settings,
-    shown_path,
 )
 from skills_runtime.cli.output import plural, write_json
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app, interrupts
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app, interrupts
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import readable_line
 
@@ -44,7 +44,7 @@ app.add_typer(skills_scan.app)
 
 MAX_LIMIT = 100
 _DESCRIPTION_CHARS = 100
-_DECIDED = {
+_ROUTING_TEXTS = {
     "mention": "decided: the task names the skill",
     "trigger": "decided: the task has words that a skill declares",
     "path": "decided: the task is about files that a skill declares",
@@ -73,9 +73,9 @@ def skills_validate(
     from skills_runtime.skills import check_skills  # slow, and help needs none of it
 
     if strict and lenient:
-        raise Misuse("`--strict` and `--lenient` exclude each other")
-    given = [checked_path(path, option="PATH") for path in paths]
-    reports = check_skills(given, "lenient" if lenient else "strict")
+        raise UsageError("`--strict` and `--lenient` exclude each other")
+    skill_paths = [parse_path(path, option="PATH") for path in paths]
+    reports = check_skills(skill_paths, "lenient" if lenient else "strict")
     valid = sum(report.valid for report in reports)
     if as_json:
         write_json({"valid": valid == len(reports), "skills": reports})
@@ -124,12 +124,12 @@ def skills_show(
     from skills_runtime.skills import describe_skill, find_at_path, find_by_name  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)
-    text = checked_text(skill, "PATH|NAME")
-    found = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
+    text = check_text(skill, "PATH|NAME")
+    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
     if as_json:
-        write_json(describe_skill(found))
+        write_json(describe_skill(skill_record))
     else:
-        _show_skill(describe_skill(found))
+        _show_skill(describe_skill(skill_record))
     return 0
 
 
@@ -143,9 +143,9 @@ def _show_skill(skill: Mapping[str, Any]) -> None:
             print(f"{label}: {readable_line(skill[label])}")
     if skill["allowed_tools"]:
         print(f"allowed tools: {readable_line(', '.join(skill['allowed_tools']))}")
-    others = [name for name in skill["fields"] if name not in ("license", "compatibility", "allowed-tools")]
-    if others:
-        print(f"other fields: {readable_line(', '.join(others))}")
+    other_fields = [name for name in skill["fields"] if name not in ("license", "compatibility", "allowed-tools")]
+    if other_fields:
+        print(f"other fields: {readable_line(', '.join(other_fields))}")
     if skill["run"] is not None:
         print(f"action run: {skill['run'].runtime}")
     print(f"body: {plural(skill['body']['lines'], 'line')}\nfiles:")
@@ -185,11 +185,11 @@ def skills_route(
     # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import explain_routing, load_library, load_library_at
 
-    if not checked_text(task, "TASK").strip():
+    if not check_text(task, "TASK").strip():
         raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     library = load_library_at(source) if source else load_library(resolved)
-    paths = [checked_text(one, "--path") for one in path]
+    paths = [check_text(file, "--path") for file in path]
     explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
     if as_json:
         write_json(explained)
@@ -202,7 +202,7 @@ def _show_routing(explained: "RoutingExplanation") -> None:
     """Write the decision for a person."""
     for notice in explained.notices:
         print(f"notice: {readable_line(notice)}")
-    print(_DECIDED[explained.decided_by] if explained.choices else "no skill has anything to do with this task")
+    print(_ROUTING_TEXTS[explained.decided_by] if explained.choices else "no skill has anything to do with this task")
     for number, choice in enumerate(explained.choices, 1):
         print(f"{number:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}")
         print(f"     why: {readable_line(choice.reason)}")
@@ -236,11 +236,11 @@ def skills_new(
     from skills_runtime.skills import create_skill  # slow, and help needs none of it
 
     file = create_skill(
-        checked_text(name, "NAME"),
-        checked_path(directory, option="--dir"),
-        checked_text(description, "--description").strip(),
+        check_text(name, "NAME"),
+        parse_path(directory, option="--dir"),
+        check_text(description, "--description").strip(),
     )
-    print(readable_line(shown_path(file)))
+    print(readable_line(display_path(file)))
     return 0
 
 
@@ -289,8 +289,8 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
             sys.stdout.flush()
         sys.stderr.write("watching for changes; Ctrl-C ends\n")
         sys.stderr.flush()
-        async with aclosing(watch_skills(lambda: load_library(resolved), since=since, stop=stop)) as told:
-            async for changes in told:
+        async with aclosing(watch_skills(lambda: load_library(resolved), since=since, stop=stop)) as updates:
+            async for changes in updates:
                 for change in list_changes(changes):
                     if as_json:
                         write_json(change, pretty=False)
@@ -300,23 +300,23 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
         interrupted.cancel()
 
 
-def _show_list(listed: "SkillList") -> None:
+def _show_list(skill_list: "SkillList") -> None:
     """Write the list for a person."""
-    if not listed.skills:
+    if not skill_list.skills:
         print("no skills found; `skills new NAME` begins one")
-    for skill in listed.skills:
+    for skill in skill_list.skills:
         print(f"{skill.state:9} {readable_line(skill.mention or skill.name)}")
         _show_about(skill.reason or skill.description, skill.path)
-    for problem in listed.problems:
+    for problem in skill_list.problems:
         print(f"{problem.severity}: {readable_line(problem.message)}")
         if problem.locator and problem.locator not in problem.message:
             print(f"  at {readable_line(problem.locator)}")
         if problem.hint:
             print(f"  hint: {readable_line(problem.hint)}")
-    if len(listed.skills) > 1:
-        numbers = Counter(skill.state for skill in listed.skills)
+    if len(skill_list.skills) > 1:
+        numbers = Counter(skill.state for skill in skill_list.skills)
         states = ", ".join(f"{number} {state}" for state, number in sorted(numbers.items()))
-        print(f"{plural(len(listed.skills), 'skill')}: {states}")
+        print(f"{plural(len(skill_list.skills), 'skill')}: {states}")
 
 
 def show_change(change: "SkillChange") -> None:
@@ -327,9 +327,9 @@ def show_change(change: "SkillChange") -> None:
 
 def _show_about(text: str, path: str) -> None:
     """What a skill does or what is wrong with it, as far as there is room, and where it is."""
-    said = readable_line(text)
-    if said:
-        print(f"          {said[:_DESCRIPTION_CHARS] + ('…' if len(said) > _DESCRIPTION_CHARS else '')}")
+    summary = readable_line(text)
+    if summary:
+        print(f"          {summary[:_DESCRIPTION_CHARS] + ('…' if len(summary) > _DESCRIPTION_CHARS else '')}")
     print(f"          {readable_line(path)}")
 
 
@@ -346,13 +346,13 @@ def skills_trust(
     from skills_runtime.config import state_home
     from skills_runtime.skills import TrustStore, find_project_root
 
-    project = find_project_root(checked_path(directory, option="DIR"))
+    project = find_project_root(parse_path(directory, option="DIR"))
     store = TrustStore(state_home())
     if remove:
-        changed = store.forget(project)
-        said = "is not trusted any more" if changed else "was not trusted"
+        is_changed = store.forget(project)
+        outcome = "is not trusted any more" if is_changed else "was not trusted"
     else:
-        changed = store.trust(project)
-        said = "is trusted now" if changed else "is trusted already"
-    print(f"{readable_line(str(project))} {said}")
+        is_changed = store.trust(project)
+        outcome = "is trusted now" if is_changed else "is trusted already"
+    print(f"{readable_line(str(project))} {outcome}")
     return 0

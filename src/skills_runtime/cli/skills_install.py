@@ -16,13 +16,13 @@ import typer
 from skills_runtime.cli.options import (
     Json,
     WorkspaceRoot,
-    checked_path,
-    checked_text,
+    check_text,
+    display_path,
+    parse_path,
     repeatable,
-    shown_path,
 )
 from skills_runtime.cli.output import plural, write_json
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.errors import EXIT_CODES, ToolError, ValidationFailed
 from skills_runtime.text import readable, readable_line
 
@@ -62,9 +62,9 @@ AllowHost = Annotated[
     repeatable("--allow-host", metavar="HOST", help="A private host that locked skills may come from; repeatable."),
 ]
 
-_SHOWN_FILES = 30
-_SIGNED = {"verified": "verified", "unsigned": "none", "unchecked": "not checked; nobody said whose counts"}
-_WORDS = {
+_MAX_FILES = 30
+_SIGNATURE_TEXTS = {"verified": "verified", "unsigned": "none", "unchecked": "not checked; nobody said whose counts"}
+_STATUS_TEXTS = {
     "ok": "ok",
     "changed": "changed since it was locked",
     "missing": "locked, but not installed",
@@ -75,7 +75,7 @@ _HINT = "`skills install --frozen --force` puts back what is locked; `skills loc
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class Consent:
     """What the user agrees to without being asked."""
 
     yes: bool
@@ -121,22 +121,24 @@ def skills_install(
     """Install skills, after showing what they are and asking."""
     from skills_runtime.skills.install import parse_source
 
-    agreed = Agreed(yes, force, accept_risk)
-    trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
-    options = _options(scope, trust, allow_host)
+    agreed = Consent(yes, force, accept_risk)
+    trust = _build_signature_policy(
+        signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature
+    )
+    options = _build_options(scope, trust, allow_host)
     if frozen == (source is not None):
-        raise Misuse("give either a SOURCE or `--frozen`")
+        raise UsageError("give either a SOURCE or `--frozen`")
     if frozen and (skill or everything or ref):
-        raise Misuse("`--frozen` installs what the lock file says; it takes no choice")
+        raise UsageError("`--frozen` installs what the lock file says; it takes no choice")
     if skill and everything:
-        raise Misuse("`--skill` and `--all` exclude each other")
-    skills, nothing = _skills(workspace_root), "everything is installed as it is there"
+        raise UsageError("`--skill` and `--all` exclude each other")
+    skills, unchanged_text = _open_skills(workspace_root), "everything is installed as it is there"
     if source is None:
         with skills.prepare_locked(options) as prepared:
-            return _install(prepared, prepared.unapproved, agreed, "Install what is locked?", nothing)
-    parsed = parse_source(checked_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
+            return _install(prepared, prepared.unapproved, agreed, "Install what is locked?", unchanged_text)
+    parsed = parse_source(check_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
     with skills.prepare_install(parsed, skill, options, everything=everything) as prepared:
-        return _install(prepared, prepared.unapproved, agreed, "Install this?", nothing)
+        return _install(prepared, prepared.unapproved, agreed, "Install this?", unchanged_text)
 
 
 @app.command("update", cls=ExampleCommand, epilog="skills update\nskills update release-notes --yes")
@@ -164,11 +166,13 @@ def skills_update(
     allow_host: AllowHost,
 ) -> int:
     """Update skills, after showing what changes and asking."""
-    trust = _trust_of(signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature)
-    nothing = "there is nothing newer than what is installed"
-    with _skills(workspace_root).prepare_update(names, _options(scope, trust, allow_host)) as prepared:
-        agreed = Agreed(yes, force, accept_risk)
-        return _install(prepared, prepared.unapproved, agreed, "Take these changes?", nothing)
+    trust = _build_signature_policy(
+        signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature
+    )
+    unchanged_text = "there is nothing newer than what is installed"
+    with _open_skills(workspace_root).prepare_update(names, _build_options(scope, trust, allow_host)) as prepared:
+        agreed = Consent(yes, force, accept_risk)
+        return _install(prepared, prepared.unapproved, agreed, "Take these changes?", unchanged_text)
 
 
 @app.command(
@@ -182,8 +186,8 @@ def skills_remove(
     scope: Scope = "project",
 ) -> int:
     """Remove skills; `skills rollback` brings them back."""
-    given = [checked_text(name, "NAME") for name in names]
-    _skills(workspace_root).remove(given, scope=scope, unlocked_too=force)
+    skill_names = [check_text(name, "NAME") for name in names]
+    _open_skills(workspace_root).remove(skill_names, scope=scope, unlocked_too=force)
     return 0
 
 
@@ -202,8 +206,8 @@ def skills_rollback(
 ) -> int:
     """Put the version of a skill back that was there before."""
     del allow_host  # nothing is fetched
-    with _skills(workspace_root).prepare_rollback(checked_text(name, "NAME"), scope) as prepared:
-        return _install(prepared, prepared.skills, Agreed(yes, force, accept_risk), "Put this version back?")
+    with _open_skills(workspace_root).prepare_rollback(check_text(name, "NAME"), scope) as prepared:
+        return _install(prepared, prepared.skills, Consent(yes, force, accept_risk), "Put this version back?")
 
 
 @app.command("lock", cls=ExampleCommand, epilog="skills lock\nskills lock --scope user")
@@ -214,7 +218,7 @@ def skills_lock(
     scope: Scope = "project",
 ) -> int:
     """Write the lock file from what is installed."""
-    _write_compared(_skills(workspace_root).lock(scope), as_json=as_json)
+    _write_comparison(_open_skills(workspace_root).lock(scope), as_json=as_json)
     return 0
 
 
@@ -227,31 +231,33 @@ def skills_verify(
     scope: Scope = "project",
 ) -> int:
     """Compare installed skills with the lock file; exit code 20 if they differ."""
-    skills = _skills(workspace_root).verify(scope)
-    _write_compared(skills, as_json=as_json)
-    wrong = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
-    if not any(skill.status in wrong for skill in skills):
+    skills = _open_skills(workspace_root).verify(scope)
+    _write_comparison(skills, as_json=as_json)
+    drifted = ("changed", "missing", *(("extra", "unpinned") if strict else ()))
+    if not any(skill.status in drifted for skill in skills):
         return 0
     if not as_json:
         sys.stderr.write(f"hint: {_HINT}\n")
     return EXIT_CODES["validation"]
 
 
-def _skills(workspace_root: str) -> "SkillOperations":
+def _open_skills(workspace_root: str) -> "SkillOperations":
     from skills_runtime.config import state_home
     from skills_runtime.engine import SkillOperations, Workspace
 
-    root = checked_path(workspace_root, option="--workspace-root")
+    root = parse_path(workspace_root, option="--workspace-root")
     return SkillOperations(Workspace(workspace_root=root, state=state_home(), for_user=True))
 
 
-def _options(scope: Literal["project", "user"], trust: "SignaturePolicy", hosts: Sequence[str]) -> "InstallOptions":
+def _build_options(
+    scope: Literal["project", "user"], trust: "SignaturePolicy", hosts: Sequence[str]
+) -> "InstallOptions":
     from skills_runtime.engine import InstallOptions
 
     return InstallOptions(scope=scope, trust=trust, allowed_hosts=tuple(hosts))
 
 
-def _trust_of(
+def _build_signature_policy(
     key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
 ) -> "SignaturePolicy":
     """Whose signatures count."""
@@ -270,65 +276,69 @@ def _trust_of(
 
 
 def _install(
-    prepared: "PreparedSkills", shown: "Sequence[Prepared]", agreed: Agreed, question: str, nothing: str = ""
+    prepared: "PreparedSkills",
+    new_skills: "Sequence[Prepared]",
+    agreed: Consent,
+    question: str,
+    unchanged_text: str = "",
 ) -> int:
     """Show skills, ask, put them in place, and say which are new or changed, or why `nothing` is."""
-    for each in shown:
-        _show_prepared(each)
+    for skill in new_skills:
+        _show_prepared(skill)
     if not agreed.accept_risk:
         prepared.refuse_malicious()
-    for each in () if agreed.force else prepared.overwriting:
+    for skill in () if agreed.force else prepared.overwriting:
         raise ValidationFailed(
-            f"the installed skill `{each.name}` was written or changed here, and would be replaced",
+            f"the installed skill `{skill.name}` was written or changed here, and would be replaced",
             hint="`--force` replaces it; `skills rollback` brings it back",
         )
-    if shown:
-        _ask(question, agreed)
-    changed = prepared.install(accepted_risk=agreed.accept_risk)
-    if changed or not nothing:
-        _write_installed(changed if nothing else prepared.skills, prepared.paths)
+    if new_skills:
+        _confirm(question, agreed)
+    changed_skills = prepared.install(accepted_risk=agreed.accept_risk)
+    if changed_skills or not unchanged_text:
+        _write_installed(changed_skills if unchanged_text else prepared.skills, prepared.paths)
     else:
-        sys.stderr.write(f"nothing was changed: {nothing}\n")
+        sys.stderr.write(f"nothing was changed: {unchanged_text}\n")
     return 0
 
 
-def _ask(question: str, agreed: Agreed) -> None:
+def _confirm(question: str, agreed: Consent) -> None:
     """Go on only if the user agrees; nobody there means no."""
-    from skills_runtime.cli.terminal import somebody_is_there, wait_for_line
+    from skills_runtime.cli.terminal import is_interactive, read_line_sync
 
     if agreed.yes:
         return
-    if not somebody_is_there():
+    if not is_interactive():
         raise ToolError(
             "human_required",
             "nothing was changed: nobody is here to agree",
             hint="look at what is shown, then use `--yes`",
         )
-    keyboard = sys.stdin.fileno()
-    termios.tcflush(keyboard, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    stdin_fd = sys.stdin.fileno()
+    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # what was typed before the question is no answer to it
     try:
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
-        answer = wait_for_line(keyboard) or ""
+        answer = read_line_sync(stdin_fd) or ""
     except KeyboardInterrupt:
         answer = ""
     if answer.strip().lower() not in ("y", "yes"):
         raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
 
 
-def _show_prepared(each: "Prepared") -> None:
+def _show_prepared(skill: "Prepared") -> None:
     """Show everything somebody has to know before they agree."""
     out = sys.stderr
-    entry, screened, size = each.entry, each.screened, each.hashed.size
-    out.write(f"{readable_line(each.name)} ({each.becomes})\n  {readable_line(screened.description)}\n")
+    entry, screened, size = skill.entry, skill.screened, skill.hashed.size
+    out.write(f"{readable_line(skill.name)} ({skill.becomes})\n  {readable_line(screened.description)}\n")
     version = f" at {entry.commit[:12]}" if entry.commit else f" at {entry.ref}" if entry.ref else ""
     facts = {
         "source": f"{entry.source}{version}",
-        "hash": each.hashed.computed_hash,
-        "files": f"{plural(len(each.hashed.entries), 'file')}, {size} bytes",
+        "hash": skill.hashed.computed_hash,
+        "files": f"{plural(len(skill.hashed.entries), 'file')}, {size} bytes",
         "scripts": ", ".join(screened.scripts) or "none",
         "allowed tools": ", ".join(screened.allowed_tools) or "none",
-        "signature": _SIGNED[screened.signature],
+        "signature": _SIGNATURE_TEXTS[screened.signature],
         "security": screened.verdict,
         **({"action": screened.runs} if screened.runs else {}),
     }
@@ -336,35 +346,33 @@ def _show_prepared(each: "Prepared") -> None:
         out.write(f"  {label}: {readable_line(fact)}\n")
     out.writelines(f"    {readable_line(finding)}\n" for finding in screened.findings)
     out.writelines(f"  note: {readable_line(note)}\n" for note in screened.notes)
-    if each.becomes == "new":
-        paths = [entry.path for entry in each.hashed.entries]
-        out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_SHOWN_FILES])
-        if len(paths) > _SHOWN_FILES:
-            out.write(f"    and {len(paths) - _SHOWN_FILES} more\n")
-    for change in each.changes:
+    if skill.becomes == "new":
+        paths = [entry.path for entry in skill.hashed.entries]
+        out.writelines(f"    {readable_line(path)}\n" for path in sorted(paths)[:_MAX_FILES])
+        if len(paths) > _MAX_FILES:
+            out.write(f"    and {len(paths) - _MAX_FILES} more\n")
+    for change in skill.changes:
         out.write(f"  {change.kind}: {readable_line(change.path)}\n")
         out.writelines(f"    {readable(line)}\n" for line in change.lines)
     out.flush()
 
 
-def _write_installed(prepared: "Sequence[Prepared]", places: "InstallPaths") -> None:
+def _write_installed(prepared: "Sequence[Prepared]", paths: "InstallPaths") -> None:
     """Say what was put in place, and what is missing until it is offered."""
     from skills_runtime.config import process_environ
     from skills_runtime.skills import is_trusted, resolve_discovery_paths
     from skills_runtime.skills.install import user_places
 
-    for each in prepared:
-        print(readable_line(shown_path(places.skills / each.name)))
-    if places.skills != user_places().skills and not is_trusted(
-        resolve_discovery_paths(places.root, process_environ())
-    ):
+    for skill in prepared:
+        print(readable_line(display_path(paths.skills / skill.name)))
+    if paths.skills != user_places().skills and not is_trusted(resolve_discovery_paths(paths.root, process_environ())):
         sys.stderr.write(
             "the project is not trusted, so its skills are not offered yet;"
-            f" next: `skills trust {shlex.quote(shown_path(places.root))}`\n"
+            f" next: `skills trust {shlex.quote(display_path(paths.root))}`\n"
         )
 
 
-def _write_compared(skills: "Sequence[Installed]", *, as_json: bool) -> None:
+def _write_comparison(skills: "Sequence[Installed]", *, as_json: bool) -> None:
     """Write how each skill compares with the lock file."""
     if as_json:
         rows = [
@@ -381,8 +389,8 @@ def _write_compared(skills: "Sequence[Installed]", *, as_json: bool) -> None:
         ]
         write_json({"skills": rows})
         return
-    width = max((len(each.name) for each in skills), default=0)
-    for each in skills:
-        print(f"{each.status:8} {readable_line(each.name):{width}}  {_WORDS[each.status]}")
-    wrong = sum(each.status in ("changed", "missing") for each in skills)
+    width = max((len(skill.name) for skill in skills), default=0)
+    for skill in skills:
+        print(f"{skill.status:8} {readable_line(skill.name):{width}}  {_STATUS_TEXTS[skill.status]}")
+    wrong = sum(skill.status in ("changed", "missing") for skill in skills)
     print(f"{plural(len(skills), 'skill')}: {'all as locked' if not wrong else f'{wrong} not as locked'}")

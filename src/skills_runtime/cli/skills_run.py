@@ -13,16 +13,16 @@ from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
     WorkspaceRoot,
-    checked_path,
-    checked_text,
+    check_text,
+    display_path,
     model_name,
-    optional_path,
+    parse_optional_path,
+    parse_path,
     repeatable,
     resolve_settings,
-    shown_path,
 )
-from skills_runtime.cli.output import money, plural, write_json
-from skills_runtime.cli.program import ExampleCommand, create_app, exit_code_of, interrupts, say
+from skills_runtime.cli.output import format_cost, plural, write_json
+from skills_runtime.cli.program import ExampleCommand, create_app, exit_code_for_signal, interrupts, write_error
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import one_line, readable_line
 
@@ -48,7 +48,7 @@ app = create_app()
 EXECUTIONS = ".skills_runtime_sdk/executions"
 """Where executions are kept, below the workspace."""
 MAX_INPUT_BYTES = 64 << 20
-KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit": "sandbox_denied"}
+ERROR_KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit": "sandbox_denied"}
 """Which of the kinds of errors a failure is; any other is the skill's own."""
 
 
@@ -107,27 +107,27 @@ def skills_eval(
     )
 
     suite = load_suite(
-        checked_path(path, option="SKILL_DIR|FILE"),
-        skill=optional_path(skill, option="--skill"),
-        among=[checked_path(one, option="--among") for one in among],
+        parse_path(path, option="SKILL_DIR|FILE"),
+        skill=parse_optional_path(skill, option="--skill"),
+        among=[parse_path(directory_path, option="--among") for directory_path in among],
     )
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     backend, model = backend_for(resolved), model_name(resolved)
-    directory = open_eval_directory(suite, optional_path(out, option="--out"), Path.cwd(), model)
+    directory = open_eval_directory(suite, parse_optional_path(out, option="--out"), Path.cwd(), model)
     skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
     evaluation = Evaluation(suite, directory, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run_trials(evaluation, backend, quiet=quiet))
     if trials is None:
-        print(f"stopped; the same command goes on in {shown_path(directory.root)}", file=sys.stderr)
-        return exit_code_of(signal)
+        print(f"stopped; the same command goes on in {display_path(directory.root)}", file=sys.stderr)
+        return exit_code_for_signal(signal)
     report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
     save_report(directory, report)
     if as_json:
         write_json(report)
     else:
         _show_report(report)
-        print(f"everything is in {shown_path(directory.root)}")
+        print(f"everything is in {display_path(directory.root)}")
     return 1 if report.errors else 0
 
 
@@ -138,14 +138,14 @@ async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bo
 
     from skills_runtime.engine import close_backend
 
-    def done(trial: "Trial", number: int, of: int) -> None:
+    def report_trial(trial: "Trial", number: int, of: int) -> None:
         if not quiet:
             name = f"{readable_line(trial.id)} {trial.variant.replace('_', ' ')} run {trial.number}"
             took = f"({trial.result.seconds:.1f} s, {trial.result.tokens} tokens)"
-            print(f"[{number}/{of}] {name}: {_outcome(trial)} {took}", file=sys.stderr, flush=True)
+            print(f"[{number}/{of}] {name}: {_describe_trial(trial)} {took}", file=sys.stderr, flush=True)
 
     with interrupts() as interruption:
-        work = asyncio.create_task(evaluation.run(done))
+        work = asyncio.create_task(evaluation.run(report_trial))
         stop = asyncio.create_task(interruption.wait())
         try:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -166,95 +166,103 @@ def _show_report(report: "EvalReport") -> None:
     print(f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each")
     for name, part in report.run_summary.items():
         if isinstance(part, EvalDelta):
-            known = part.time_seconds is not None and part.tokens is not None
-            more = f"; {part.time_seconds:+.1f} s, {part.tokens:+.0f} tokens a trial" if known else ""
-            print(f"difference: {_difference(part.passed)}{more}")
+            has_costs = part.time_seconds is not None and part.tokens is not None
+            more = f"; {part.time_seconds:+.1f} s, {part.tokens:+.0f} tokens a trial" if has_costs else ""
+            print(f"difference: {_format_difference(part.passed)}{more}")
             continue
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
-        used = f"time {_spread(part.time_seconds)} s, tokens {_spread(part.tokens)}, cost {money(part.cost_usd)}"
-        print(f"{name.replace('_', ' ')}: {_rate(part.passed)} of trials pass\n  assertions {assertions}, {used}")
+        time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
+        usage = f"time {time} s, tokens {tokens}, cost {format_cost(part.cost_usd)}"
+        print(
+            f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"
+        )
         if part.errors or part.undecided:
             print(f"  {plural(part.errors, 'trial')} not counted, {part.undecided} undecided")
     for case in report.evals:
-        print(f"\n{readable_line(case.id)}: {_rate(case.with_skill)} with, {_rate(case.without_skill)} without")
+        with_skill, without_skill = _format_rate(case.with_skill), _format_rate(case.without_skill)
+        print(f"\n{readable_line(case.id)}: {with_skill} with, {without_skill} without")
         for text, rates in case.assertions.items():
-            both = " / ".join(_share(rates[name]) for name in ("with_skill", "without_skill"))
+            both = " / ".join(_format_share(rates[name]) for name in ("with_skill", "without_skill"))
             print(f"  {both:>12}  {readable_line(text)}")
     if report.triggers is not None:
         _show_triggers(report.triggers)
     if report.cost_usd:
-        print(f"\ncost of everything: {money(report.cost_usd)}")
+        print(f"\ncost of everything: {format_cost(report.cost_usd)}")
     for error in report.errors:
         print(f"does not count: {readable_line(error)}")
 
 
-def _outcome(trial: "Trial") -> str:
+def _describe_trial(trial: "Trial") -> str:
     if trial.result.error:
         return f"does not count: {readable_line(trial.result.error)}"
     if trial.triggered is not None:
         if trial.triggered:
             return "called the skill"
-        others = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
+        other_calls = f"called {', '.join(map(readable_line, trial.chosen))}" if trial.chosen else ""
         if trial.variant == "without_skill":
-            return others or "called no skill"
-        return f"did not call the skill but {others}" if others else "did not call the skill"
-    held = [one.passed for one in trial.graded]
-    undecided = f", {held.count(None)} undecided" if None in held else ""
-    return f"{held.count(True)} of {len(held)} assertions held{undecided}"
+            return other_calls or "called no skill"
+        return f"did not call the skill but {other_calls}" if other_calls else "did not call the skill"
+    results = [grade.passed for grade in trial.graded]
+    undecided = f", {results.count(None)} undecided" if None in results else ""
+    return f"{results.count(True)} of {len(results)} assertions held{undecided}"
 
 
 def _show_triggers(triggers: "TriggerReport") -> None:
-    print(f"\nqueries that do what they should: {_rate(triggers.correct)}")
-    print(f"  called where it should be: {_rate(triggers.recall)}")
-    _show_compared(triggers.should_trigger)
-    print(f"  called where it should not be: {_rate(triggers.false_alarms)}")
-    _show_compared(triggers.should_not_trigger)
+    print(f"\nqueries that do what they should: {_format_rate(triggers.correct)}")
+    print(f"  called where it should be: {_format_rate(triggers.recall)}")
+    _show_comparison(triggers.should_trigger)
+    print(f"  called where it should not be: {_format_rate(triggers.false_alarms)}")
+    _show_comparison(triggers.should_not_trigger)
     for query in triggers.queries:
         mark = {True: "right", False: "WRONG", None: "?"}[query.passed]
         should = "should" if query.should_trigger else "should not"
-        print(f"  {mark:5} {_share(query.triggered):>6}  {should:10} {readable_line(query.query)[:100]}")
+        print(f"  {mark:5} {_format_share(query.triggered):>6}  {should:10} {readable_line(query.query)[:100]}")
         if query.chosen.with_skill.others.hits:
-            print(f"{'':15} with it: {_names(query.chosen.with_skill)}")
+            print(f"{'':15} with it: {_format_choices(query.chosen.with_skill)}")
         if query.chosen.without_skill is not None:
-            print(f"{'':15} without it: {_names(query.chosen.without_skill)}")
+            print(f"{'':15} without it: {_format_choices(query.chosen.without_skill)}")
 
 
-def _show_compared(compared: "ChoiceComparison") -> None:
+def _show_comparison(compared: "ChoiceComparison") -> None:
     """What else is called there; little is to be said where nothing was tried without the skill."""
-    there, choices = compared.with_skill, compared.without_skill
-    if choices is None:
-        if there.others.hits:
-            print(f"    another skill: {_rate(there.others)}")
+    with_skill, without_skill = compared.with_skill, compared.without_skill
+    if without_skill is None:
+        if with_skill.others.hits:
+            print(f"    another skill: {_format_rate(with_skill.others)}")
         return
-    print(f"    another skill: {_rate(there.others)} with it, {_rate(choices.others)} without it")
-    print(f"    difference for other skills: {_difference(compared.others)}")
-    print(f"    difference for any skill: {_difference(compared.any_skill)}")
+    print(
+        f"    another skill: {_format_rate(with_skill.others)} with it, {_format_rate(without_skill.others)} without it"
+    )
+    print(f"    difference for other skills: {_format_difference(compared.others)}")
+    print(f"    difference for any skill: {_format_difference(compared.any_skill)}")
 
 
-def _names(choices: "SkillChoices") -> str:
-    called = [f"{readable_line(name)} {_share(rate)}" for name, rate in choices.skills.items()]
-    return ", ".join([*called, f"no skill {_share(choices.none)}"] if choices.none.hits or not called else called)
+def _format_choices(choices: "SkillChoices") -> str:
+    called = [f"{readable_line(name)} {_format_share(rate)}" for name, rate in choices.skills.items()]
+    return ", ".join(
+        [*called, f"no skill {_format_share(choices.none)}"] if choices.none.hits or not called else called
+    )
 
 
-def _rate(rate: "Rate") -> str:
+def _format_rate(rate: "Rate") -> str:
     if rate.rate is None or rate.low is None or rate.high is None:
         return "unknown"
     return f"{rate.rate:.0%} ({rate.hits} of {rate.trials}; 95 % interval {rate.low:.0%} to {rate.high:.0%})"
 
 
-def _share(rate: "Rate") -> str:
+def _format_share(rate: "Rate") -> str:
     return "-" if rate.rate is None else f"{rate.hits}/{rate.trials}"
 
 
-def _difference(value: "Difference | None") -> str:
+def _format_difference(value: "Difference | None") -> str:
     if value is None:
         return "unknown"
     doubt = "" if value.clear else "; too few trials to tell"
     return f"{value.value * 100:+.0f} points (95 % interval {value.low * 100:+.0f} to {value.high * 100:+.0f}{doubt})"
 
 
-def _spread(spread: "Spread | None") -> str:
+def _format_spread(spread: "Spread | None") -> str:
     return "unknown" if spread is None else f"{spread.mean:.1f} ± {spread.stddev:.1f}"
 
 
@@ -298,15 +306,15 @@ def skills_exec(
     from skills_runtime.engine import ExecutionOptions, Executions, Workspace
     from skills_runtime.skills import load_library_at
 
-    value = _read_input(checked_text(text, "--input"))
+    value = _read_input(check_text(text, "--input"))
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     options = ExecutionOptions(
         resolved=resolved,
-        directory=optional_path(artifacts_dir, option="--artifacts-dir"),
+        directory=parse_optional_path(artifacts_dir, option="--artifacts-dir"),
         library=load_library_at(source) if source else None,
     )
     executions = Executions(Workspace(workspace_root=resolved.workspace_root, state=state_home()), options)
-    skill = executions.find(checked_text(name, "NAME"))
+    skill = executions.find(check_text(name, "NAME"))
     execution = asyncio.run(_execute(executions, skill, value, timeout_ms=timeout_ms, key=key))
     return _write_execution(execution, as_json=as_json)
 
@@ -351,26 +359,28 @@ def _write_execution(execution: "Execution", *, as_json: bool) -> int:
     """Write the output, or what went wrong, and return the exit code."""
     error, record = execution.error, execution.record
     if as_json:
-        _write(_document(execution))
+        _write_output(_build_document(execution))
     else:
         if error is None:
-            _write(execution.output)
-        for one in record.refused:
-            sys.stderr.write(f"notice: the artifact `{one_line(one.path)}` is not kept: {one_line(one.reason)}\n")
+            _write_output(execution.output)
+        for refusal in record.refused:
+            sys.stderr.write(
+                f"notice: the artifact `{one_line(refusal.path)}` is not kept: {one_line(refusal.reason)}\n"
+            )
     if error is None:
         return 0
-    kind = KINDS.get(error.code, "exit_code")
+    kind = ERROR_KINDS.get(error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
         hint = f"`{execution.id}` keeps what it wrote"
         if error.code == "timeout":
             settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
             hint = f"`--timeout-ms`, or {settings}, gives it more; {hint}"
-        say(error.message, kind=kind, hint=hint)
+        write_error(error.message, kind=kind, hint=hint)
     return EXIT_CODES[kind]
 
 
-def _document(execution: "Execution") -> dict[str, Any]:
+def _build_document(execution: "Execution") -> dict[str, Any]:
     error = execution.error
     return {
         "success": error is None,
@@ -382,10 +392,10 @@ def _document(execution: "Execution") -> dict[str, Any]:
         "exitCode": execution.exit_code,
         "durationMs": execution.duration_ms,
         "artifacts": [f"{execution.id}/{artifact.path}" for artifact in execution.artifacts],
-        "refused": [{"path": one.path, "reason": one.reason} for one in execution.record.refused],
+        "refused": [{"path": refusal.path, "reason": refusal.reason} for refusal in execution.record.refused],
         "stderr": execution.stderr,
     }
 
 
-def _write(value: Any) -> None:
+def _write_output(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

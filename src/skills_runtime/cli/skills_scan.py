@@ -15,11 +15,11 @@ from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
     WorkspaceRoot,
-    checked_path,
+    parse_path,
     resolve_settings,
 )
 from skills_runtime.cli.output import plural, write_json
-from skills_runtime.cli.program import ExampleCommand, Misuse, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.clock import RandomIds
 from skills_runtime.errors import ConfigError, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.text import readable_line
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 app = create_app()
 
-CLEAN, SETTINGS_WRONG, SKILLS_WRONG, WARNED = 0, 10, 11, 12
+CLEAN, SETTINGS_INVALID, SKILLS_WRONG, WARNED = 0, 10, 11, 12
 """Exit codes: nothing to say, errors in settings, errors among skills, warnings only."""
 
 _KEY = re.compile(r"`(?P<key>[^`]+)`")
@@ -68,13 +68,13 @@ def skills_preflight(
 ) -> int:
     """Judge the settings of skills alone; nothing is searched."""
     options = ConfigOptions(workspace_root, config, assignments)
-    resolved, issues = _judge_settings(options, no_dotenv=no_dotenv, program=context.obj.name)
+    resolved, issues = _check_settings(options, no_dotenv=no_dotenv, program=context.obj.name)
     errors = sum(issue.severity == "error" for issue in issues)
-    whole = str(Path(workspace_root or ".").expanduser().absolute())
+    absolute_root = str(Path(workspace_root or ".").expanduser().absolute())
     answer = {
         "issues": issues,
         "stats": {
-            "workspace_root": str(resolved.workspace_root) if resolved else whole,
+            "workspace_root": str(resolved.workspace_root) if resolved else absolute_root,
             "overlay_paths": [str(path) for path in resolved.overlay_paths] if resolved else [],
             "env_file": str(resolved.env_file) if resolved and resolved.env_file else None,
             "issues_total": len(issues),
@@ -83,7 +83,7 @@ def skills_preflight(
         },
     }
     _write_escaped(answer, pretty=pretty)
-    return SETTINGS_WRONG if errors else WARNED if issues else CLEAN
+    return SETTINGS_INVALID if errors else WARNED if issues else CLEAN
 
 
 @app.command(
@@ -118,9 +118,9 @@ def skills_scan(
 ) -> int:
     """Search every source, and report all skills and all problems as JSON."""
     if security:
-        return _scan_for_harm(paths or [], as_json=as_json, sarif=sarif)
+        return _scan_security(paths or [], as_json=as_json, sarif=sarif)
     if paths or sarif:
-        raise Misuse("a PATH and `--sarif` need `--security`")
+        raise UsageError("a PATH and `--sarif` need `--security`")
     options = ConfigOptions(workspace_root, config, assignments)
     report = _scan(options, no_dotenv=no_dotenv, program=context.obj.name)
     _write_escaped(report, pretty=pretty)
@@ -132,21 +132,21 @@ def skills_scan(
 def _write_escaped(value: Any, *, pretty: bool) -> None:
     """Write one value on one line, or with line breaks; what a terminal would obey is escaped."""
 
-    def escaped(character: str) -> str:
+    def escape(character: str) -> str:
         if character.isprintable() or character == "\n":
             return character
         return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())
 
     data = msgspec.json.encode(value)
     text = (msgspec.json.format(data) if pretty else data).decode()
-    sys.stdout.write((text if text.isascii() else "".join(map(escaped, text))) + "\n")
+    sys.stdout.write((text if text.isascii() else "".join(map(escape, text))) + "\n")
 
 
 # Settings
 
 
-def _judge_settings(
-    given: ConfigOptions, *, no_dotenv: bool, program: str
+def _check_settings(
+    config_options: ConfigOptions, *, no_dotenv: bool, program: str
 ) -> "tuple[Resolved | None, tuple[Issue, ...]]":
     """The settings, where they can be read at all, and all that is wrong with those of skills."""
     # The configuration is slow to import, and help needs none of it.
@@ -154,15 +154,15 @@ def _judge_settings(
     from skills_runtime.skills import Issue, build_issue, preflight
 
     try:
-        resolved = _resolve(given, program, without_dotenv() if no_dotenv else None)
-    except _Refused as refusal:
+        resolved = _resolve(config_options, program, without_dotenv() if no_dotenv else None)
+    except _InvalidSettings as refusal:
         return None, refusal.issues
     notices = resolved.environment.dotenv.notices
     ignored = (Issue(code="CLI_DOTENV_LINE_IGNORED", severity="warning", message=text) for text in notices)
     return resolved, (*map(build_issue, preflight(resolved.settings.skills)), *ignored)
 
 
-class _Refused(Exception):
+class _InvalidSettings(Exception):
     """The settings cannot be read."""
 
     def __init__(self, *issues: "Issue") -> None:
@@ -170,27 +170,27 @@ class _Refused(Exception):
         self.issues = issues
 
 
-def _resolve(given: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
+def _resolve(config_options: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import current_directory, process_environ, read_environment, resolve_workspace
 
     try:
-        root = resolve_workspace(given.workspace_root or ".", current_directory())
+        root = resolve_workspace(config_options.workspace_root or ".", current_directory())
     except NotFound as error:
-        raise _Refused(_issue("CLI_WORKSPACE_ROOT_NOT_FOUND", error)) from error
+        raise _InvalidSettings(_build_issue("CLI_WORKSPACE_ROOT_NOT_FOUND", error)) from error
     except SkillsRuntimeError as error:
-        raise _Refused(_issue("CLI_WORKSPACE_ROOT_INVALID", error)) from error
+        raise _InvalidSettings(_build_issue("CLI_WORKSPACE_ROOT_INVALID", error)) from error
     try:
         read_environment(root, process_environ(environ))
     except SkillsRuntimeError as error:
-        raise _Refused(_issue("CLI_DOTENV_LOAD_FAILED", error)) from error
+        raise _InvalidSettings(_build_issue("CLI_DOTENV_LOAD_FAILED", error)) from error
     try:
-        return resolve_settings(given, program=program, environ=environ)
+        return resolve_settings(config_options, program=program, environ=environ)
     except SkillsRuntimeError as error:
-        raise _Refused(*_issues(error)) from error
+        raise _InvalidSettings(*_list_issues(error)) from error
 
 
-def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
+def _list_issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
     """Everything that keeps the settings from being read, by its code."""
     from skills_runtime.skills import Issue  # slow, and help needs none of it
 
@@ -201,7 +201,9 @@ def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
             (ConfigError, "CLI_OVERLAY_INVALID"),
             (ValidationFailed, "CLI_CONFIG_INVALID"),
         )
-        yield _issue(next((code for kind, code in codes if isinstance(error, kind)), "CLI_OVERLAY_LOAD_FAILED"), error)
+        yield _build_issue(
+            next((code for kind, code in codes if isinstance(error, kind)), "CLI_OVERLAY_LOAD_FAILED"), error
+        )
         return
     for message in problems:
         match = _KEY.search(message)
@@ -211,7 +213,7 @@ def _issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
         yield Issue(code=code, severity="error", message=message, hint=hint, details={"path": key})
 
 
-def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
+def _build_issue(code: str, error: SkillsRuntimeError) -> "Issue":
     from skills_runtime.skills import Issue  # slow, and help needs none of it
 
     return Issue(code=code, severity="error", message=error.message, hint=error.hint, details={"kind": error.kind})
@@ -220,24 +222,26 @@ def _issue(code: str, error: SkillsRuntimeError) -> "Issue":
 # Skills
 
 
-def _scan(given: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
+def _scan(config_options: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
     """What a search finds now; settings that cannot work are errors of the report, and nothing is searched then."""
     # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import Issue, build_issue, build_scan_report, load_library
 
     scan_id = RandomIds().new("scan")
-    resolved, issues = _judge_settings(given, no_dotenv=no_dotenv, program=program)
+    resolved, issues = _check_settings(config_options, no_dotenv=no_dotenv, program=program)
     if resolved is None or any(issue.severity == "error" for issue in issues):
         return build_scan_report(scan_id, (), issues, spaces=0, sources=0)
     skills = resolved.settings.skills
     spaces, sources = sum(space.enabled for space in skills.spaces), len(skills.sources)
     try:
         library = load_library(resolved, include_untrusted=True)
-        found, problems = library.list(), library.problems()
+        skills_found, problems = library.list(), library.problems()
     except SkillsRuntimeError as error:
         failed = Issue(code="CLI_SCAN_FAILED", severity="error", message=error.message, hint=error.hint)
         return build_scan_report(scan_id, (), (*issues, failed), spaces=spaces, sources=sources)
-    return build_scan_report(scan_id, found, (*issues, *map(build_issue, problems)), spaces=spaces, sources=sources)
+    return build_scan_report(
+        scan_id, skills_found, (*issues, *map(build_issue, problems)), spaces=spaces, sources=sources
+    )
 
 
 # Harm
@@ -250,18 +254,18 @@ class ScannedSkill(NamedTuple):
     report: "SecurityReport"
 
 
-def _scan_for_harm(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
+def _scan_security(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
     """Scan each skill that the paths stand for; a directory without a skill in it is scanned as it is."""
     # The scanner is slow to import, and help needs none of it.
     from skills_runtime.skills import skill_directories
     from skills_runtime.skills.scan import scan_directory
 
     if as_json and sarif:
-        raise Misuse("`--json` and `--sarif` exclude each other")
+        raise UsageError("`--json` and `--sarif` exclude each other")
     if not paths:
-        raise Misuse("`--security` needs the PATH of a skill, or of a directory of skills")
+        raise UsageError("`--security` needs the PATH of a skill, or of a directory of skills")
     directories: list[Path] = []
-    for path in [checked_path(path, option="PATH") for path in paths]:
+    for path in [parse_path(path, option="PATH") for path in paths]:
         if path.name.lower() == "skill.md" and path.is_file():
             directories.append(path.parent)
         elif path.is_dir():
@@ -274,7 +278,7 @@ def _scan_for_harm(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
     if sarif:
         write_json(_sarif_document(scanned))
     elif as_json:
-        skills = [{"path": readable_line(each.path), **msgspec.to_builtins(each.report)} for each in scanned]
+        skills = [{"path": readable_line(skill.path), **msgspec.to_builtins(skill.report)} for skill in scanned]
         write_json({"verdict": worst, "skills": skills})
     else:
         _show_security(scanned)

@@ -16,9 +16,16 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.approvals import call_lines, fact_lines, grant_of, read_arguments, rule_paragraph, title_line
+from skills_runtime.cli.approvals import (
+    call_lines,
+    describe_rule,
+    fact_lines,
+    parse_arguments,
+    rule_paragraph,
+    title_line,
+)
 from skills_runtime.cli.options import Approving, ViewOptions, login_name
-from skills_runtime.cli.output import duration, labelled, plural, talk
+from skills_runtime.cli.output import format_duration, labeled_table, plural, stderr_console
 from skills_runtime.engine import Interaction, approve_with_rule, build_rule, resolve_choice
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
@@ -30,21 +37,21 @@ from skills_runtime.text import readable, readable_line
 Pause = Callable[[], AbstractAsyncContextManager[None]]
 """Makes everybody else silent while a `with` block lasts."""
 
-_PIECE = 4096
+_CHUNK_BYTES = 4096
 YES = "yes"
-YES_WORDS = frozenset({"y", YES, "s", "r"})
+YES_COMMANDS = frozenset({"y", YES, "s", "r"})
 MIN_PAGE_ROWS = 8
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
-SCOPE_WORDS: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
+RULE_SCOPES: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
 """How far a rule reaches, as people say it."""
 INDENT = 5
-ANSWER, ALLOW, WHY, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
+ANSWER, ALLOW, REASON, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
 COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
-_WAYS = "[y] once  [s] this very call, also again in this session"
-_OTHER_WAYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
+_APPROVE_KEYS = "[y] once  [s] this very call, also again in this session"
+_OTHER_KEYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
 
 
-def somebody_is_there() -> bool:
+def is_interactive() -> bool:
     """Whether a person reads what is said and can type an answer."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
@@ -56,16 +63,16 @@ class Terminal:
         self._console = console
         self._pause = pause
         self._fd = fd
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def floor(self) -> AsyncGenerator[None]:
+    async def exclusive(self) -> AsyncGenerator[None]:
         """Have the terminal alone; what was typed before the question was seen is no answer to it."""
-        async with self._turn, self._pause():
-            self.forget_typed()
+        async with self._lock, self._pause():
+            self.discard_input()
             yield
 
-    def forget_typed(self) -> None:
+    def discard_input(self) -> None:
         """Drop what was typed before anybody asked for it."""
         with suppress(termios.error):
             termios.tcflush(self._fd, termios.TCIFLUSH)
@@ -122,56 +129,56 @@ async def read_line(fd: int) -> str | None:
             await ready.wait()
         finally:
             loop.remove_reader(fd)
-        piece = _read(fd)
-        if not piece:
+        chunk = _read(fd)
+        if not chunk:
             break
-        typed += piece
-    return _line(typed)
+        typed += chunk
+    return _decode_line(typed)
 
 
-def wait_for_line(fd: int) -> str | None:
+def read_line_sync(fd: int) -> str | None:
     """The same, where nothing else goes on meanwhile."""
     typed = bytearray()
-    with _woken_by_signals() as woken:
+    with _signal_wakeup_fd() as woken:
         while not typed.endswith(b"\n"):
             # A signal that comes just before one waits would otherwise be heard only after the next line.
             readable, _, _ = select.select([fd, woken], [], [])
             if fd not in readable:
-                os.read(woken, _PIECE)
+                os.read(woken, _CHUNK_BYTES)
                 continue
-            piece = _read(fd)
-            if not piece:
+            chunk = _read(fd)
+            if not chunk:
                 break
-            typed += piece
-    return _line(typed)
+            typed += chunk
+    return _decode_line(typed)
 
 
 @contextmanager
-def _woken_by_signals() -> Generator[int]:
+def _signal_wakeup_fd() -> Generator[int]:
     """A descriptor that becomes readable with every signal."""
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    before = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
         yield read_end
     finally:
-        signal.set_wakeup_fd(before)
+        signal.set_wakeup_fd(previous_fd)
         os.close(read_end)
         os.close(write_end)
 
 
 def _read(fd: int) -> bytes:
     try:
-        return os.read(fd, _PIECE)
+        return os.read(fd, _CHUNK_BYTES)
     except OSError:  # how a terminal that was closed reports it
         return b""
 
 
-def _line(typed: bytearray) -> str | None:
+def _decode_line(typed: bytearray) -> str | None:
     return typed.decode(errors="replace").rstrip("\r\n") if typed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class People:
+class InteractionOptions:
     """Those who may be asked by the runs of one command."""
 
     console: Console | None = None
@@ -183,41 +190,41 @@ class People:
     remembered: dict[str, str] = field(default_factory=dict[str, str])
     """What was approved for as long as the command lasts, and by whom."""
 
-    def interaction(self, pause: Pause, listen: Callable[[Event], None]) -> Interaction:
+    def build_interaction(self, pause: Pause, listen: Callable[[Event], None]) -> Interaction:
         """Those who answer for a run, and are told of its events, which a view shows that can pause."""
-        told = Interaction(hooks=(listen,), remembered=self.remembered)  # approvals wait in the inbox
+        interaction = Interaction(hooks=(listen,), remembered=self.remembered)  # approvals wait in the inbox
         if self.approvals == "none":
-            told = msgspec.structs.replace(told, approver=None)
+            interaction = msgspec.structs.replace(interaction, approver=None)
         if self.console is None:
-            return told
+            return interaction
         terminal = Terminal(self.console, pause, fd=sys.stdin.fileno())
-        told = msgspec.structs.replace(told, human=TerminalHuman(terminal))
+        interaction = msgspec.structs.replace(interaction, human=TerminalHuman(terminal))
         if self.approvals != "terminal":
-            return told
-        approver = TerminalApprover(terminal, who=login_name(), rule_file=self.rule_file)
-        return msgspec.structs.replace(told, approver=approver)
+            return interaction
+        approver = TerminalApprover(terminal, approver=login_name(), rule_file=self.rule_file)
+        return msgspec.structs.replace(interaction, approver=approver)
 
 
-NOBODY = People()
+NO_PARTICIPANTS = InteractionOptions()
 
 
-def people_here(
+def resolve_interaction(
     options: ViewOptions,
     approvals: Approving | None = None,
     *,
-    otherwise: Approving = "none",
+    default: Approving = "none",
     rule_file: Path | None = None,
-) -> People:
+) -> InteractionOptions:
     """Whoever sits at the terminal, unless the command is to be silent; who approves, or `otherwise` without them."""
-    if options.json or options.quiet or not somebody_is_there():
+    if options.json or options.quiet or not is_interactive():
         if approvals == "terminal":
             raise ValidationFailed(
                 "`--approvals terminal` needs somebody at a terminal, and nobody is asked here",
                 hint="`--approvals inbox` lets the run wait for `approvals approve`",
             )
-        return People(approvals=approvals or otherwise)
-    console = talk(no_color=options.no_color)
-    return People(console=console, approvals=approvals or "terminal", rule_file=rule_file)
+        return InteractionOptions(approvals=approvals or default)
+    console = stderr_console(no_color=options.no_color)
+    return InteractionOptions(console=console, approvals=approvals or "terminal", rule_file=rule_file)
 
 
 class TerminalHuman:
@@ -228,7 +235,7 @@ class TerminalHuman:
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
         """What they type, or the choice whose number they type."""
-        async with self._terminal.floor():
+        async with self._terminal.exclusive():
             self._terminal.show(*question_lines(question))
             try:
                 async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
@@ -253,70 +260,72 @@ class TerminalApprover:
 
     keeps_time = True  # what is asked at the same time is shown one after the other
 
-    def __init__(self, terminal: "Terminal", *, who: str = "", rule_file: Path | None = None) -> None:
+    def __init__(self, terminal: "Terminal", *, approver: str = "", rule_file: Path | None = None) -> None:
         self._terminal = terminal
-        self._who = who
+        self._who = approver
         self._rule_file = rule_file
 
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Decide on one call."""
-        async with self._terminal.floor(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
-            seen = await self._terminal.show_pages(*approval_lines(request)) and is_whole(request)
+        async with self._terminal.exclusive(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+            is_fully_shown = await self._terminal.show_pages(*approval_lines(request)) and is_shown_in_full(request)
             rule = "  [r] yes, and add a rule" if self._rules(request) else ""
-            late = f"  (no after {duration(timeout_ms)})" if timeout_ms else ""
-            self._terminal.show(_paragraph(f"{_WAYS}{rule}\n{_OTHER_WAYS}{late}", style="dim"))
-            decision = await self._decided(request, seen=seen)
+            timeout_text = f"  (no after {format_duration(timeout_ms)})" if timeout_ms else ""
+            self._terminal.show(_paragraph(f"{_APPROVE_KEYS}{rule}\n{_OTHER_KEYS}{timeout_text}", style="dim"))
+            decision = await self._read_decision(request, is_fully_shown=is_fully_shown)
         if decision is None:
             raise Parked(request.call_id)
         return msgspec.structs.replace(decision, decided_by=self._who)
 
-    async def _decided(self, request: ApprovalRequest, *, seen: bool) -> Decision | None:
+    async def _read_decision(self, request: ApprovalRequest, *, is_fully_shown: bool) -> Decision | None:
         """What they decide; nothing when they leave it for later. What was not `seen` whole is shown before a yes."""
         while (line := await self._terminal.read(ALLOW)) is not None:
-            word, _, rest = line.strip().partition(" ")
-            if word.lower() == "v" or (not seen and word.lower() in YES_WORDS):
-                seen = await self._terminal.show_pages(*approval_lines(request, whole=True)) or seen
-                if word.lower() != "v":
-                    self._terminal.hint("this is all of it; answer again" if seen else "not all of it was shown")
-                    self._terminal.forget_typed()
+            command, _, argument = line.strip().partition(" ")
+            if command.lower() == "v" or (not is_fully_shown and command.lower() in YES_COMMANDS):
+                is_fully_shown = await self._terminal.show_pages(*approval_lines(request, full=True)) or is_fully_shown
+                if command.lower() != "v":
+                    self._terminal.hint(
+                        "this is all of it; answer again" if is_fully_shown else "not all of it was shown"
+                    )
+                    self._terminal.discard_input()
                 continue
-            decision = await self._chosen(word.lower(), rest.strip(), request)
+            decision = await self._apply_command(command.lower(), argument.strip(), request)
             if decision is not None:
                 return decision
         self._terminal.hint("the request waits; it can be decided later")
         return None
 
-    async def _chosen(self, word: str, rest: str, request: ApprovalRequest) -> Decision | None:
+    async def _apply_command(self, command: str, argument: str, request: ApprovalRequest) -> Decision | None:
         """What a word means; nothing when it decides nothing."""
-        match word, rest:
+        match command, argument:
             case (("y" | "yes"), ""):
-                return await self._allowed(request, ONCE, "it, once", sure=word == YES)
+                return await self._confirm(request, ONCE, "it, once", sure=command == YES)
             case "s", "":
-                return await self._allowed(request, SESSION, "this very call, also again in this session")
+                return await self._confirm(request, SESSION, "this very call, also again in this session")
             case "", _:
                 return Decision(decision="denied")
             case (("n" | "no"), _):
-                return Decision(decision="denied", note=rest or (await self._terminal.read(WHY) or "").strip())
+                return Decision(decision="denied", note=argument or (await self._terminal.read(REASON) or "").strip())
             case "q", _:
-                return Decision(decision="abort", note=rest)
+                return Decision(decision="abort", note=argument)
             case "r", "":
-                return await self._ruled(request)
+                return await self._approve_with_rule(request)
             case "e", "":
-                return await self._edited(request)
+                return await self._approve_edited(request)
             case _:
                 self._terminal.hint("answer with y, s, r, e, n or q; v shows everything")
         return None
 
-    async def _allowed(
+    async def _confirm(
         self, request: ApprovalRequest, decision: Decision, grant: str, *, sure: bool = False
     ) -> Decision | None:
         """A yes, which has to be typed out where much is at stake."""
         if sure or request.risk.get("level") != "high":
             return decision
         self._terminal.hint(f"this is of high risk: `yes` allows {grant}")
-        return decision if await self._is_sure() else None
+        return decision if await self._confirm_typed() else None
 
-    async def _ruled(self, request: ApprovalRequest) -> Decision | None:
+    async def _approve_with_rule(self, request: ApprovalRequest) -> Decision | None:
         """A yes with a rule, which is shown in full before anybody can say how far it reaches."""
         rules = self._rules(request)
         if not rules:
@@ -326,53 +335,56 @@ class TerminalApprover:
                 self._terminal.hint(f"{error.message}; {error.hint}")
             return None
         self._terminal.show(*rule_lines(rules))
-        word = (await self._terminal.read(WHICH) or "").strip().lower()
-        if word not in rules:
+        scope = (await self._terminal.read(WHICH) or "").strip().lower()
+        if scope not in rules:
             return None
         try:
-            decision = approve_with_rule(request, SCOPE_WORDS[word], self._rule_file)
+            decision = approve_with_rule(request, RULE_SCOPES[scope], self._rule_file)
         except SkillsRuntimeError as error:
             self._terminal.hint(f"{error.message}; {error.hint}")
             return None
-        if word != "run" and self._rule_file is not None:
+        if scope != "run" and self._rule_file is not None:
             self._terminal.hint(f"the rule is in {self._rule_file}")
         return decision
 
     def _rules(self, request: ApprovalRequest) -> dict[str, Rule]:
-        return rules_of(request, lasting=self._rule_file is not None)
+        return build_rules(request, permanent=self._rule_file is not None)
 
-    async def _edited(self, request: ApprovalRequest) -> Decision | None:
+    async def _approve_edited(self, request: ApprovalRequest) -> Decision | None:
         """A yes to something else: a line of shell is typed anew as text, other arguments as JSON."""
-        line = line_argument(request)
+        line = find_line_argument(request)
         typed = (await self._terminal.read(COMMAND if line else ARGUMENTS) or "").strip()
         if not typed:
             return None
         try:
-            arguments = {**request.details, line: typed} if line else read_arguments(typed)
+            arguments = {**request.details, line: typed} if line else parse_arguments(typed)
         except ValidationFailed as error:
             self._terminal.hint(f"{error.message}; {error.hint}")
             return None
         instead = Text.assemble(("instead: ", "dim"), readable(typed))
         self._terminal.show(Padding(instead, (0, 0, 0, INDENT), expand=False))
-        return Decision(decision="approved", arguments=arguments) if await self._is_sure() else None
+        return Decision(decision="approved", arguments=arguments) if await self._confirm_typed() else None
 
-    async def _is_sure(self) -> bool:
-        self._terminal.forget_typed()
+    async def _confirm_typed(self) -> bool:
+        self._terminal.discard_input()
         return (await self._terminal.read(SURE) or "").strip().lower() == YES
 
 
-def line_argument(request: ApprovalRequest) -> str | None:
+def find_line_argument(request: ApprovalRequest) -> str | None:
     """The name of the argument that is a line of shell, where there is just one."""
     line = request.intent.line
     names = [name for name, value in request.details.items() if line is not None and value == line]
     return names[0] if len(names) == 1 else None
 
 
-def rules_of(request: ApprovalRequest, *, lasting: bool = True) -> dict[str, Rule]:
+def build_rules(request: ApprovalRequest, *, permanent: bool = True) -> dict[str, Rule]:
     """The rules that can be made of a call, by how far they reach; `lasting` ones outlive the run."""
-    beyond = "skill" if request.intent.skill else "you"  # a rule for a skill's action holds for that skill only
+    wider_scope = "skill" if request.intent.skill else "you"  # a rule for a skill's action holds for that skill only
     try:
-        return {word: build_rule(request, SCOPE_WORDS[word]) for word in (("run", beyond) if lasting else ("run",))}
+        return {
+            scope: build_rule(request, RULE_SCOPES[scope])
+            for scope in (("run", wider_scope) if permanent else ("run",))
+        }
     except ValidationFailed:
         return {}
 
@@ -389,18 +401,18 @@ def question_lines(question: Question) -> Iterator[RenderableType]:
         for number, choice in enumerate(question.choices, start=1)
     }
     if choices:
-        yield labelled(choices, indent=INDENT, width=2)
+        yield labeled_table(choices, indent=INDENT, width=2)
 
 
-def approval_lines(request: ApprovalRequest, *, whole: bool = False) -> Iterator[RenderableType]:
+def approval_lines(request: ApprovalRequest, *, full: bool = False) -> Iterator[RenderableType]:
     """What a call would do, and what helps to judge it; `whole` leaves nothing out."""
-    if not whole:
+    if not full:
         yield title_line(request, indent=INDENT)
-    yield from call_lines(request, indent=INDENT + 2, whole=whole).lines
-    yield fact_lines(request, indent=INDENT + 2, whole=whole)
+    yield from call_lines(request, indent=INDENT + 2, full=full).lines
+    yield fact_lines(request, indent=INDENT + 2, full=full)
 
 
-def is_whole(request: ApprovalRequest) -> bool:
+def is_shown_in_full(request: ApprovalRequest) -> bool:
     """Whether what is shown at first leaves out nothing of the call."""
     return not call_lines(request, indent=INDENT + 2).left_out
 
@@ -409,8 +421,8 @@ def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
     """A rule in full, and what it would allow, by the words for how far it reaches."""
     yield _paragraph("the rule", style="bold")
     yield rule_paragraph(next(iter(rules.values())), indent=INDENT + 2)
-    offers = {f"[{word}]": f"allow {grant_of(rule, SCOPE_WORDS[word])}" for word, rule in rules.items()}
-    yield labelled(offers, indent=INDENT, width=0)
+    offers = {f"[{scope}]": f"allow {describe_rule(rule, RULE_SCOPES[scope])}" for scope, rule in rules.items()}
+    yield labeled_table(offers, indent=INDENT, width=0)
     yield _paragraph("anything else goes back", style="dim")
 
 

@@ -40,15 +40,15 @@ from skills_runtime.render.skill_notes import skill_note
 from skills_runtime.text import readable
 
 
-class Words(NamedTuple):
+class Labels(NamedTuple):
     """Every heading and label of the page."""
 
     tag: str
     run: str
     status: str
     model: str
-    began: str
-    ended: str
+    start: str
+    end: str
     calls: str
     tokens: str
     cost: str
@@ -56,16 +56,16 @@ class Words(NamedTuple):
     task: str
     result: str
     files: str
-    story: str
+    log: str
     none: str
-    made: str
+    footer: str
     answer: str
     call: str
     outcome: str
     failed: str
-    asked: str
-    decided: str
-    void: str
+    approval_requested: str
+    approval_decided: str
+    approval_void: str
     question: str
     reply: str
     message: str
@@ -78,14 +78,15 @@ class Words(NamedTuple):
     statuses: Mapping[str, str]
 
 
-WORDS: Mapping[str, Words] = {
-    "en": Words(
-        tag="en", run="Run", status="Status", model="Model", began="Began", ended="Ended", calls="Tool calls",
+LABELS: Mapping[str, Labels] = {
+    "en": Labels(
+        tag="en", run="Run", status="Status", model="Model", start="Began", end="Ended", calls="Tool calls",
         tokens="Tokens (in + out)", cost="Cost", profile="Profile", task="Task", result="Result",
-        files="Deliverables", story="What happened", none="–",
-        made="Made by Skills Runtime from the log of the run. It shows what the log shows, and runs nothing.",
-        answer="Model", call="Call", outcome="Result of", failed="Failed", asked="Approval requested for",
-        decided="Approval decided", void="Approval void", question="Question", reply="Answer", message="Message",
+        files="Deliverables", log="What happened", none="–",
+        footer="Made by Skills Runtime from the log of the run. It shows what the log shows, and runs nothing.",
+        answer="Model", call="Call", outcome="Result of", failed="Failed", approval_requested="Approval requested for",
+        approval_decided="Approval decided", approval_void="Approval void", question="Question", reply="Answer",
+        message="Message",
         skill="Skill", plan="Plan", state="State", correction="The model was corrected",
         summary="The conversation was summed up", child="Run of its own",
         statuses={
@@ -95,13 +96,13 @@ WORDS: Mapping[str, Words] = {
             "cancelled": "cancelled",
         },
     ),
-    "zh": Words(
-        tag="zh-CN", run="运行", status="状态", model="模型", began="开始", ended="结束", calls="工具调用",
+    "zh": Labels(
+        tag="zh-CN", run="运行", status="状态", model="模型", start="开始", end="结束", calls="工具调用",
         tokens="令牌（输入 + 输出）", cost="费用", profile="配置档", task="任务", result="结果",
-        files="交付物", story="经过", none="–",
-        made="由 Skills Runtime 根据运行日志生成。只显示日志中的内容，不执行任何代码。",
-        answer="模型", call="调用", outcome="调用结果：", failed="失败", asked="请求审批：",
-        decided="审批决定", void="审批失效", question="提问", reply="回答", message="消息",
+        files="交付物", log="经过", none="–",
+        footer="由 Skills Runtime 根据运行日志生成。只显示日志中的内容，不执行任何代码。",
+        answer="模型", call="调用", outcome="调用结果：", failed="失败", approval_requested="请求审批：",
+        approval_decided="审批决定", approval_void="审批失效", question="提问", reply="回答", message="消息",
         skill="技能", plan="计划", state="状态", correction="要求模型更正",
         summary="对话已压缩", child="子运行",
         statuses={
@@ -123,23 +124,23 @@ class Entry(NamedTuple):
     body: str | Mapping[str, Any]
 
 
-def entries_of(events: Iterable[Event], words: Words) -> Iterator[Entry]:
+def list_entries(events: Iterable[Event], labels: Labels) -> Iterator[Entry]:
     """The entries of a log, in order; an answer is one entry, however many pieces it came in."""
-    coming: list[str] = []
+    answer_parts: list[str] = []
     for event in events:
         match event.payload:
             case LlmRequestStarted():
-                coming = []
+                answer_parts = []
             case LlmResponseDelta(delta_type="text", text=text):
-                coming.append(text)
+                answer_parts.append(text)
             case LlmResponseFinished():
-                if said := "".join(coming).strip():
-                    yield _entry("answer", event, words.answer, said)
-                coming = []
+                if answer := "".join(answer_parts).strip():
+                    yield _entry("answer", event, labels.answer, answer)
+                answer_parts = []
             case payload:
-                told = _told(payload, words)
-                if told is not None:
-                    kind, heading, body = told
+                parts = _describe(payload, labels)
+                if parts is not None:
+                    kind, heading, body = parts
                     yield _entry(kind, event, heading, body)
 
 
@@ -147,60 +148,60 @@ def _entry(kind: str, event: Event, heading: str, body: str | Mapping[str, Any])
     return Entry(kind, event.seq, event.timestamp, heading, body)
 
 
-def _told(payload: Payload, words: Words) -> tuple[str, str, str | Mapping[str, Any]] | None:
+def _describe(payload: Payload, labels: Labels) -> tuple[str, str, str | Mapping[str, Any]] | None:
     match payload:
         case RunStarted(task=task, resume=resume) if not resume.get("enabled"):
-            return "task", words.task, task
+            return "task", labels.task, task
         case ToolCallRequested(name=name, arguments=arguments):
-            return "call", f"{words.call} {name}", arguments
+            return "call", f"{labels.call} {name}", arguments
         case ToolCallFinished(tool=tool, result=result):
-            return ("outcome" if result.get("ok") else "failed"), f"{words.outcome} {tool}", result
+            return ("outcome" if result.get("ok") else "failed"), f"{labels.outcome} {tool}", result
         case PlanUpdated(plan=plan):
-            return "plan", words.plan, "\n".join(f"[{one.get('status', '')}] {one.get('step', '')}" for one in plan)
+            return "plan", labels.plan, "\n".join(f"[{item.get('status', '')}] {item.get('step', '')}" for item in plan)
         case _:
-            return _of_people(payload, words) or _of_run(payload, words)
+            return _describe_interaction(payload, labels) or _describe_run(payload, labels)
 
 
-def _of_people(payload: Payload, words: Words) -> tuple[str, str, str | Mapping[str, Any]] | None:
+def _describe_interaction(payload: Payload, labels: Labels) -> tuple[str, str, str | Mapping[str, Any]] | None:
     match payload:
         case ApprovalRequested(tool=tool, summary=summary, rule=rule, risk=risk):
             facts = [summary, rule, " · ".join(filter(None, risk.values()))]
-            return "approval", f"{words.asked} {tool}", "\n".join(filter(None, facts))
+            return "approval", f"{labels.approval_requested} {tool}", "\n".join(filter(None, facts))
         case ApprovalDecided(decision=decision, decided_by=who, note=note):
-            return "approval", words.decided, "\n".join(filter(None, (decision, who, note)))
+            return "approval", labels.approval_decided, "\n".join(filter(None, (decision, who, note)))
         case ApprovalRefused(reason=reason, message=message):
-            return "approval", words.void, "\n".join(filter(None, (reason, message)))
+            return "approval", labels.approval_void, "\n".join(filter(None, (reason, message)))
         case HumanRequest(question=question):
-            return "approval", words.question, question
+            return "approval", labels.question, question
         case HumanResponse(answer=answer, answers=answers):
-            return "approval", words.reply, answer or answers
+            return "approval", labels.reply, answer or answers
         case InboxReceived(kind="steer", body=body):
-            return "task", words.message, str(body.get("text", ""))
+            return "task", labels.message, str(body.get("text", ""))
         case _:
             return None
 
 
-def _of_run(payload: Payload, words: Words) -> tuple[str, str, str] | None:
+def _describe_run(payload: Payload, labels: Labels) -> tuple[str, str, str] | None:
     match payload:
         case RunStateChanged(before=before, after=after, reason=reason):
-            return "state", words.state, f"{before} → {after}" + (f": {reason}" if reason else "")
+            return "state", labels.state, f"{before} → {after}" + (f": {reason}" if reason else "")
         case RunFailed(error_kind=kind, message=message):
-            return "failed", words.failed, f"{kind}: {message}"
+            return "failed", labels.failed, f"{kind}: {message}"
         case RunCancelled(message=message):
-            return "failed", words.statuses["cancelled"], message
+            return "failed", labels.statuses["cancelled"], message
         case RunCompleted(final_output=output):
-            return "answer", words.statuses["completed"], output
+            return "answer", labels.statuses["completed"], output
         case OutputRejected(message=message):
-            return "state", words.correction, message
+            return "state", labels.correction, message
         case ContextCompacted(summary=summary):
-            return "state", words.summary, summary
+            return "state", labels.summary, summary
         case ChildRunStarted(child_run_id=child, message=message):
-            return "call", f"{words.child} {child}", message
+            return "call", f"{labels.child} {child}", message
         case ChildRunFinished(child_run_id=child, status=status):
-            return "outcome", f"{words.child} {child}", words.statuses.get(status, status)
+            return "outcome", f"{labels.child} {child}", labels.statuses.get(status, status)
         case _:
             note = skill_note(payload)
-            return ("skill", words.skill, note) if note else None
+            return ("skill", labels.skill, note) if note else None
 
 
 Language = Literal["en", "zh"]
@@ -232,30 +233,30 @@ def render_page(
     state: RunState, events: Iterable[Event], files: Sequence[PageFile] = (), language: Language = "en"
 ) -> Iterator[str]:
     """The page of a run, piece by piece."""
-    words = WORDS[language]
+    labels = LABELS[language]
     title = escape_html(next((line for line in state.task.splitlines() if line.strip()), state.run_id)[:120])
     yield (
-        f'<!doctype html>\n<html lang="{words.tag}"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{labels.tag}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>\n<h1><bdi>{title}</bdi></h1>\n"
     )
-    yield _table(_facts(state, words))
-    yield from _section(words.task, _block(state.task))
-    yield from _section(words.result, _block(state.final_output or state.failure_reason or words.none))
+    yield _table(_facts(state, labels))
+    yield from _section(labels.task, _block(state.task))
+    yield from _section(labels.result, _block(state.final_output or state.failure_reason or labels.none))
     yield from _section(
-        words.files,
-        _table([(file.name, (f"{file.size:,} B · sha256:{file.digest}")) for file in files]) if files else words.none,
+        labels.files,
+        _table([(file.name, (f"{file.size:,} B · sha256:{file.digest}")) for file in files]) if files else labels.none,
     )
-    yield f"<h2>{words.story}</h2>\n"
-    for entry in entries_of(events, words):
+    yield f"<h2>{labels.log}</h2>\n"
+    for entry in list_entries(events, labels):
         body = entry.body
         if not isinstance(body, str):
             body = json.dumps(body, ensure_ascii=False, indent=2, sort_keys=True)
         when = f'<span class="seq">#{entry.seq} · {escape_html(entry.time)}</span>'
         head = f"<strong>{escape_html(entry.heading)}</strong> {when}"
         yield (f'<article class="{entry.kind}"><div>{head}</div>{_block(body)}</article>\n')
-    yield f"<footer>{words.made}</footer></body></html>\n"
+    yield f"<footer>{labels.footer}</footer></body></html>\n"
 
 
 def escape_html(text: str) -> str:
@@ -263,18 +264,18 @@ def escape_html(text: str) -> str:
     return escape(readable(text))
 
 
-def _facts(state: RunState, words: Words) -> list[tuple[str, str]]:
+def _facts(state: RunState, labels: Labels) -> list[tuple[str, str]]:
     tokens = f"{state.input_tokens:,} + {state.output_tokens:,}"
     facts = [
-        (words.run, state.run_id),
-        (words.status, words.statuses.get(state.status.value, state.status.value)),
-        (words.model, state.model),
-        (words.began, state.started_at or state.created_at),
-        (words.ended, state.completed_at or ""),
-        (words.calls, str(state.tool_calls)),
-        (words.tokens, tokens),
-        (words.cost, f"${state.cost_usd:.4f}" if state.cost_usd else ""),
-        (words.profile, state.profile_id),
+        (labels.run, state.run_id),
+        (labels.status, labels.statuses.get(state.status.value, state.status.value)),
+        (labels.model, state.model),
+        (labels.start, state.started_at or state.created_at),
+        (labels.end, state.completed_at or ""),
+        (labels.calls, str(state.tool_calls)),
+        (labels.tokens, tokens),
+        (labels.cost, f"${state.cost_usd:.4f}" if state.cost_usd else ""),
+        (labels.profile, state.profile_id),
     ]
     return [(name, value) for name, value in facts if value]
 

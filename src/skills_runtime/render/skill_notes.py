@@ -12,10 +12,10 @@ from skills_runtime.events import (
     SkillUnloaded,
 )
 
-DECLARED = ("trigger", "path")
+DECLARED_RULES = ("trigger", "path")
 """The rules by which a skill itself says when it is to be used."""
 
-SHOWN = 5
+MAX_NAMES = 5
 """How many skills of a kind are named."""
 
 
@@ -23,24 +23,24 @@ def skill_note(payload: Payload) -> str:
     """What a reader is told of an event about skills; nothing of one that says no more than others do."""
     match payload:
         case SkillInjectionSkipped() as skipped:
-            return _left_out(skipped)
+            return _describe_skipped(skipped)
         case SkillInjected(render="fork", mention_text=mention, source=source):
             return f"a run of its own works on `{mention}`" if source == "tool" else ""
         case SkillInjected(mention_text=mention, skill_name=name):
             return f"`{mention or name}` is active"
         case SkillUnloaded(mention_text=mention, reason=reason):
-            return _because(f"`{mention}` is no longer active", reason)
+            return _with_reason(f"`{mention}` is no longer active", reason)
         case SkillCatalogOffered(text=text) as news if text:
             kinds = (("new", news.added), ("changed", news.changed), ("gone", news.removed))
-            return _because(
-                "skills have changed", "; ".join(f"{kind}: {_few(names)}" for kind, names in kinds if names)
+            return _with_reason(
+                "skills have changed", "; ".join(f"{kind}: {_join_names(names)}" for kind, names in kinds if names)
             )
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
-            return _because("the model is told less than everything of its skills", reason)
+            return _with_reason("the model is told less than everything of its skills", reason)
         case SkillRouted(choices=choices):
-            declared = (choice for choice in choices if choice.rule in DECLARED)
+            declared = (choice for choice in choices if choice.rule in DECLARED_RULES)
             return "; ".join(
-                _because(f"`{skill.mention}` is called for by a {skill.rule}", skill.reason) for skill in declared
+                _with_reason(f"`{skill.mention}` is called for by a {skill.rule}", skill.reason) for skill in declared
             )
         case _:
             return ""
@@ -51,21 +51,21 @@ def is_skill_notice(payload: Payload) -> bool:
     return isinstance(payload, SkillInjectionSkipped)
 
 
-def _left_out(skipped: SkillInjectionSkipped) -> str:
+def _describe_skipped(skipped: SkillInjectionSkipped) -> str:
     """Why a skill that was asked for is not there; a reason that is a word for programs is put into a sentence."""
-    what = f"the skill `{skipped.skill_name}` was left out"
+    subject = f"the skill `{skipped.skill_name}` was left out"
     if skipped.reason == "missing_env_var":
         names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)
-        return _because(what, f"nobody has set {names or 'a variable that it needs'}")
+        return _with_reason(subject, f"nobody has set {names or 'a variable that it needs'}")
     if skipped.reason == "render_none":
-        return _because(what, "`prompt.skill_injection.render` is `none`")
-    return skipped.reason if " " in skipped.reason else _because(what, skipped.reason)
+        return _with_reason(subject, "`prompt.skill_injection.render` is `none`")
+    return skipped.reason if " " in skipped.reason else _with_reason(subject, skipped.reason)
 
 
-def _few(names: list[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
+def _join_names(names: list[str]) -> str:
+    listed_names = ", ".join(f"`{name}`" for name in names[:MAX_NAMES])
+    return f"{listed_names} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else listed_names
 
 
-def _because(what: str, reason: str) -> str:
-    return f"{what}: {reason}" if reason else what
+def _with_reason(subject: str, reason: str) -> str:
+    return f"{subject}: {reason}" if reason else subject

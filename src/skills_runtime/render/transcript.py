@@ -56,9 +56,9 @@ from skills_runtime.render.skill_notes import skill_note
 from skills_runtime.text import printable
 
 SCHEMA = "kgent.transcript/v2"
-MAX_HEADING = 200
+MAX_HEADING_CHARS = 200
 
-Teller = Callable[[Event, Any], str]
+Renderer = Callable[[Event, Any], str]
 """Gives the text that an event with such a payload adds, which may be none."""
 
 _FENCES = re.compile(r"`{3,}")
@@ -68,7 +68,7 @@ def render_transcript(events: Iterable[Event]) -> Iterator[str]:
     """The transcript of a log, piece by piece."""
     transcript = Transcript()
     for event in events:
-        text = transcript.take(event)
+        text = transcript.render(event)
         if text:
             yield text
 
@@ -76,61 +76,61 @@ def render_transcript(events: Iterable[Event]) -> Iterator[str]:
 class Transcript(msgspec.Struct):
     """Turns each event into the text it adds; remembers only the task, and the answer still coming in."""
 
-    coming: list[str] = []
-    coming_calls: list[str] = []
+    answer_parts: list[str] = []
+    pending_calls: list[str] = []
     task: str | None = None
 
-    def take(self, event: Event) -> str:
+    def render(self, event: Event) -> str:
         """The text this event adds to the transcript, often none."""
         payload = event.payload
         kind = type(payload)
-        follow = _FOLLOWED.get(kind)
+        follow = _STATEFUL.get(kind)
         if follow is not None:
             return follow(self, event, payload)
-        tell = TELLERS.get(kind)
+        tell = RENDERERS.get(kind)
         text = tell(event, payload) if tell is not None else ""
-        if (self.coming or self.coming_calls) and isinstance(payload, CLOSING):
-            return self.answer(event) + text
+        if (self.answer_parts or self.pending_calls) and isinstance(payload, CLOSING):
+            return self.finish_answer(event) + text
         return text
 
-    def answer(self, event: Event) -> str:
+    def finish_answer(self, event: Event) -> str:
         """What has come in, which is complete now."""
-        text, calls = "".join(self.coming), self.coming_calls
-        self.coming, self.coming_calls = [], []
+        text, calls = "".join(self.answer_parts), self.pending_calls
+        self.answer_parts, self.pending_calls = [], []
         return (_entry(event, "assistant", text) if text else "") + "".join(calls)
 
 
-def _started(transcript: Transcript, event: Event, payload: RunStarted) -> str:
+def _start_run(transcript: Transcript, event: Event, payload: RunStarted) -> str:
     again, transcript.task = payload.task == transcript.task, payload.task
     return _entry(event, "system", "resumed") if again else _entry(event, "user", payload.task)
 
 
-def _asked(transcript: Transcript, event: Event, payload: LlmRequestStarted) -> str:
-    transcript.coming, transcript.coming_calls = [], []
+def _start_answer(transcript: Transcript, event: Event, payload: LlmRequestStarted) -> str:
+    transcript.answer_parts, transcript.pending_calls = [], []
     return ""
 
 
-def _delta(transcript: Transcript, event: Event, payload: LlmResponseDelta) -> str:
+def _add_delta(transcript: Transcript, event: Event, payload: LlmResponseDelta) -> str:
     if payload.delta_type == "text":
-        transcript.coming.append(payload.text)
+        transcript.answer_parts.append(payload.text)
     return ""
 
 
-def _called(transcript: Transcript, event: Event, payload: ToolCallRequested) -> str:
-    transcript.coming_calls.append(_call(event, payload))
+def _add_call(transcript: Transcript, event: Event, payload: ToolCallRequested) -> str:
+    transcript.pending_calls.append(_render_call(event, payload))
     return ""
 
 
-def _answered(transcript: Transcript, event: Event, payload: LlmResponseFinished) -> str:
-    return transcript.answer(event)
+def _finish_answer(transcript: Transcript, event: Event, payload: LlmResponseFinished) -> str:
+    return transcript.finish_answer(event)
 
 
-_FOLLOWED: Mapping[type, Callable[[Transcript, Event, Any], str]] = {
-    RunStarted: _started,
-    LlmRequestStarted: _asked,
-    LlmResponseDelta: _delta,
-    ToolCallRequested: _called,
-    LlmResponseFinished: _answered,
+_STATEFUL: Mapping[type, Callable[[Transcript, Event, Any], str]] = {
+    RunStarted: _start_run,
+    LlmRequestStarted: _start_answer,
+    LlmResponseDelta: _add_delta,
+    ToolCallRequested: _add_call,
+    LlmResponseFinished: _finish_answer,
 }
 """Those whose meaning depends on what came before."""
 
@@ -140,15 +140,15 @@ def _entry(event: Event, heading: str, text: str, *, note: str = "") -> str:
     longest = max((len(run) for run in _FENCES.findall(text)), default=0) if "```" in text else 0
     fence = "`" * max(3, 1 + longest)
     # A heading stays one, whatever a model named its tool.
-    title = printable(f"{heading} ({note})" if note else heading, replacement="?")[:MAX_HEADING]
+    title = printable(f"{heading} ({note})" if note else heading, replacement="?")[:MAX_HEADING_CHARS]
     return f"\n<!-- event:{event.seq} -->\n## {title}\n\n{fence}text\n{text}\n{fence}\n"
 
 
-def _system(words: Callable[[Any], str], *, note: str = "") -> Teller:
+def _system_entry(describe: Callable[[Any], str], *, note: str = "") -> Renderer:
     """Tells in these words what the runtime did; nothing where there are none."""
 
     def tell(event: Event, payload: Payload) -> str:
-        text = words(payload)
+        text = describe(payload)
         return _entry(event, "system", text, note=note) if text else ""
 
     return tell
@@ -159,11 +159,11 @@ def _with_facts(text: str, facts: Mapping[str, str]) -> str:
     return "\n".join([text, *(f"{label}: {fact}" for label, fact in facts.items() if fact)])
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2).decode()
 
 
-def _created(event: Event, created: RunCreated) -> str:
+def _render_header(event: Event, created: RunCreated) -> str:
     facts: dict[str, Any] = {"parent_run_id": created.parent_run_id} if created.parent_run_id else {}
     if created.fork:
         facts |= {"forked_from": created.fork.run_id, "forked_after_event": created.fork.seq}
@@ -175,12 +175,12 @@ def _created(event: Event, created: RunCreated) -> str:
     )
 
 
-def _call(event: Event, asked: ToolCallRequested) -> str:
+def _render_call(event: Event, request: ToolCallRequested) -> str:
     """A call that the model asks for."""
-    return _entry(event, f"tool {asked.name}", _json(asked.arguments), note=f"call {asked.call_id}")
+    return _entry(event, f"tool {request.name}", _format_json(request.arguments), note=f"call {request.call_id}")
 
 
-def _message(event: Event, received: InboxReceived) -> str:
+def _render_message(event: Event, received: InboxReceived) -> str:
     """What somebody said to the run at work; of other messages their outcome is told, and nothing else counts."""
     if received.kind != "steer":
         return ""
@@ -188,7 +188,7 @@ def _message(event: Event, received: InboxReceived) -> str:
     return _entry(event, "user", str(received.body.get("text", "")), note=note)
 
 
-def _history(event: Event, loaded: HistoryLoaded) -> str:
+def _render_history(event: Event, loaded: HistoryLoaded) -> str:
     return "".join(
         _entry(
             event,
@@ -200,12 +200,12 @@ def _history(event: Event, loaded: HistoryLoaded) -> str:
     )
 
 
-def _pictures(event: Event, attached: ImagesAttached) -> str:
+def _render_images(event: Event, attached: ImagesAttached) -> str:
     names = (f"{image.get('name', '')} ({image.get('media_type', '')})".strip() for image in attached.images)
     return _entry(event, "user", "\n".join(names), note="pictures")
 
 
-def _question(event: Event, request: HumanRequest) -> str:
+def _render_question(event: Event, request: HumanRequest) -> str:
     only = {"question": request.question, "choices": request.choices, "context": request.context}
     texts: list[str] = []
     for one in request.questions or [only]:
@@ -219,98 +219,102 @@ def _question(event: Event, request: HumanRequest) -> str:
     return _entry(event, "assistant", "\n".join(texts), note="question")
 
 
-def _reply(event: Event, response: HumanResponse) -> str:
+def _render_reply(event: Event, response: HumanResponse) -> str:
     several = [f"{name}: {answer}" for name, answer in response.answers.items()] if len(response.answers) > 1 else []
     only = response.answer or next(iter(response.answers.values()), "")
     return _entry(event, "user", "\n".join(several) or only, note="answer")
 
 
-def _approval_requested(event: Event, asked: ApprovalRequested) -> str:
-    risk = [asked.risk[name] for name in ("level", "reason", "part") if asked.risk.get(name)]
-    facts = {"asked by": asked.rule, "risk": ": ".join(risk), "id": asked.approval_id}
-    return _entry(event, "approval", _with_facts(asked.summary or asked.tool, facts), note="requested")
+def _render_approval_request(event: Event, request: ApprovalRequested) -> str:
+    risk = [request.risk[name] for name in ("level", "reason", "part") if request.risk.get(name)]
+    facts = {"asked by": request.rule, "risk": ": ".join(risk), "id": request.approval_id}
+    return _entry(event, "approval", _with_facts(request.summary or request.tool, facts), note="requested")
 
 
-def _approval_decided(event: Event, decided: ApprovalDecided) -> str:
-    what = f"{decided.decision} ({decided.reason})" if decided.reason else decided.decision
-    rule = decided.rule
+def _render_approval_decision(event: Event, decision: ApprovalDecided) -> str:
+    outcome = f"{decision.decision} ({decision.reason})" if decision.reason else decision.decision
+    rule = decision.rule
     facts = {
-        "by": decided.decided_by,
-        "note": decided.note,
-        "arguments": "changed by the approver" if decided.arguments_blob else "",
-        "id": decided.approval_id,
+        "by": decision.decided_by,
+        "note": decision.note,
+        "arguments": "changed by the approver" if decision.arguments_blob else "",
+        "id": decision.approval_id,
         "rule": f"added ({rule.get('scope', '')})\n{rule.get('text', '')}".rstrip() if rule else "",
     }
-    return _entry(event, "approval", _with_facts(what, facts), note="decided")
+    return _entry(event, "approval", _with_facts(outcome, facts), note="decided")
 
 
-def _approval_refused(event: Event, refused: ApprovalRefused) -> str:
+def _render_approval_refusal(event: Event, refused: ApprovalRefused) -> str:
     text = f"{refused.reason}: {refused.message}" if refused.message else refused.reason
     return _entry(event, "approval", text, note="refused")
 
 
-def _compacted(compacted: ContextCompacted) -> str:
+def _describe_compaction(compacted: ContextCompacted) -> str:
     facts = {"reason": compacted.reason, "skills left out": ", ".join(compacted.skills_left_out)}
     return f"{_with_facts('older messages were replaced by a summary', facts)}\n\n{compacted.summary}"
 
 
-def _more_room(more: BudgetIncreased) -> str:
+def _describe_budget(more: BudgetIncreased) -> str:
     facts = {"steps": more.extra_steps, "seconds": more.extra_wall_time_sec}
     return _with_facts(f"more room: {more.reason}", {name: str(count) for name, count in facts.items() if count})
 
 
-def _needed(needed: EnvVarRequired) -> str:
-    who = f"the skill `{needed.skill_name}`" if needed.skill_name else "a skill"
-    return f"{who} needs the variable `{needed.env_var}`"
+def _describe_missing_variable(needed: EnvVarRequired) -> str:
+    subject = f"the skill `{needed.skill_name}`" if needed.skill_name else "a skill"
+    return f"{subject} needs the variable `{needed.env_var}`"
 
 
-def _completed(done: RunCompleted) -> str:
+def _describe_completion(completion: RunCompleted) -> str:
     """A run that hands its work on ends with a summary, which is no answer of its conversation."""
-    handed_on = f": another run can go on from here\n\n{done.final_output}" if done.metadata.get("handoff") else ""
+    handed_on = (
+        f": another run can go on from here\n\n{completion.final_output}" if completion.metadata.get("handoff") else ""
+    )
     return f"completed{handed_on}"
 
 
-TELLERS: Mapping[type, Teller] = {
-    RunCreated: _created,
-    ToolCallFinished: lambda event, done: _entry(
-        event, f"tool {done.tool}", _json(done.result), note=f"result of {done.call_id}"
+RENDERERS: Mapping[type, Renderer] = {
+    RunCreated: _render_header,
+    ToolCallFinished: lambda event, finished: _entry(
+        event, f"tool {finished.tool}", _format_json(finished.result), note=f"result of {finished.call_id}"
     ),
-    ApprovalRequested: _approval_requested,
-    ApprovalDecided: _approval_decided,
-    ApprovalRefused: _approval_refused,
-    InboxReceived: _message,
-    HistoryLoaded: _history,
-    ImagesAttached: _pictures,
-    HumanRequest: _question,
-    HumanResponse: _reply,
-    OutputRejected: _system(lambda rejected: rejected.message, note="correction"),
-    ContextRecoveryDecided: _system(lambda decided: f"the conversation has no room any more: {decided.decision}"),
-    CompactionFailed: _system(lambda failed: f"the model gave no summary: {failed.error}", note="compaction"),
-    ContextCompacted: _system(_compacted, note="compaction"),
-    BudgetIncreased: _system(_more_room),
-    ChildRunStarted: _system(
+    ApprovalRequested: _render_approval_request,
+    ApprovalDecided: _render_approval_decision,
+    ApprovalRefused: _render_approval_refusal,
+    InboxReceived: _render_message,
+    HistoryLoaded: _render_history,
+    ImagesAttached: _render_images,
+    HumanRequest: _render_question,
+    HumanResponse: _render_reply,
+    OutputRejected: _system_entry(lambda rejected: rejected.message, note="correction"),
+    ContextRecoveryDecided: _system_entry(
+        lambda decision: f"the conversation has no room any more: {decision.decision}"
+    ),
+    CompactionFailed: _system_entry(lambda failed: f"the model gave no summary: {failed.error}", note="compaction"),
+    ContextCompacted: _system_entry(_describe_compaction, note="compaction"),
+    BudgetIncreased: _system_entry(_describe_budget),
+    ChildRunStarted: _system_entry(
         lambda child: _with_facts(
             f"`{child.child_run_id}` began", {"profile": child.profile_id, "task": child.message}
         ),
         note="child run",
     ),
-    ChildRunFinished: _system(lambda child: f"`{child.child_run_id}`: {child.status}", note="child run"),
-    EnvVarRequired: _system(_needed),
-    EnvVarSet: _system(lambda given: f"the variable `{given.env_var}` was given"),
-    RunStateChanged: _system(
+    ChildRunFinished: _system_entry(lambda child: f"`{child.child_run_id}`: {child.status}", note="child run"),
+    EnvVarRequired: _system_entry(_describe_missing_variable),
+    EnvVarSet: _system_entry(lambda variable: f"the variable `{variable.env_var}` was given"),
+    RunStateChanged: _system_entry(
         lambda move: f"{move.before} -> {move.after}" + (f": {move.reason}" if move.reason else "")
     ),
-    RunWaitingHuman: _system(lambda waiting: f"waiting for a person: {waiting.message}"),
-    LogRepaired: _system(
+    RunWaitingHuman: _system_entry(lambda waiting: f"waiting for a person: {waiting.message}"),
+    LogRepaired: _system_entry(
         lambda repair: f"{repair.removed.size} bytes after the last verified line were set aside ({repair.reason})"
     ),
-    RunAdopted: _system(
+    RunAdopted: _system_entry(
         lambda adopted: f"adopted: signed with key {adopted.previous_key_id} before, {adopted.key_id} from here on"
     ),
-    RunCompleted: _system(_completed),
-    RunFailed: _system(lambda failed: f"failed ({failed.error_kind}): {failed.message}"),
-    RunCancelled: _system(lambda cancelled: f"cancelled: {cancelled.message}"),
-    SkillCatalogOffered: _system(lambda news: "\n\n".join(filter(None, (skill_note(news), news.text)))),
-    **dict.fromkeys((SkillInjected, SkillInjectionSkipped, SkillRouted, SkillUnloaded), _system(skill_note)),
+    RunCompleted: _system_entry(_describe_completion),
+    RunFailed: _system_entry(lambda failed: f"failed ({failed.error_kind}): {failed.message}"),
+    RunCancelled: _system_entry(lambda cancelled: f"cancelled: {cancelled.message}"),
+    SkillCatalogOffered: _system_entry(lambda offer: "\n\n".join(filter(None, (skill_note(offer), offer.text)))),
+    **dict.fromkeys((SkillInjected, SkillInjectionSkipped, SkillRouted, SkillUnloaded), _system_entry(skill_note)),
 }
 """What is told besides answers; the rest is of interest to programs, or told by the call that it belongs to."""

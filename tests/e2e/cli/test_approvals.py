@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.approvals import go_on, look_up
+from skills_runtime.cli.approvals import find_undecided, resume_after_decision
 from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
 from skills_runtime.cli.program import Program
 from skills_runtime.errors import ApprovalStale
@@ -99,13 +99,13 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
 def test_a_decision_that_lost_a_race_is_reported(workspace: Path) -> None:
     park()
     with open_service() as service:
-        seen = look_up(service, "r", "kgent")
+        seen = find_undecided(service, "r", "kgent")
     assert invoke("approvals", "approve", "r").code == 0
     late = InboxMessage(
         id="msg_late", run_id="r", position=9, kind="approve", body={"decision": "denied"}, created_at="now"
     )
     with pytest.raises(ApprovalStale, match="was decided already: approved by "):
-        go_on(seen, late, ConfigOptions(), ViewOptions(quiet=True), Program("kgent"))
+        resume_after_decision(seen, late, ConfigOptions(), ViewOptions(quiet=True), Program("kgent"))
 
 
 def test_a_decision_waits_for_the_resume_and_cannot_be_revoked(workspace: Path) -> None:

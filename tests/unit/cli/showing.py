@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from skills_runtime.cli.live import Ending, Heading, HumanView
+from skills_runtime.cli.live import Heading, HumanView, RunOutcome
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallRequested
@@ -29,17 +29,17 @@ def finished(call_id: str = "c", **result: Any) -> ToolCallFinished:
     return ToolCallFinished(call_id=call_id, tool="shell", result=result)
 
 
-def ending(status: RunStatus, *, trouble: StorageFailed | None = None, **state: Any) -> Ending:
-    return Ending(Path("/runs/r"), RunState(run_id="r", status=status, **state), trouble)
+def ending(status: RunStatus, *, trouble: StorageFailed | None = None, **state: Any) -> RunOutcome:
+    return RunOutcome(Path("/runs/r"), RunState(run_id="r", status=status, **state), trouble)
 
 
-def shown(*payloads: Payload, end: Ending, width: int | None = None) -> str:
+def shown(*payloads: Payload, end: RunOutcome, width: int | None = None) -> str:
     """What a person sees of a run, on a terminal of this width or in a file."""
     file = io.StringIO()
     console = Console(file=file, width=width or 10_000, force_terminal=width is not None, color_system=None)
     view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), "r")
+    view.start(Path("/runs/r"), "r")
     for event in events(*payloads):
-        view.take(event)
-    view.end(end)
+        view.show_event(event)
+    view.finish(end)
     return file.getvalue()

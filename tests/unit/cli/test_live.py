@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.cli.live import Ending, QuietView
-from skills_runtime.cli.output import answers, cut, spread, talk
+from skills_runtime.cli.live import QuietView, RunOutcome
+from skills_runtime.cli.output import justify_line, stderr_console, stdout_console, truncate
 from skills_runtime.cli.run_text import Steps
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import (
@@ -52,7 +52,7 @@ def test_every_state_a_run_can_be_left_in_has_its_exit_code(status: RunStatus, c
 )
 def test_only_a_run_that_a_signal_stopped_exits_with_the_signal(status: RunStatus, kind: str | None, code: int) -> None:
     state = RunState(run_id="r", status=status, waiting_kind=kind)
-    assert Ending(Path("/runs/r"), state, signal=2).exit_code == code
+    assert RunOutcome(Path("/runs/r"), state, signal=2).exit_code == code
 
 
 def test_a_run_that_could_not_go_on_exits_23() -> None:
@@ -137,27 +137,27 @@ def test_a_run_the_disk_stopped_says_so_and_not_that_it_runs() -> None:
     ],
 )
 def test_a_quiet_run_only_says_why_there_is_no_answer(
-    end: Ending, told: str, capsys: pytest.CaptureFixture[str]
+    end: RunOutcome, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    QuietView().end(end)
+    QuietView().finish(end)
     assert capsys.readouterr() == ("", told)
 
 
 def test_the_right_side_of_a_line_stands_at_the_edge_also_behind_wide_characters() -> None:
     console = Console(file=io.StringIO(), width=30, force_terminal=True)
-    line = spread(console, Text("文件 report.md"), Text("3 ms"))
+    line = justify_line(console, Text("文件 report.md"), Text("3 ms"))
     assert line.cell_len == 30
     assert line.plain.endswith("  3 ms")
 
 
 @pytest.mark.parametrize(("text", "width", "result"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("长长长", 4, "长…")])
 def test_text_is_cut_by_cells(text: str, width: int, result: str) -> None:
-    assert cut(text, width) == result
+    assert truncate(text, width) == result
 
 
 @pytest.mark.parametrize("to_stderr", [True, False])
 def test_no_color_means_no_styles_at_all(monkeypatch: pytest.MonkeyPatch, to_stderr: bool) -> None:
-    make = talk if to_stderr else answers
+    make = stderr_console if to_stderr else stdout_console
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert make().color_system is not None

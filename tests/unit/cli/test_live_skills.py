@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from skills_runtime.cli.live import Heading, HumanView, QuietView
-from skills_runtime.cli.run_text import note_of, told
+from skills_runtime.cli.run_text import describe_event, describe_progress
 from skills_runtime.cli.runs import event_line
 from skills_runtime.events.payloads import (
     RoutedSkill,
@@ -41,9 +41,9 @@ def test_a_notice_is_yellow() -> None:
     file = io.StringIO()
     console = Console(file=file, width=1000, force_terminal=True, color_system="standard")
     view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), "r")
+    view.start(Path("/runs/r"), "r")
     (event,) = events(LOST)
-    view.take(event)
+    view.show_event(event)
     view.close()
     assert "\x1b[33mnotice: `$w`" in file.getvalue()
     assert event_line(event).spans[-1].style == "yellow"
@@ -52,7 +52,7 @@ def test_a_notice_is_yellow() -> None:
 def test_a_quiet_view_says_notices_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     view = QuietView()
     for event in events(LOST, SkillInjected(skill_name="w"), SkillUnloaded(mention_text="$[a].w")):
-        view.take(event)
+        view.show_event(event)
     out, err = capsys.readouterr()
     assert (out, err.count("\n"), err.startswith("notice: `$w` was left")) == ("", 1, True)
 
@@ -67,7 +67,7 @@ def test_what_became_of_skills_is_noted_and_what_is_as_always_is_not() -> None:
         SkillCatalogOffered(level="full", offered=2),
         SkillRouted(query="a", choices=[RoutedSkill(mention="$[a].w", rule="words")]),
     )
-    assert [note_of(one) for one in noted] == [
+    assert [describe_progress(one) for one in noted] == [
         "skill  `$[a].w` is called for by a trigger",
         "skill  `$[a].w` is active",
         "skill  `$[a].w` is no longer active",
@@ -75,4 +75,4 @@ def test_what_became_of_skills_is_noted_and_what_is_as_always_is_not() -> None:
         None,
         None,
     ]
-    assert [told(one) for one in noted[-2:]] == ["2 skills offered", "model $[a].w"]
+    assert [describe_event(one) for one in noted[-2:]] == ["2 skills offered", "model $[a].w"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.live import Ending, Heading, HumanView, QuietView, used
-from skills_runtime.cli.output import signed
+from skills_runtime.cli.live import Heading, HumanView, QuietView, RunOutcome, format_usage
+from skills_runtime.cli.output import status_text
 from skills_runtime.cli.run_text import Steps
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -31,12 +31,12 @@ from tests.support.events import numbered
 from tests.unit.cli.showing import asked, ending, events, finished, shown
 
 
-def waiting(kind: str, message: str, *payloads: Payload) -> Ending:
+def waiting(kind: str, message: str, *payloads: Payload) -> RunOutcome:
     """A run that has asked, or was stopped, or came to a limit."""
     parked = RunWaitingHuman(message=message, error_kind=kind)
     view = fold(events(*payloads, parked), RunView())
     view.state.run_id = "r"
-    return Ending(Path("/runs/r"), view.state, pending=view.pending)
+    return RunOutcome(Path("/runs/r"), view.state, pending=view.pending)
 
 
 def lines_of(text: str) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_run_at_its_limit_says_how_it_gets_more() -> None:
 
 def test_a_run_stopped_by_a_signal_says_how_it_goes_on() -> None:
     end = waiting("stopped", "stopped")
-    text = shown(end=Ending(end.root, end.state, signal=2))
+    text = shown(end=RunOutcome(end.root, end.state, signal=2))
     assert " stopped; go on with: kgent runs resume r" in text
     assert text.count("runs resume") == 1
 
@@ -82,9 +82,9 @@ def test_the_last_line_counts_steps_tokens_and_money_of_sub_agents_too() -> None
         ),
         RunState(),
     )
-    assert used(state) == "1 step · - · 100 tokens · $0.75"
-    assert used(RunState(cost_usd=0.0042)) == "0 steps · - · 0 tokens · $0.0042"
-    assert used(RunState()) == "0 steps · - · 0 tokens"
+    assert format_usage(state) == "1 step · - · 100 tokens · $0.75"
+    assert format_usage(RunState(cost_usd=0.0042)) == "0 steps · - · 0 tokens · $0.0042"
+    assert format_usage(RunState()) == "0 steps · - · 0 tokens"
 
 
 def test_reasoning_is_one_line_that_says_how_long_it_was() -> None:
@@ -98,14 +98,14 @@ def test_reasoning_is_one_line_that_says_how_long_it_was() -> None:
 def test_a_view_that_is_held_writes_nothing_until_it_is_released() -> None:
     file = io.StringIO()
     view = HumanView(Console(file=file, width=80), Heading("A", "m", "shared"), program="kgent", clock=FrozenClock())
-    view.begin(Path("/runs/r"), "r")
+    view.start(Path("/runs/r"), "r")
     before = file.getvalue()
-    view.hold()
+    view.pause()
     for event in events(asked(), finished(ok=True)):
-        view.take(event)
-    view.stopping()
+        view.show_event(event)
+    view.show_stopping()
     assert file.getvalue() == before
-    view.release()
+    view.resume()
     rest = file.getvalue().removeprefix(before)
     assert [line.split()[0] for line in rest.splitlines()] == ["1", "stopping;"]
 
@@ -113,8 +113,8 @@ def test_a_view_that_is_held_writes_nothing_until_it_is_released() -> None:
 def test_a_question_asked_at_this_terminal_is_not_repeated() -> None:
     file = io.StringIO()
     heading, clock = Heading("A", "m", "shared"), FrozenClock()
-    view = HumanView(Console(file=file, width=80), heading, program="kgent", clock=clock, asked_here=True)
-    view.take(events(HumanRequest(call_id="c", question="Which?"))[0])
+    view = HumanView(Console(file=file, width=80), heading, program="kgent", clock=clock, is_interactive=True)
+    view.show_event(events(HumanRequest(call_id="c", question="Which?"))[0])
     assert file.getvalue() == ""
 
 
@@ -126,7 +126,7 @@ def test_a_step_that_began_before_the_run_was_resumed_keeps_its_number() -> None
 
 def test_a_quiet_run_that_waits_says_what_for_and_how_to_answer(capsys: pytest.CaptureFixture[str]) -> None:
     question = HumanRequest(call_id="c", question="Which?")
-    QuietView("kgent").end(waiting("human_required", "waits", question))
+    QuietView("kgent").finish(waiting("human_required", "waits", question))
     assert capsys.readouterr().err == (
         "error: the run `r` waits: Which?\n  kind: human_required\n"
         "  hint: `kgent runs answer r TEXT`, then `kgent runs resume r`\n"
@@ -145,7 +145,7 @@ def test_a_quiet_run_that_waits_says_what_for_and_how_to_answer(capsys: pytest.C
     ],
 )
 def test_a_run_that_waits_says_what_for_in_a_word(status: str, kind: str | None, word: str) -> None:
-    assert signed(status, kind).plain == word
+    assert status_text(status, kind).plain == word
 
 
 APPROVAL = ApprovalRequested(

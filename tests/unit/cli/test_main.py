@@ -7,8 +7,8 @@ import pytest
 
 CODE = """
 import os, sys
-from skills_runtime.cli.main import complete_streams
-complete_streams()
+from skills_runtime.cli.main import open_missing_streams
+open_missing_streams()
 print("out"); print("err", file=sys.stderr); sys.stdout.flush()
 read = sys.stdin.read()
 next_one = os.open("/dev/null", os.O_RDONLY)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.options import MAX_BYTES, parse_assignments, read_prompt, shown_path
+from skills_runtime.cli.options import MAX_BYTES, display_path, parse_assignments, read_prompt
 from skills_runtime.cli.output import short_id
-from skills_runtime.cli.program import Misuse
+from skills_runtime.cli.program import UsageError
 from skills_runtime.errors import ConfigError, ValidationFailed
 
 
@@ -20,7 +20,7 @@ def test_a_task_comes_from_whichever_place_it_was_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [("a", "b", None), ("a", None, "c"), (None, None, None)])
 def test_a_task_is_given_exactly_once(given: tuple[str | None, str | None, str | None]) -> None:
-    with pytest.raises(Misuse):
+    with pytest.raises(UsageError):
         read_prompt(*given)
 
 
@@ -78,5 +78,5 @@ def test_only_generated_ids_are_shortened(run_id: str, short: str) -> None:
 
 def test_a_path_below_here_is_shown_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert shown_path(tmp_path / "runs/r") == "runs/r"
-    assert shown_path(tmp_path.parent / "other") == str(tmp_path.parent / "other")
+    assert display_path(tmp_path / "runs/r") == "runs/r"
+    assert display_path(tmp_path.parent / "other") == str(tmp_path.parent / "other")

@@ -2,7 +2,14 @@
 
 import pytest
 
-from skills_runtime.cli.output import age, between, count, duration, local_time, plural
+from skills_runtime.cli.output import (
+    format_age,
+    format_count,
+    format_duration,
+    local_time,
+    milliseconds_between,
+    plural,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +26,7 @@ from skills_runtime.cli.output import age, between, count, duration, local_time,
     ],
 )
 def test_durations_are_as_people_say_them(milliseconds: float | None, text: str) -> None:
-    assert duration(milliseconds) == text
+    assert format_duration(milliseconds) == text
 
 
 @pytest.mark.parametrize(
@@ -27,7 +34,7 @@ def test_durations_are_as_people_say_them(milliseconds: float | None, text: str)
     [(0, "0"), (999, "999"), (1000, "1.0k"), (18_234, "18.2k"), (999_949, "999.9k"), (999_950, "1.0M")],
 )
 def test_numbers_are_short(number: int, text: str) -> None:
-    assert count(number) == text
+    assert format_count(number) == text
 
 
 def test_one_is_not_many() -> None:
@@ -37,11 +44,11 @@ def test_one_is_not_many() -> None:
 @pytest.mark.parametrize("broken", [None, "", "yesterday", "2026-01-01T00:00:00"])
 def test_a_timestamp_that_is_none_is_a_dash(broken: str | None) -> None:
     assert local_time(broken) == "-"
-    assert between(broken, "2026-01-01T00:00:01Z") is None
+    assert milliseconds_between(broken, "2026-01-01T00:00:01Z") is None
 
 
 def test_the_time_between_two_events_is_in_milliseconds() -> None:
-    assert between("2026-01-01T00:00:00.500000Z", "2026-01-01T00:00:02Z") == 1500
+    assert milliseconds_between("2026-01-01T00:00:00.500000Z", "2026-01-01T00:00:02Z") == 1500
 
 
 @pytest.mark.parametrize(
@@ -49,8 +56,8 @@ def test_the_time_between_two_events_is_in_milliseconds() -> None:
     [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "60 min"), (7200, "2 h"), (86_400, "1 day"), (604_799, "7 days")],
 )
 def test_a_span_of_time_fits_a_table(seconds: int, text: str) -> None:
-    assert age(seconds * 1000) == text
+    assert format_age(seconds * 1000) == text
 
 
 def test_an_unknown_span_is_a_dash_and_a_past_one_is_zero() -> None:
-    assert (age(None), age(-5)) == ("-", "0 s")
+    assert (format_age(None), format_age(-5)) == ("-", "0 s")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from skills_runtime.cli.program import Misuse, PipeClosed, Program, guarded
+from skills_runtime.cli.program import PipeClosed, Program, UsageError, run_guarded
 from skills_runtime.errors import EXIT_CODES, NotFound, ToolError
 
 
@@ -13,11 +13,11 @@ def code_of(error: Exception, *, debug: bool = False) -> int:
     def work() -> int:
         raise error
 
-    return guarded(work, Program("kgent", debug))
+    return run_guarded(work, Program("kgent", debug))
 
 
 def test_the_exit_code_of_work_that_ends_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: 7, Program("kgent")) == 7
+    assert run_guarded(lambda: 7, Program("kgent")) == 7
     assert capsys.readouterr() == ("", "")
 
 
@@ -62,7 +62,7 @@ def test_a_closed_pipe_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_misuse_exits_2_and_names_the_page_to_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code_of(Misuse("one or the other")) == 2
+    assert code_of(UsageError("one or the other")) == 2
     assert capsys.readouterr().err == (
         "error: one or the other\n  kind: usage\n  hint: `kgent --help` shows how it is called\n"
     )

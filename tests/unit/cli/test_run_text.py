@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from skills_runtime.cli.run_text import note_of, told
+from skills_runtime.cli.run_text import describe_event, describe_progress
 from skills_runtime.events import PAYLOAD_TYPES, Event, Payload, Unknown
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -101,19 +101,19 @@ WORDS: list[tuple[Payload, str]] = [
 
 @pytest.mark.parametrize(("payload", "words"), WORDS, ids=[f"{one.event_type}-{words}" for one, words in WORDS])
 def test_an_event_is_reported_by_what_is_worth_knowing(payload: Payload, words: str) -> None:
-    assert told(event(payload)) == words
+    assert describe_event(event(payload)) == words
 
 
 @given(events())
 def test_every_event_is_reported_on_one_line(one: Event) -> None:
-    assert len(told(one).splitlines()) <= 1
-    assert len((note_of(one) or "").splitlines()) <= 1
+    assert len(describe_event(one).splitlines()) <= 1
+    assert len((describe_progress(one) or "").splitlines()) <= 1
 
 
 @pytest.mark.parametrize("name", sorted(PAYLOAD_TYPES))
 def test_a_shape_of_another_version_is_reported_too(name: str) -> None:
     odd = Event(0, name, "2026-01-01T00:00:00Z", "r", Unknown(data={"message": "m", "arguments": [], "result": 1}))
-    assert told(odd) == "m"
+    assert describe_event(odd) == "m"
 
 
 NOTES: list[tuple[Payload, str | None]] = [
@@ -134,4 +134,4 @@ NOTES: list[tuple[Payload, str | None]] = [
 
 @pytest.mark.parametrize(("payload", "note"), NOTES, ids=[one.event_type for one, _ in NOTES])
 def test_only_what_a_person_would_want_to_see_is_noted_while_a_run_works(payload: Payload, note: str | None) -> None:
-    assert note_of(event(payload)) == note
+    assert describe_progress(event(payload)) == note

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skills_runtime.cli.run_text import CommandFor, Wait, waits_of
+from skills_runtime.cli.run_text import CommandFor, Wait, list_waits
 from skills_runtime.engine.run_control import resolve_choice
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
@@ -26,7 +26,7 @@ APPROVAL = ApprovalRequested(
 
 def waits(*payloads: Payload, asked: dict[str, HumanRequest] | None = None) -> list[Wait]:
     view = fold(numbered(payloads), RunView())
-    return waits_of(view.state, view.pending, COMMAND, asked)
+    return list_waits(view.state, view.pending, COMMAND, asked)
 
 
 def parked(kind: str = "human_required", message: str = "waits") -> RunWaitingHuman:
@@ -43,9 +43,9 @@ def asks(call_id: str = "c1", **more: Any) -> HumanRequest:
 
 def test_a_question_is_answered_with_text_and_then_the_run_goes_on() -> None:
     (wait,) = waits(asks(), parked())
-    assert wait.what == "Which?"
+    assert wait.description == "Which?"
     assert wait.commands == {"answer": "kgent runs answer r TEXT", "then": "kgent runs resume r"}
-    assert wait.in_words() == "`kgent runs answer r TEXT`, then `kgent runs resume r`"
+    assert wait.join_commands() == "`kgent runs answer r TEXT`, then `kgent runs resume r`"
 
 
 def test_a_question_with_choices_is_answered_with_a_number() -> None:
@@ -69,7 +69,7 @@ def test_questions_asked_at_once_are_answered_by_their_names() -> None:
     (wait,) = waits(asked, parked(), asked={"c1": asked})
     assert wait.commands["answer"] == "kgent runs answer r --set size=TEXT --set shape=TEXT"
     assert wait.parts == {"size": "How big?", "shape": "Which shape?  [round | square]"}
-    assert wait.what == "answers to 2 questions"
+    assert wait.description == "answers to 2 questions"
 
 
 def test_a_run_that_was_stopped_waits_to_be_resumed() -> None:
@@ -84,7 +84,7 @@ def test_a_run_at_its_limit_names_the_setting_that_gives_it_more() -> None:
 
 def test_a_review_is_one_decision_or_the_other() -> None:
     (wait,) = waits(moved(RunStatus.REVIEW_REQUIRED))
-    assert wait.in_words() == "`kgent runs review approve r` or `kgent runs review revise r --note TEXT`"
+    assert wait.join_commands() == "`kgent runs review approve r` or `kgent runs review revise r --note TEXT`"
 
 
 def test_a_revision_waits_to_be_resumed() -> None:
@@ -94,7 +94,7 @@ def test_a_revision_waits_to_be_resumed() -> None:
 
 def test_an_approval_is_looked_at_and_given_or_refused() -> None:
     (wait,) = waits(APPROVAL, parked())
-    assert wait.what == "an approval of shell rm x"
+    assert wait.description == "an approval of shell rm x"
     assert wait.commands == {
         "look": "kgent approvals show 0123abcd",
         "approve": "kgent approvals approve 0123abcd",
@@ -116,7 +116,7 @@ def test_a_run_that_was_stopped_while_it_asked_can_be_decided_on_or_resumed() ->
 
 @pytest.mark.parametrize("status", [RunStatus.PENDING, RunStatus.RUNNING, RunStatus.COMPLETED, RunStatus.FAILED])
 def test_a_run_that_works_or_has_ended_waits_for_nothing(status: RunStatus) -> None:
-    assert waits_of(RunState(status=status), RunView().pending, COMMAND) == []
+    assert list_waits(RunState(status=status), RunView().pending, COMMAND) == []
 
 
 def test_a_name_with_spaces_is_quoted() -> None:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from skills_runtime.cli.sandbox import MAX_VARIABLES, variables_of
+from skills_runtime.cli.sandbox import MAX_VARIABLES, parse_variables
 from skills_runtime.errors import ValidationFailed
 
 
 def test_the_last_value_of_a_variable_counts() -> None:
-    assert variables_of(["A=1", "B==", "A=2"]) == {"A": "2", "B": "="}
+    assert parse_variables(["A=1", "B==", "A=2"]) == {"A": "2", "B": "="}
 
 
 def test_more_variables_than_a_fence_takes_are_refused() -> None:
-    assert len(variables_of([f"V{number}=x" for number in range(MAX_VARIABLES)])) == MAX_VARIABLES
+    assert len(parse_variables([f"V{number}=x" for number in range(MAX_VARIABLES)])) == MAX_VARIABLES
     with pytest.raises(ValidationFailed, match="no more than 2,000 variables"):
-        variables_of([f"V{number}=x" for number in range(MAX_VARIABLES + 1)])
+        parse_variables([f"V{number}=x" for number in range(MAX_VARIABLES + 1)])

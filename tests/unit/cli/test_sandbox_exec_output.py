@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from skills_runtime.cli.sandbox_exec import MOST_WAITING, Outlet
+from skills_runtime.cli.sandbox_exec import MAX_PENDING_BYTES, OutputWriter
 
 BLOCK = b"x" * 65536
 
@@ -21,8 +21,8 @@ def pipe() -> Iterator[tuple[int, int]]:
             os.close(descriptor)
 
 
-def outlet(writer: int, stop: asyncio.Event, allowed: int | None = None) -> Outlet:
-    return Outlet(allowed, broken=stop.set, numbers={"stdout": writer, "stderr": writer})
+def outlet(writer: int, stop: asyncio.Event, allowed: int | None = None) -> OutputWriter:
+    return OutputWriter(allowed, on_failure=stop.set, fds={"stdout": writer, "stderr": writer})
 
 
 async def test_pieces_of_both_streams_keep_their_order(pipe: tuple[int, int]) -> None:
@@ -48,13 +48,13 @@ async def test_while_nothing_reads_there_is_no_room_and_then_there_is(pipe: tupl
     stop = asyncio.Event()
     out = outlet(pipe[1], stop)
     written = 0
-    while out.room.is_set() and written < 8 * MOST_WAITING:
+    while out.has_room.is_set() and written < 8 * MAX_PENDING_BYTES:
         out.write("stdout", BLOCK)
         written += len(BLOCK)
-    assert not out.room.is_set()
+    assert not out.has_room.is_set()
     got = await asyncio.to_thread(_read, pipe[0], written)
     await out.finish(stop)
-    assert (got, out.room.is_set()) == (written, True)
+    assert (got, out.has_room.is_set()) == (written, True)
 
 
 async def test_a_descriptor_that_never_blocks_gets_everything(pipe: tuple[int, int]) -> None:

@@ -37,7 +37,7 @@ def request(risk: dict[str, str] | None = None, intent: Intent | None = None, /,
 
 async def decided(tty: Tty, asked: ApprovalRequest, *lines: str, rule_file: Path | None = None) -> tuple[Decision, str]:
     terminal, screen = seated(tty, *lines)
-    approver = TerminalApprover(terminal, who="ada", rule_file=rule_file)
+    approver = TerminalApprover(terminal, approver="ada", rule_file=rule_file)
     return await approver.request_approval(request=asked), screen.getvalue()
 
 
@@ -195,7 +195,7 @@ async def test_asking_can_be_cancelled_and_leaves_the_terminal_to_the_next(tty: 
 async def test_the_time_to_decide_begins_when_the_request_is_seen(tty: Tty) -> None:
     terminal, screen = seated(tty)
     approver = TerminalApprover(terminal)
-    async with terminal.floor():  # somebody is asked something else, and thinks about it
+    async with terminal.exclusive():  # somebody is asked something else, and thinks about it
         asked = asyncio.create_task(approver.request_approval(request=request(), timeout_ms=20))
         assert (await asyncio.wait({asked}, timeout=0.1))[0] == set()
         assert screen.getvalue() == ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from skills_runtime.cli.options import ViewOptions
-from skills_runtime.cli.terminal import NOBODY, People, TerminalHuman, people_here
+from skills_runtime.cli.terminal import NO_PARTICIPANTS, InteractionOptions, TerminalHuman, resolve_interaction
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import Choice, Parked, Question
 from skills_runtime.safety import InboxApprovals
@@ -66,24 +66,24 @@ async def test_questions_are_asked_one_after_the_other(tty: Tty) -> None:
 
 
 def test_a_run_without_a_terminal_gets_no_answer() -> None:
-    interaction = NOBODY.interaction(silence, print)
+    interaction = NO_PARTICIPANTS.build_interaction(silence, print)
     assert (interaction.human, interaction.approver) == (None, None)
 
 
 def test_approvals_may_be_left_for_later_without_a_terminal() -> None:
-    interaction = People(approvals="inbox").interaction(silence, print)
+    interaction = InteractionOptions(approvals="inbox").build_interaction(silence, print)
     assert interaction.human is None
     assert isinstance(interaction.approver, InboxApprovals)
 
 
 @pytest.mark.parametrize("options", [ViewOptions(), ViewOptions(json=True), ViewOptions(quiet=True)])
 def test_without_a_terminal_approvals_need_an_explicit_option(options: ViewOptions) -> None:
-    assert people_here(options).approvals == "none"
-    assert people_here(options, "inbox").approvals == "inbox"
-    assert people_here(options, otherwise="inbox").approvals == "inbox"
-    assert people_here(options, "none", otherwise="inbox").approvals == "none"
+    assert resolve_interaction(options).approvals == "none"
+    assert resolve_interaction(options, "inbox").approvals == "inbox"
+    assert resolve_interaction(options, default="inbox").approvals == "inbox"
+    assert resolve_interaction(options, "none", default="inbox").approvals == "none"
 
 
 def test_a_terminal_that_is_not_there_cannot_be_asked_for_approvals() -> None:
     with pytest.raises(ValidationFailed, match="nobody is asked here"):
-        people_here(ViewOptions(quiet=True), "terminal")
+        resolve_interaction(ViewOptions(quiet=True), "terminal")

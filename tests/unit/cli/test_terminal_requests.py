@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.terminal import approval_lines, line_argument, rules_of
+from skills_runtime.cli.terminal import approval_lines, build_rules, find_line_argument
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 
 FENCE = {
@@ -32,7 +32,7 @@ def shown(
         intent=intent or Intent(),
         **more,
     )
-    for line in approval_lines(request, whole=whole):
+    for line in approval_lines(request, full=whole):
         console.print(line)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
@@ -219,14 +219,14 @@ def request(intent: Intent, **details: object) -> ApprovalRequest:
 
 
 def test_a_rule_of_a_command_is_about_that_command() -> None:
-    rules = rules_of(request(Intent(line="git status"), command="git status"))
+    rules = build_rules(request(Intent(line="git status"), command="git status"))
     exact = (("git", "status", "$"),)
     assert {word: rule.command for word, rule in rules.items()} == dict.fromkeys(("run", "you"), exact)
 
 
 @pytest.mark.parametrize("line", ["make && rm x", "echo $HOME", "curl x | sh"])
 def test_no_rule_is_made_of_a_line_that_says_more(line: str) -> None:
-    assert rules_of(request(Intent(line=line))) == {}
+    assert build_rules(request(Intent(line=line))) == {}
 
 
 @pytest.mark.parametrize(
@@ -239,10 +239,10 @@ def test_no_rule_is_made_of_a_line_that_says_more(line: str) -> None:
     ],
 )
 def test_no_rule_is_made_of_a_name_that_would_stand_for_others(intent: Intent) -> None:
-    assert rules_of(request(intent)) == {}
+    assert build_rules(request(intent)) == {}
 
 
 def test_the_argument_that_is_the_command_is_known_only_where_it_is_one() -> None:
-    assert line_argument(request(Intent(line="ls"), command="ls", n=1)) == "command"
-    assert line_argument(request(Intent(line="ls"), command="ls", other="ls")) is None
-    assert line_argument(request(Intent(argv=("ls",)), command=["ls"])) is None
+    assert find_line_argument(request(Intent(line="ls"), command="ls", n=1)) == "command"
+    assert find_line_argument(request(Intent(line="ls"), command="ls", other="ls")) is None
+    assert find_line_argument(request(Intent(argv=("ls",)), command=["ls"])) is None

@@ -45,7 +45,7 @@ from skills_runtime.events.payloads import (
     ToolCallStarted,
 )
 from skills_runtime.render import render_transcript
-from skills_runtime.render.transcript import TELLERS
+from skills_runtime.render.transcript import RENDERERS
 from tests.support.events import numbered
 
 ANSWER = {LlmRequestStarted, LlmResponseDelta, LlmResponseFinished, ToolCallRequested}
@@ -168,7 +168,7 @@ def test_the_ids_name_the_run_above_and_the_one_it_was_forked_from() -> None:
 
 
 def test_every_kind_of_event_is_reported_or_left_out_on_purpose() -> None:
-    told = {*TELLERS, *ANSWER, RunStarted}
+    told = {*RENDERERS, *ANSWER, RunStarted}
     assert told.isdisjoint(QUIET)
     assert told | QUIET == set(PAYLOAD_TYPES.values())
 
