@@ -33,7 +33,7 @@ def test_a_harmful_skill_is_exit_code_one_and_shown_with_code_and_place(skills: 
     answer = invoke("skills", "scan", "--security", str(skills))
 
     assert answer.code == 1
-    assert "critical X005 run.sh:1: a shell is opened to another machine" in answer.out
+    assert "critical X005 run.sh:1: opens a shell to another machine" in answer.out
     assert answer.out.endswith("2 skills: 1 clean, 0 suspicious, 1 malicious\n")
 
 

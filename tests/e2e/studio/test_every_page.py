@@ -162,7 +162,7 @@ def test_what_the_server_says_is_translated_by_its_kind(chinese: Page, seeded: S
     expect(alert).to_contain_text("not_found")
     keep_screenshot(page, "chinese-refusal")
     walk(page, service, "/studio/skills/bad/checks")
-    expect(page.get_by_title("a download from a disposable address is run")).to_have_text("运行从临时地址下载的内容")
+    expect(page.get_by_title("runs a download from a disposable address")).to_have_text("运行从临时地址下载的内容")
     expect(page.get_by_text("让模型抛开自身的指令").first).to_be_visible()
     expect(page.get_by_text("在前置元数据中添加 `description:`")).to_be_visible()
     assert page.evaluate(ENGLISH, FOREIGN) == []
