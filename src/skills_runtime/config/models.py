@@ -1,4 +1,4 @@
-"""All settings as one tree of frozen models; the defaults here are the lowest layer."""
+"""All settings as one tree of frozen models; the defaults have the lowest precedence."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -62,13 +62,13 @@ def _validate_inner_path(value: str) -> str:
 
 
 LAX = Strict(strict=False)
-"""For what a file writes in another type, as a list for a tuple; what is inside stays strict."""
+"""Accepts another type from a file, such as a list for a tuple; the items stay strict."""
 Text = Annotated[str, AfterValidator(_require_text)]
-"""Text that says something."""
+"""Text that is not blank."""
 Texts = Annotated[tuple[Text, ...], LAX]
 """A list of texts; blank ones are refused because a blank prefix matches everything."""
 FilePath = Annotated[Path, LAX, BeforeValidator(_validate_path)]
-"""A path; relative ones are resolved when their layer is read."""
+"""A path; relative ones are resolved when their source is read."""
 VariableName = Annotated[str, AfterValidator(_validate_variable_name)]
 """The name of an environment variable."""
 WebAddress = Annotated[str, AfterValidator(_validate_url)]
@@ -88,7 +88,7 @@ def _as_section(annotation: object) -> type[Section] | None:
 
 
 def iterate_keys(model: type[Section], prefix: str = "") -> Iterator[str]:
-    """The dotted key of every field that is not itself a section, in order of declaration."""
+    """Yield the dotted key of every field that is not a section, in order of declaration."""
     for name, field in model.model_fields.items():
         section = _as_section(field.annotation)
         if section is None:
@@ -98,7 +98,7 @@ def iterate_keys(model: type[Section], prefix: str = "") -> Iterator[str]:
 
 
 def find_section(model: type[Section], path: Sequence[str | int]) -> type[Section] | None:
-    """The section that stands at a place of the tree, looking into lists of sections too."""
+    """Return the section at a path of the tree, including sections in lists."""
     section: type[Section] | None = model
     item_section: type[Section] | None = None
     for part in path:
@@ -129,12 +129,12 @@ def _validate_host_rule(value: str) -> str:
 
 
 HostRule = Annotated[str, AfterValidator(_validate_host_rule)]
-"""A host with what may stand before it and behind it; whether it is a real one is seen when a process starts."""
+"""A host with an optional wildcard and ports; whether it exists is checked when a process starts."""
 HostRules = Annotated[tuple[HostRule, ...], LAX]
 
 
 class EgressSettings(Section):
-    """The network of processes: nothing but these hosts, through a proxy that records every decision."""
+    """Network access of processes: only these hosts, through a proxy that records every decision."""
 
     allow: HostRules = Field(
         default=(),
@@ -142,9 +142,9 @@ class EgressSettings(Section):
         " (both), with `:port` if it is not 80 or 443.",
     )
     allow_private: HostRules = Field(
-        default=(), description="The same for hosts that lie in a private network, such as that of your company."
+        default=(), description="Hosts in a private network, such as your company's, that processes may reach."
     )
-    deny: HostRules = Field(default=(), description="Hosts that are never reached, whatever else allows them.")
+    deny: HostRules = Field(default=(), description="Hosts that are always refused, even if another rule allows them.")
     unknown: Literal["deny", "ask"] = Field(
         default="deny", description="Whether a host that no rule names is refused or asked about."
     )
@@ -156,7 +156,7 @@ _HOST_NAME = re.compile(r"\*|\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*(:[0-9]{1,5})?|\[[0-
 
 
 def is_host_name(value: str) -> bool:
-    """Whether this can be the name in the `Host` of a request, with or without a port."""
+    """Return whether this is a valid `Host` header, with or without a port."""
     return _HOST_NAME.fullmatch(value) is not None
 
 
@@ -177,33 +177,31 @@ Milliseconds = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ServiceLimits(Section):
-    """How much the service takes from clients."""
+    """Limits for clients of the service."""
 
-    body_bytes: Annotated[int, Field(ge=1024)] = Field(
-        default=2_621_440, description="A request that is longer is refused."
-    )
+    body_bytes: Annotated[int, Field(ge=1024)] = Field(default=2_621_440, description="The maximum size of a request.")
     body_seconds: Annotated[float, Field(gt=0)] = Field(
         default=30.0, description="How long a client may take to send a request."
     )
     requests_per_second: Annotated[float, Field(ge=0.01)] = Field(
-        default=500.0, description="Requests a second of one caller, in the long run."
+        default=500.0, description="The sustained number of requests per second of one caller."
     )
     burst: Positive = Field(default=2_000, description="How many requests one caller may make at once.")
     failures_per_minute: Positive = Field(
-        default=30, description="How often one address may come with a wrong token or key."
+        default=30, description="How often one address may send a wrong token or key."
     )
-    concurrent: Positive = Field(default=16, description="Skills that are executed at the same time.")
-    waiting: Count = Field(default=64, description="Executions that may wait; one more is refused.")
+    concurrent: Positive = Field(default=16, description="The number of skills executed at the same time.")
+    waiting: Count = Field(default=64, description="The number of executions that may wait; further ones are refused.")
 
 
 class ServiceExecutions(Section):
     """How long the executions of the service are kept."""
 
     keep_days: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Executions that ended so many days ago are removed; `null` keeps them."
+        default=None, description="Executions that ended this many days ago are removed; `null` keeps them."
     )
     keep_bytes: Positive | None = Field(
-        default=None, description="The oldest are removed until the rest takes no more; `null` keeps them."
+        default=None, description="The oldest executions are removed until the others fit; `null` keeps them."
     )
 
 
@@ -211,35 +209,35 @@ class ServiceSection(Section):
     """The HTTP service."""
 
     host: Annotated[str, AfterValidator(_validate_address)] = Field(
-        default="127.0.0.1", description="The address to listen on; beyond this machine, clients need a key."
+        default="127.0.0.1", description="The address to listen on; clients on other machines need a key."
     )
     port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        default=8000, description="The port to listen on; 0 takes a free one."
+        default=8000, description="The port to listen on; 0 chooses a free one."
     )
     allowed_hosts: Annotated[tuple[Annotated[str, AfterValidator(_validate_host_name)], ...], LAX] = Field(
-        default=(), description="Names under which it is reached besides those of this machine."
+        default=(), description="Additional host names under which the service is reached."
     )
     skill_service: Literal["open", "user", "closed"] = Field(
         default="user",
         description="Who may list and execute skills without a token: `open` every user of this machine, `user` only"
-        " the service's own, `closed` nobody.",
+        " the service's own user, `closed` no one.",
     )
     skills_dir: FilePath | None = Field(
-        default=None, description="The skills to execute; `null` means `skills` of the workspace, or the bundled ones."
+        default=None, description="The skills to execute; `null` means `skills` in the workspace, or the bundled ones."
     )
     artifacts_dir: FilePath | None = Field(
-        default=None, description="Where executions are kept; `null` means `artifacts` of the workspace."
+        default=None, description="Where executions are stored; `null` means `artifacts` in the workspace."
     )
     default_timeout_ms: Milliseconds = Field(
-        default=10_000, description="How long an execution may take where neither the request nor the skill says."
+        default=10_000, description="The timeout of an execution if neither the request nor the skill sets one."
     )
     max_timeout_ms: Milliseconds = Field(
-        default=600_000, description="The longest time that a request or a skill may ask for."
+        default=600_000, description="The longest timeout that a request or a skill may set."
     )
     grace_seconds: Seconds = Field(
-        default=10.0, description="How long work may go on when the service is told to stop."
+        default=10.0, description="How long work may continue after the service is asked to stop."
     )
-    limits: ServiceLimits = Field(default_factory=ServiceLimits, description="How much it takes from clients.")
+    limits: ServiceLimits = Field(default_factory=ServiceLimits, description="Limits for clients.")
     executions: ServiceExecutions = Field(
         default_factory=ServiceExecutions, description="How long executions are kept."
     )
@@ -248,15 +246,19 @@ class ServiceSection(Section):
 class SkillVersioning(Section):
     """Versions of skills."""
 
-    enabled: bool = Field(default=False, description="Whether versions of skills are told apart.")
+    enabled: bool = Field(default=False, description="Whether versions of skills are distinguished.")
     strategy: str = Field(default="", description="How a version is chosen.")
 
 
 class SkillStrictness(Section):
     """What is an error."""
 
-    unknown_mention: Literal["error"] = Field(default="error", description="What a mention of an unknown skill is.")
-    duplicate_name: Literal["error"] = Field(default="error", description="What two skills of the same name are.")
+    unknown_mention: Literal["error"] = Field(
+        default="error", description="How a mention of an unknown skill is treated."
+    )
+    duplicate_name: Literal["error"] = Field(
+        default="error", description="How two skills with the same name are treated."
+    )
     mention_format: Literal["strict"] = Field(default="strict", description="How exactly a mention must be written.")
 
 
@@ -270,81 +272,85 @@ class SkillSpace(Section):
 
 
 class SkillSource(Section):
-    """A place skills are read from."""
+    """A source of skills."""
 
     id: Text = Field(description="The name of the source.")
     type: Literal["filesystem", "in-memory", "redis", "pgsql", "packages"] = Field(
-        description="What kind of place it is."
+        description="The type of the source."
     )
-    options: dict[str, Any] = Field(default_factory=dict, description="What this kind of place needs to know.")
+    options: dict[str, Any] = Field(default_factory=dict, description="The options of this type of source.")
 
 
 class SkillScan(Section):
     """How directories are searched for skills."""
 
     ignore_dot_entries: bool = Field(default=True, description="Whether hidden directories are left out.")
-    max_depth: Count = Field(default=99, description="How deep to look.")
+    max_depth: Count = Field(default=99, description="How deep to search.")
     max_dirs_per_root: Positive = Field(default=100_000, description="How many directories of one root to visit.")
     max_frontmatter_bytes: Positive = Field(default=65_536, description="How long a skill's front matter may be.")
     refresh_policy: Literal["always", "ttl", "manual"] = Field(
         default="always", description="When directories are searched again."
     )
-    ttl_sec: Count = Field(default=300, description="How long a search stays good under `ttl`.")
+    ttl_sec: Count = Field(default=300, description="How long a search stays valid under `ttl`.")
 
 
 class SkillDiscovery(Section):
-    """Where skills are found without being named; a project may only switch off and lower what is here."""
+    """Where skills are discovered; a project may only disable and lower these settings."""
 
-    enabled: bool = Field(default=True, description="Whether skills are found without being named.")
-    project: bool = Field(default=True, description="Whether those of the project count, once it is trusted.")
-    user: bool = Field(default=True, description="Whether those of the user count.")
-    system: bool = Field(default=True, description="Whether those of the machine count.")
-    packages: bool = Field(default=False, description="Whether those of installed Python packages count.")
-    plugins: bool = Field(default=True, description="Whether those of plugins count.")
+    enabled: bool = Field(default=True, description="Whether skills are discovered in the usual directories.")
+    project: bool = Field(default=True, description="Whether to search the project, once it is trusted.")
+    user: bool = Field(default=True, description="Whether to search the user's directories.")
+    system: bool = Field(default=True, description="Whether to search the system directory.")
+    packages: bool = Field(default=False, description="Whether to search installed Python packages.")
+    plugins: bool = Field(default=True, description="Whether to search plugins.")
     other_clients: bool = Field(
-        default=True, description="Whether the directories of other programs count, such as `.claude/skills`."
+        default=True, description="Whether to search directories of other programs, such as `.claude/skills`."
     )
     directory: FilePath = Field(
-        default=Path(".skills_runtime_sdk/skills"), description="A directory of skills besides `.agents/skills`."
+        default=Path(".skills_runtime_sdk/skills"), description="A skill directory in addition to `.agents/skills`."
     )
     admin_directory: FilePath = Field(
-        default=Path("/etc/skills_runtime/skills"), description="The directory of whoever looks after the machine."
+        default=Path("/etc/skills_runtime/skills"), description="The directory of the system administrator."
     )
-    max_depth: Count = Field(default=6, description="How deep to look.")
+    max_depth: Count = Field(default=6, description="How deep to search.")
     max_dirs_per_root: Positive = Field(default=2000, description="How many directories of one root to visit.")
-    max_entries_per_root: Positive = Field(default=20_000, description="How many names of one root to look at.")
+    max_entries_per_root: Positive = Field(default=20_000, description="How many entries of one root to read.")
 
 
 class SkillInjection(Section):
-    """How much of a skill goes into the prompt."""
+    """How much of a skill is injected into the prompt."""
 
-    max_bytes: Positive | None = Field(default=None, description="The longest skill body; `null` means any length.")
+    max_bytes: Positive | None = Field(
+        default=None, description="The maximum size of a skill body; `null` means no limit."
+    )
 
 
 class SkillCatalog(Section):
-    """The list of skills that a model is told of."""
+    """The list of skills in the prompt."""
 
     share: Annotated[float, Field(gt=0, le=0.5)] = Field(
-        default=0.02, description="The part of the model's window that the list may take."
+        default=0.02, description="The share of the context window that the list may use."
     )
     max_tokens: Positive | None = Field(
-        default=None, description="The most tokens of the list; `null` leaves it to `share`."
+        default=None, description="The maximum number of tokens of the list; `null` uses `share`."
     )
 
 
 class SkillBundles(Section):
     """Limits of skill bundles."""
 
-    max_bytes: Positive = Field(default=1_048_576, description="The largest bundle.")
+    max_bytes: Positive = Field(default=1_048_576, description="The maximum size of a bundle.")
     cache_dir: FilePath = Field(
-        default=Path(".skills_runtime_sdk/bundles"), description="The directory bundles are unpacked into."
+        default=Path(".skills_runtime_sdk/bundles"), description="The directory into which bundles are unpacked."
     )
     max_extracted_bytes: Positive | None = Field(
-        default=None, description="The largest unpacked bundle; `null` means 16 times `max_bytes`."
+        default=None, description="The maximum size of an unpacked bundle; `null` means 16 times `max_bytes`."
     )
-    max_files: Positive | None = Field(default=None, description="The most files of a bundle; `null` means 4096.")
+    max_files: Positive | None = Field(
+        default=None, description="The maximum number of files of a bundle; `null` means 4096."
+    )
     max_single_file_bytes: Positive | None = Field(
-        default=None, description="The largest file of a bundle; `null` means 8 times `max_bytes`."
+        default=None, description="The maximum size of a file in a bundle; `null` means 8 times `max_bytes`."
     )
 
 
@@ -358,7 +364,7 @@ class SkillReferences(Section):
     """Reference files of skills."""
 
     enabled: bool = Field(default=False, description="Whether reference files of skills may be read.")
-    allow_assets: bool = Field(default=False, description="Whether assets may be read as well.")
+    allow_assets: bool = Field(default=False, description="Whether assets may be read too.")
     default_max_bytes: Positive = Field(default=65_536, description="How much of a reference file is read.")
 
 
@@ -373,70 +379,70 @@ class SkillsSettings(Section):
     spaces: Annotated[tuple[SkillSpace, ...], LAX] = Field(
         default=(), description="Namespaces and the sources that fill them."
     )
-    sources: Annotated[tuple[SkillSource, ...], LAX] = Field(default=(), description="Places skills are read from.")
+    sources: Annotated[tuple[SkillSource, ...], LAX] = Field(default=(), description="The sources of skills.")
     scan: SkillScan = Field(default_factory=SkillScan, description="How directories are searched for skills.")
-    discovery: SkillDiscovery = Field(
-        default_factory=SkillDiscovery, description="Where skills are found without being named."
-    )
+    discovery: SkillDiscovery = Field(default_factory=SkillDiscovery, description="Where skills are discovered.")
     injection: SkillInjection = Field(
-        default_factory=SkillInjection, description="How much of a skill goes into the prompt."
+        default_factory=SkillInjection, description="How much of a skill is injected into the prompt."
     )
-    catalog: SkillCatalog = Field(
-        default_factory=SkillCatalog, description="The list of skills that a model is told of."
-    )
+    catalog: SkillCatalog = Field(default_factory=SkillCatalog, description="The list of skills in the prompt.")
     bundles: SkillBundles = Field(default_factory=SkillBundles, description="Limits of skill bundles.")
     actions: SkillActions = Field(default_factory=SkillActions, description="Actions of skills.")
     references: SkillReferences = Field(default_factory=SkillReferences, description="Reference files of skills.")
 
 
 class PromptSkillInjection(Section):
-    """Which skills go into the prompt, and in which form."""
+    """Which skills are injected into the prompt, and in which form."""
 
     mode: Literal["all", "explicit_only", "none"] | None = Field(
-        default=None, description="Which mentioned skills are injected; `null` leaves it to the profile."
+        default=None, description="Which mentioned skills are injected; `null` uses the profile."
     )
     render: Literal["body", "method_only", "summary", "none"] | None = Field(
-        default=None, description="How much of a skill is shown; `null` leaves it to the profile."
+        default=None, description="How much of a skill is injected; `null` uses the profile."
     )
 
 
 class PromptHistory(Section):
-    """How much of the past goes into the prompt."""
+    """How much history is sent."""
 
     mode: Literal["none", "compacted", "full"] | None = Field(
-        default=None, description="Which past messages are sent; `null` leaves it to the profile."
+        default=None, description="Which past messages are sent; `null` uses the profile."
     )
-    max_messages: Positive = Field(default=40, description="The most messages sent.")
-    max_chars: Positive = Field(default=120_000, description="The most characters sent.")
+    max_messages: Positive = Field(default=40, description="The maximum number of messages sent.")
+    max_chars: Positive = Field(default=120_000, description="The maximum number of characters sent.")
 
 
 class PromptTools(Section):
     """Which tools the model is offered."""
 
     exposure: Literal["none", "explicit_only", "all"] | None = Field(
-        default=None, description="Which tools are offered; `null` leaves it to the profile."
+        default=None, description="Which tools are offered; `null` uses the profile."
     )
 
 
 class PromptSettings(Section):
-    """How the prompt is put together."""
+    """How the prompt is built."""
 
     profile: Literal["default_agent", "generation_direct", "structured_transform"] = Field(
         default="default_agent", description="A preset for the fields of this section that are `null`."
     )
     template: Text = Field(default="default", description="The name of the built-in template.")
-    system_text: str | None = Field(default=None, description="The system text; it beats `system_path`.")
-    developer_text: str | None = Field(default=None, description="The developer text; it beats `developer_path`.")
+    system_text: str | None = Field(default=None, description="The system text; takes precedence over `system_path`.")
+    developer_text: str | None = Field(
+        default=None, description="The developer text; takes precedence over `developer_path`."
+    )
     system_path: FilePath | None = Field(default=None, description="A file with the system text.")
     developer_path: FilePath | None = Field(default=None, description="A file with the developer text.")
     include_skills_list: bool | None = Field(
-        default=None, description="Whether available skills are listed; `null` leaves it to the profile."
+        default=None, description="Whether available skills are listed; `null` uses the profile."
     )
-    include_cwd_tree: bool = Field(default=False, description="Whether the tree of the workspace is shown.")
+    include_cwd_tree: bool = Field(
+        default=False, description="Whether the directory tree of the workspace is included."
+    )
     skill_injection: PromptSkillInjection = Field(
-        default_factory=PromptSkillInjection, description="Which skills go into the prompt."
+        default_factory=PromptSkillInjection, description="Which skills are injected into the prompt."
     )
-    history: PromptHistory = Field(default_factory=PromptHistory, description="How much of the past is sent.")
+    history: PromptHistory = Field(default_factory=PromptHistory, description="How much history is sent.")
     tools: PromptTools = Field(default_factory=PromptTools, description="Which tools the model is offered.")
 
 
@@ -452,22 +458,22 @@ class ContextRecovery(Section):
     mode: Literal["compact_first", "ask_first", "fail_fast"] = Field(
         default="compact_first", description="What to do first when the context is full."
     )
-    window_tokens: Positive = Field(default=128_000, description="How many tokens the model takes in one request.")
+    window_tokens: Positive = Field(default=128_000, description="The context window of the model in tokens.")
     compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.8, description="The share of the window at which a run compacts by itself."
+        default=0.8, description="The share of the window at which a run compacts automatically."
     )
-    max_compactions_per_run: Count = Field(default=0, description="How often a run may compact; 0 means any number.")
+    max_compactions_per_run: Count = Field(default=0, description="How often a run may compact; 0 means no limit.")
     ask_first_fallback_mode: Literal["compact_first", "fail_fast"] = Field(
-        default="compact_first", description="What `ask_first` does when nobody can be asked."
+        default="compact_first", description="What `ask_first` does when no user can be asked."
     )
     compaction_history_max_chars: Annotated[int, Field(ge=1000)] = Field(
         default=24_000, description="How many characters of history a compaction reads."
     )
     skills_max_chars: Annotated[int, Field(ge=0)] = Field(
-        default=100_000, description="How much text of active skills a compaction keeps; the newest stay."
+        default=100_000, description="How many characters of active skills a compaction keeps, newest first."
     )
     compaction_keep_last_messages: Count = Field(
-        default=6, description="How many of the latest messages a compaction leaves as they are."
+        default=6, description="How many of the latest messages a compaction keeps."
     )
     increase_budget_extra_steps: Count = Field(
         default=20, description="Steps added when the user chooses to increase the budget."
@@ -480,33 +486,33 @@ class ContextRecovery(Section):
 class RunSettings(Section):
     """Limits of one run and how it continues."""
 
-    max_steps: Positive = Field(default=40, description="How many tool calls a run may execute.")
+    max_steps: Positive = Field(default=40, description="The maximum number of tool calls of a run.")
     max_wall_time_sec: Positive | None = Field(
-        default=1800, description="How many seconds a run may take; `null` means no limit."
+        default=1800, description="The maximum duration of a run in seconds; `null` means no limit."
     )
     max_tool_calls: Positive | None = Field(
-        default=None, description="How many tool calls a run and its sub-agents may make together."
+        default=None, description="The maximum number of tool calls of a run and its sub-agents together."
     )
     max_tokens: Positive | None = Field(
-        default=None, description="How many tokens a run and its sub-agents may use together."
+        default=None, description="The maximum number of tokens of a run and its sub-agents together."
     )
     max_cost_usd: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="How much a run and its sub-agents may cost; needs `llm.prices`."
+        default=None, description="The maximum cost of a run and its sub-agents; needs `llm.prices`."
     )
     on_limit: Literal["fail", "park"] = Field(
-        default="fail", description="Whether a run that reaches a limit fails or waits to be given more."
+        default="fail", description="Whether a run that reaches a limit fails or waits for an increase."
     )
     review: Literal["none", "required"] = Field(
-        default="none", description="Whether somebody must approve the result before the run is completed."
+        default="none", description="Whether the result must be approved before the run is completed."
     )
     output_schema: dict[str, Any] | None = Field(
         default=None, description="The JSON schema the final answer must match; `null` means any text."
     )
     human_timeout_ms: Positive | None = Field(
-        default=None, description="How long to wait for a person's answer; `null` means as long as it takes."
+        default=None, description="How long to wait for a user's answer; `null` means no limit."
     )
     resume_strategy: Literal["summary", "replay"] = Field(
-        default="replay", description="Whether a resumed run gets a summary of its past or all of it."
+        default="replay", description="Whether a resumed run gets a summary of its history or all of it."
     )
     context_recovery: ContextRecovery = Field(
         default_factory=ContextRecovery, description="What happens when the model's context is full."
@@ -514,74 +520,72 @@ class RunSettings(Section):
 
 
 class SafetySettings(Section):
-    """The gate: which calls pass, which are asked about, which are refused."""
+    """Policy and approvals: which calls are allowed, need approval, or are denied."""
 
     mode: Literal["allow", "ask", "deny"] = Field(
         default="ask", description="What happens to a call that no rule decides."
     )
-    allowlist: Texts = Field(default=(), description="Command prefixes that pass without being asked about.")
-    denylist: Texts = Field(default=(), description="Command prefixes that are always refused.")
-    tool_allowlist: Texts = Field(default=(), description="Tool names that pass without being asked about.")
-    tool_denylist: Texts = Field(default=(), description="Tool names that are always refused.")
+    allowlist: Texts = Field(default=(), description="Command prefixes that are allowed without approval.")
+    denylist: Texts = Field(default=(), description="Command prefixes that are always denied.")
+    tool_allowlist: Texts = Field(default=(), description="Tools that are allowed without approval.")
+    tool_denylist: Texts = Field(default=(), description="Tools that are always denied.")
     rule_files: Annotated[tuple[FilePath, ...], LAX] = Field(
         default=(),
-        description="Rule files that hold besides your own `rules.yaml` and the project's `config/rules.yaml`.",
+        description="Rule files in addition to your own `rules.yaml` and the project's `config/rules.yaml`.",
     )
     approval_timeout_ms: Positive = Field(
-        default=60_000, description="How long an approval is waited for before it counts as denied."
+        default=60_000, description="How long to wait for an approval before the call is denied."
     )
     approval_expires_sec: Positive = Field(
-        default=7 * 24 * 3600, description="How long a request can be decided from elsewhere before it is asked anew."
+        default=7 * 24 * 3600, description="How long a parked request can be decided before it must be requested again."
     )
     skill_tools: Literal["preapprove", "ignore", "enforce"] = Field(
         default="preapprove",
-        description="What `allowed-tools` of an active skill means: its calls pass unasked if the skill is trusted,"
-        " nothing, or besides that no other call is made.",
+        description="What `allowed-tools` of an active skill means: `preapprove` allows these calls if the skill is"
+        " trusted, `ignore` does nothing, `enforce` also denies all other calls.",
     )
 
 
 class Seatbelt(Section):
     """The macOS adapter."""
 
-    profile: Text = Field(default="(version 1) (allow default)", description="The profile text given to the sandbox.")
+    profile: Text = Field(default="(version 1) (allow default)", description="The text of the sandbox profile.")
 
 
 class Bubblewrap(Section):
-    """The bubblewrap adapter of Linux."""
+    """The bubblewrap adapter for Linux."""
 
     bwrap_path: Text = Field(default="bwrap", description="The bubblewrap program: a name to look up or a path.")
-    unshare_net: bool = Field(default=True, description="Whether processes are cut off from the network.")
+    unshare_net: bool = Field(default=True, description="Whether processes have no direct network access.")
 
 
 class OsSandbox(Section):
-    """Which adapter of the operating system does the isolation."""
+    """The isolation adapter of the operating system."""
 
     mode: Literal["auto", "none", "seatbelt", "bubblewrap"] = Field(
-        default="auto", description="The adapter to use; `auto` takes the best one this machine has."
+        default="auto", description="The adapter to use; `auto` chooses the best one available."
     )
     seatbelt: Seatbelt = Field(default_factory=Seatbelt, description="The macOS adapter.")
-    bubblewrap: Bubblewrap = Field(default_factory=Bubblewrap, description="The bubblewrap adapter of Linux.")
+    bubblewrap: Bubblewrap = Field(default_factory=Bubblewrap, description="The bubblewrap adapter for Linux.")
 
 
 class SandboxSettings(Section):
-    """The fence: what a process that was allowed to start can reach."""
+    """The sandbox: what processes can access."""
 
     profile: Literal["dev", "balanced", "prod"] = Field(
-        default="dev", description="A preset for the fields of this section that nobody set."
+        default="dev", description="A preset for the fields of this section that are not set."
     )
     default_policy: Literal["none", "restricted"] = Field(
-        default="restricted", description="The isolation of a process that asks for none in particular."
+        default="restricted", description="The isolation of a process that requests none in particular."
     )
-    os: OsSandbox = Field(
-        default_factory=OsSandbox, description="Which adapter of the operating system does the isolation."
-    )
+    os: OsSandbox = Field(default_factory=OsSandbox, description="The isolation adapter of the operating system.")
     workspace: Literal["shared", "isolated"] = Field(
-        default="shared", description="Whether tools work in the user's tree or in the run's own directory."
+        default="shared", description="Whether tools work in the workspace or in the run's own directory."
     )
     delete: Literal["disabled", "allow"] = Field(default="disabled", description="Whether tools may delete files.")
-    egress: EgressSettings = Field(default_factory=EgressSettings, description="The network of processes.")
+    egress: EgressSettings = Field(default_factory=EgressSettings, description="Network access of processes.")
     allow_home: bool = Field(
-        default=False, description="Whether a home directory, or one that holds homes, may be a workspace."
+        default=False, description="Whether a home directory, or a parent of one, may be a workspace."
     )
 
 
@@ -609,55 +613,55 @@ class ReplayBackend(Section):
 
 
 class ModelPrice(Section):
-    """What a model costs, in US dollars for a million tokens."""
+    """The price of a model, in US dollars per million tokens."""
 
     model: Text = Field(description="The name of the model.")
-    input: Dollars = Field(description="What the request costs.")
+    input: Dollars = Field(description="The price of input.")
     cached_input: Dollars | None = Field(
-        default=None, description="What the part costs that the provider had kept; `null` means the same."
+        default=None, description="The price of cached input; `null` means the same as `input`."
     )
-    output: Dollars = Field(description="What the answer costs.")
+    output: Dollars = Field(description="The price of output.")
 
 
 class ToolSettings(Section):
-    """Which tools a model is told of."""
+    """Which tools are offered to the model."""
 
     compat: bool = Field(
         default=False,
-        description="Tell the model of `shell`, `shell_exec`, `file_read`, `request_user_input` and `skill_ref_read`"
-        " too; they can be called in any case.",
+        description="Also offer `shell`, `shell_exec`, `file_read`, `request_user_input` and `skill_ref_read` to the"
+        " model; they can be called in any case.",
     )
 
 
 class LlmSettings(Section):
     """Where the model is and how it is called."""
 
-    backend: Literal["openai", "fake", "replay"] = Field(default="openai", description="Who answers.")
+    backend: Literal["openai", "fake", "replay"] = Field(default="openai", description="The backend that answers.")
     base_url: WebAddress = Field(
         default="https://api.openai.com/v1", description="The address of an OpenAI-compatible service."
     )
     api_key_env: VariableName = Field(
         default="OPENAI_API_KEY", description="The name of the environment variable that holds the key."
     )
-    timeout_sec: Positive = Field(default=60, description="How long to wait for the service to react.")
+    timeout_sec: Positive = Field(default=60, description="How long to wait for the service to respond, in seconds.")
     retry: Retry = Field(default_factory=Retry, description="How a failed request is repeated.")
-    prices: Annotated[tuple[ModelPrice, ...], LAX] = Field(default=(), description="What models cost.")
+    prices: Annotated[tuple[ModelPrice, ...], LAX] = Field(default=(), description="The prices of models.")
     fake: FakeBackend = Field(default_factory=FakeBackend, description="The scripted backend.")
     replay: ReplayBackend = Field(default_factory=ReplayBackend, description="The backend that repeats a run.")
 
 
 class ModelNames(Section):
-    """Which model does what."""
+    """The models for each purpose."""
 
     planner: Text = Field(default="gpt-4", description="The model that plans.")
     executor: Text = Field(default="gpt-4", description="The model that acts.")
 
 
 class Deliverable(Section):
-    """One file the run has to hand over."""
+    """One file that the run must deliver."""
 
     path: InnerPath = Field(description="Where the file must be, relative to `deliverables/`.")
-    media_type: str | None = Field(default=None, description="What kind of file it is.")
+    media_type: str | None = Field(default=None, description="The media type of the file.")
     description: str | None = Field(default=None, description="What it is for.")
 
     @model_validator(mode="before")
@@ -667,10 +671,10 @@ class Deliverable(Section):
 
 
 class Deliverables(Section):
-    """What the run has to hand over."""
+    """The files that the run must deliver."""
 
     required: Annotated[tuple[Deliverable, ...], LAX] = Field(
-        default=(), description="Files without which the run counts as failed."
+        default=(), description="Files without which the run fails."
     )
 
 
@@ -680,12 +684,12 @@ class Settings(Section):
     config_version: Positive = Field(default=CONFIG_VERSION, description="The version of this format.")
     profile_id: Text = Field(default="default_agent", description="The agent profile a run belongs to.")
     run: RunSettings = Field(default_factory=RunSettings, description="Limits of one run and how it continues.")
-    safety: SafetySettings = Field(default_factory=SafetySettings, description="The gate.")
-    sandbox: SandboxSettings = Field(default_factory=SandboxSettings, description="The fence.")
-    tools: ToolSettings = Field(default_factory=ToolSettings, description="Which tools a model is told of.")
+    safety: SafetySettings = Field(default_factory=SafetySettings, description="Policy and approvals.")
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings, description="The sandbox.")
+    tools: ToolSettings = Field(default_factory=ToolSettings, description="Which tools are offered to the model.")
     llm: LlmSettings = Field(default_factory=LlmSettings, description="Where the model is and how it is called.")
-    models: ModelNames = Field(default_factory=ModelNames, description="Which model does what.")
+    models: ModelNames = Field(default_factory=ModelNames, description="The models for each purpose.")
     skills: SkillsSettings = Field(default_factory=SkillsSettings, description="Where skills come from.")
-    prompt: PromptSettings = Field(default_factory=PromptSettings, description="How the prompt is put together.")
-    deliverables: Deliverables = Field(default_factory=Deliverables, description="What the run has to hand over.")
+    prompt: PromptSettings = Field(default_factory=PromptSettings, description="How the prompt is built.")
+    deliverables: Deliverables = Field(default_factory=Deliverables, description="The files that the run must deliver.")
     service: ServiceSection = Field(default_factory=ServiceSection, description="The HTTP service.")

@@ -165,7 +165,7 @@ class KeyTaken(ValidationFailed):
 
 
 class InboxClosed(UsageError):
-    """A finishing run accepts no more messages; a `ToolError`, because runs send messages to each other."""
+    """A finishing run accepts no more messages; a `UsageError`, so that a model that sent one is told."""
 
     kind = LogEnded.kind
     default_hint: ClassVar[str] = LogEnded.default_hint
