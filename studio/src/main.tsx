@@ -1,7 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
-import { followChoices } from "./app/follow";
+import { syncPreferences } from "./app/syncPreferences";
 import { loadWords } from "./i18n";
 import { listenToKeys } from "./lib/keys";
 import "./styles.css";
@@ -9,7 +9,7 @@ import "./styles.css";
 const root = document.getElementById("root");
 if (root) {
   listenToKeys();
-  followChoices();
+  syncPreferences();
   void loadWords().then(() =>
     createRoot(root).render(
       <StrictMode>

@@ -5,13 +5,13 @@ import { vi } from "vitest";
 import { Router } from "wouter";
 import { memoryLocation } from "wouter/memory-location";
 import { words } from "./i18n/en";
-import { provideWords, type Words } from "./i18n/words";
+import { setWords, type Words } from "./i18n/words";
 import { TooltipProvider } from "./ui/Tooltip";
 
 /** Renders something as the app would, in English unless other words are given; for tests. */
-export function renderApp(element: ReactNode, given: { path?: string; words?: Words } = {}) {
-  provideWords(given.words ?? words);
-  const location = memoryLocation({ path: given.path ?? "/", record: true });
+export function renderApp(element: ReactNode, options: { path?: string; words?: Words } = {}) {
+  setWords(options.words ?? words);
+  const location = memoryLocation({ path: options.path ?? "/", record: true });
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const shown = render(
     <QueryClientProvider client={client}>
@@ -26,13 +26,15 @@ export function renderApp(element: ReactNode, given: { path?: string; words?: Wo
 }
 
 /** What the server answers, by method and path below the API; anything else is not found. Gives the requests made. */
-export function answer(answers: Record<string, unknown>): { method: string; path: string; body: unknown }[] {
+export function mockServer(
+  responses: Record<string, unknown>,
+): { method: string; path: string; body: unknown }[] {
   const made: { method: string; path: string; body: unknown }[] = [];
   vi.stubGlobal("fetch", async (address: string, asking: RequestInit = {}) => {
     const path = new URL(address, "http://localhost/studio/").pathname.replace(/^.*\/api\/v1\//, "");
     const method = asking.method ?? "GET";
     made.push({ method, path, body: typeof asking.body === "string" ? JSON.parse(asking.body) : undefined });
-    const response = answers[`${method} ${path}`];
+    const response = responses[`${method} ${path}`];
     if (response instanceof Response) {
       return response.clone();
     }

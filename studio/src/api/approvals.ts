@@ -131,7 +131,7 @@ export function useDecide() {
 }
 
 /** What was decided on this page since it was opened, by request: on its way or counted, or too late. */
-export function useDecidedHere(): ReadonlyMap<string, "sent" | "late"> {
+export function useOwnDecisions(): ReadonlyMap<string, "sent" | "late"> {
   const mutations = useMutationState({
     filters: { mutationKey: DECIDE },
     select: ({ state }) => ({ decision: state.variables as NewDecision, error: state.error }),

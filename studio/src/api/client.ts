@@ -1,4 +1,4 @@
-import { apiAddress } from "../lib/place";
+import { apiUrl } from "../lib/baseUrl";
 import { accessKey, accessNeeded } from "./access";
 import { Problem, readProblem } from "./problem";
 
@@ -29,7 +29,7 @@ export function path(strings: TemplateStringsArray, ...parts: (string | number)[
 
 /** The whole address of something below the API, for links and streams. */
 export function addressOf(endpoint: string, query: Query = {}): string {
-  const address = new URL(endpoint, apiAddress());
+  const address = new URL(endpoint, apiUrl());
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== "") {
       address.searchParams.set(name, String(value));

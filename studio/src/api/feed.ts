@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { cutWhenHidden, untilVisible } from "../lib/visible";
+import { abortWhenHidden, waitUntilVisible } from "../lib/visible";
 import type { Approval } from "./approvals";
 import { request } from "./client";
 import { readFrames } from "./frames";
@@ -70,7 +70,7 @@ export function invalidateQueries(client: QueryClient, message: FeedMessage): vo
 async function follow(signal: AbortSignal, onMessage: (message: FeedMessage) => void): Promise<void> {
   let wait = MIN_RETRY_MS;
   while (!signal.aborted) {
-    await untilVisible(signal);
+    await waitUntilVisible(signal);
     try {
       await connect(signal, (message) => {
         wait = MIN_RETRY_MS;
@@ -87,7 +87,7 @@ async function follow(signal: AbortSignal, onMessage: (message: FeedMessage) => 
 async function connect(stopping: AbortSignal, onMessage: (message: FeedMessage) => void): Promise<void> {
   const cut = new AbortController();
   const signal = AbortSignal.any([stopping, cut.signal]);
-  const stopWatching = cutWhenHidden(cut);
+  const stopWatching = abortWhenHidden(cut);
   try {
     const response = await request("GET", "feed", { headers: { accept: "text/event-stream" }, signal });
     if (response.body !== null) {

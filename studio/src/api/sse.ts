@@ -1,5 +1,5 @@
 import type { LogEvent } from "../events/types";
-import { cutWhenHidden, untilVisible } from "../lib/visible";
+import { abortWhenHidden, waitUntilVisible } from "../lib/visible";
 import { path, request } from "./client";
 import { readFrames } from "./frames";
 import { type Problem, problemOf } from "./problem";
@@ -51,7 +51,7 @@ class EventStream {
     while (!this.stopping.signal.aborted && !this.ended) {
       this.report("connecting");
       try {
-        await untilVisible(this.stopping.signal);
+        await waitUntilVisible(this.stopping.signal);
         await this.connect();
         if (this.ended) {
           break;
@@ -74,7 +74,7 @@ class EventStream {
   private async connect(): Promise<void> {
     const abort = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, abort.signal]);
-    const stopWatching = cutWhenHidden(abort);
+    const stopWatching = abortWhenHidden(abort);
     try {
       const response = await request("GET", path`runs/${this.id}/events/stream`, {
         query: { after: this.last },

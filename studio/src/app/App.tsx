@@ -3,7 +3,7 @@ import { lazy, Suspense } from "react";
 import { Router } from "wouter";
 import { accessNeeded } from "../api/access";
 import { queryClient } from "../api/queries";
-import { appPath } from "../lib/place";
+import { appPath } from "../lib/baseUrl";
 import { useStore } from "../lib/store";
 import { LiveRegion } from "../ui/LiveRegion";
 import { Toasts } from "../ui/Toast";
@@ -22,7 +22,7 @@ export function App() {
           <Shell>
             <Pages />
           </Shell>
-          <Access />
+          <AccessPrompt />
         </Router>
         <LiveRegion />
         <Toasts />
@@ -32,7 +32,7 @@ export function App() {
 }
 
 /** Asks for a key when one is needed, and is not even fetched before. */
-function Access() {
+function AccessPrompt() {
   return useStore(accessNeeded) ? (
     <Suspense fallback={null}>
       <AccessDialog />

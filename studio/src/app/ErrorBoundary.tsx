@@ -3,15 +3,15 @@ import { useWords } from "../i18n";
 import { Button } from "../ui/Button";
 import { ErrorNote } from "../ui/ErrorNote";
 
-interface Caught {
+interface ErrorState {
   error: unknown;
 }
 
 /** Keeps an error of one page from taking the rest with it. */
-export class ErrorBoundary extends Component<{ children: ReactNode }, Caught> {
-  override state: Caught = { error: null };
+export class ErrorBoundary extends Component<{ children: ReactNode }, ErrorState> {
+  override state: ErrorState = { error: null };
 
-  static getDerivedStateFromError(error: unknown): Caught {
+  static getDerivedStateFromError(error: unknown): ErrorState {
     return { error };
   }
 
@@ -20,12 +20,12 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, Caught> {
     return error === null ? (
       this.props.children
     ) : (
-      <Broken error={error} onRetry={() => this.setState({ error: null })} />
+      <ErrorPage error={error} onRetry={() => this.setState({ error: null })} />
     );
   }
 }
 
-function Broken({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+function ErrorPage({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   const words = useWords("shell");
   return (
     <div className="flex flex-col gap-3 p-4">

@@ -20,7 +20,7 @@ import {
   SearchIcon,
 } from "../ui/icons";
 import { announce } from "../ui/LiveRegion";
-import { Choices } from "./Choices";
+import { PreferenceMenus } from "./PreferenceMenus";
 
 // What opens over the page is fetched when it is first opened.
 const Palette = lazy(() => import("./Palette"));
@@ -84,7 +84,7 @@ export function Shell({ children }: { children: ReactNode }) {
               {words.newRun}
             </Link>
             <IconButton label={words.palette} icon={<SearchIcon />} onClick={() => setOpen("palette")} />
-            <Choices />
+            <PreferenceMenus />
             <IconButton label={words.keys} icon={<KeyboardIcon />} onClick={() => setOpen("keys")} />
           </div>
         </div>

@@ -7,7 +7,7 @@ import type { AnyTypedEvent, Data, TypedEvent } from "./types";
 export function applyCall(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "tool_call_requested":
-      request(draft, event);
+      addCall(draft, event);
       break;
     case "tool_call_started":
       draft.change(draft.calls.get(event.payload.call_id), "call", event, () => ({
@@ -17,7 +17,7 @@ export function applyCall(draft: Draft, event: AnyTypedEvent): void {
       }));
       break;
     case "tool_call_finished":
-      finish(draft, event);
+      finishCall(draft, event);
       break;
     case "file_operation":
       draft.change(draft.findCallIndex(event.payload.call_id), "call", event, (call) => ({
@@ -39,14 +39,14 @@ export function applyCall(draft: Draft, event: AnyTypedEvent): void {
     case "run_completed":
     case "run_failed":
     case "run_cancelled":
-      abandon(draft, event);
+      abandonCalls(draft, event);
       break;
     default:
   }
   applyRequests(draft, event);
 }
 
-function request(draft: Draft, event: TypedEvent<"tool_call_requested">): void {
+function addCall(draft: Draft, event: TypedEvent<"tool_call_requested">): void {
   const { payload } = event;
   const index = draft.add(event, {
     kind: "call",
@@ -75,10 +75,10 @@ function request(draft: Draft, event: TypedEvent<"tool_call_requested">): void {
   draft.streaming.push(index);
 }
 
-function finish(draft: Draft, event: TypedEvent<"tool_call_finished">): void {
+function finishCall(draft: Draft, event: TypedEvent<"tool_call_finished">): void {
   const { payload } = event;
   draft.change(draft.calls.get(payload.call_id), "call", event, (call) => ({
-    state: wasDenied(call) ? "denied" : payload.result.ok ? "ok" : "failed",
+    state: isDenied(call) ? "denied" : payload.result.ok ? "ok" : "failed",
     ended_at: event.timestamp,
     duration_ms: durationOf(call, payload.result, event.timestamp),
     result: payload.result,
@@ -90,7 +90,7 @@ function finish(draft: Draft, event: TypedEvent<"tool_call_finished">): void {
 }
 
 /** Whether the last decision on the call itself was no approval. */
-function wasDenied(call: CallItem): boolean {
+function isDenied(call: CallItem): boolean {
   const decided = call.approvals.findLast(
     (approval) => approval.call_id === call.call_id && approval.decision !== null,
   );
@@ -148,7 +148,7 @@ function applyChild(
 }
 
 /** What is still open at the end of a run will never be finished. */
-function abandon(draft: Draft, event: AnyTypedEvent): void {
+function abandonCalls(draft: Draft, event: AnyTypedEvent): void {
   for (const index of draft.calls.values()) {
     if (draft.at(index, "call")?.result === null) {
       draft.change(index, "call", event, () => ({ state: "abandoned" }));

@@ -56,11 +56,11 @@ export function applyNotices(draft: Draft, event: AnyTypedEvent): void {
       draft.add(event, { ...END, status: "cancelled", text: event.payload.message });
       break;
     default:
-      applyTroubles(draft, event);
+      applyErrors(draft, event);
   }
 }
 
-function applyTroubles(draft: Draft, event: AnyTypedEvent): void {
+function applyErrors(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "context_compacted":
     case "compaction_failed":
@@ -73,10 +73,10 @@ function applyTroubles(draft: Draft, event: AnyTypedEvent): void {
       });
       break;
     case "llm_retry_scheduled":
-      warn(draft, event, event.payload.error_kind, event.payload.message ?? "");
+      addError(draft, event, event.payload.error_kind, event.payload.message ?? "");
       break;
     case "context_length_exceeded":
-      warn(draft, event, "context_length_exceeded", "");
+      addError(draft, event, "context_length_exceeded", "");
       break;
     default:
       if (NOTICES.has(event.type)) {
@@ -85,7 +85,7 @@ function applyTroubles(draft: Draft, event: AnyTypedEvent): void {
   }
 }
 
-function warn(draft: Draft, event: AnyTypedEvent, kind: string, message: string): void {
+function addError(draft: Draft, event: AnyTypedEvent, kind: string, message: string): void {
   const details = event.payload as unknown as Data;
   draft.add(event, { kind: "error", level: "warning", error_kind: kind, message, details });
 }

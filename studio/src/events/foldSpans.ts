@@ -6,40 +6,54 @@ import type { Span } from "./view";
 export function applySpans(draft: Draft, event: AnyTypedEvent): void {
   switch (event.type) {
     case "llm_request_started":
-      end(draft, "model", event, false);
-      begin(draft, "model", "model", event.payload.model, event, null);
+      endSpan(draft, "model", event, false);
+      startSpan(draft, "model", "model", event.payload.model, event, null);
       break;
     case "llm_response_finished":
-      end(draft, "model", event, true);
+      endSpan(draft, "model", event, true);
       break;
     case "tool_call_started":
-      begin(draft, `tool:${event.payload.call_id}`, "tool", event.payload.tool, event, event.payload.call_id);
+      startSpan(
+        draft,
+        `tool:${event.payload.call_id}`,
+        "tool",
+        event.payload.tool,
+        event,
+        event.payload.call_id,
+      );
       break;
     case "tool_call_finished":
-      end(draft, `tool:${event.payload.call_id}`, event, Boolean(event.payload.result.ok));
+      endSpan(draft, `tool:${event.payload.call_id}`, event, Boolean(event.payload.result.ok));
       break;
     case "human_request":
-      begin(draft, `human:${event.payload.call_id}`, "waiting", "question", event, event.payload.call_id);
+      startSpan(draft, `human:${event.payload.call_id}`, "waiting", "question", event, event.payload.call_id);
       break;
     case "human_response":
-      end(draft, `human:${event.payload.call_id}`, event, true);
+      endSpan(draft, `human:${event.payload.call_id}`, event, true);
       break;
     case "approval_requested":
-      begin(draft, approvalKey(event), "waiting", event.payload.tool, event, event.payload.call_id ?? null);
+      startSpan(
+        draft,
+        approvalKey(event),
+        "waiting",
+        event.payload.tool,
+        event,
+        event.payload.call_id ?? null,
+      );
       break;
     case "approval_decided":
-      end(draft, approvalKey(event), event, event.payload.decision.startsWith("approved"));
+      endSpan(draft, approvalKey(event), event, event.payload.decision.startsWith("approved"));
       break;
     case "approval_refused":
       if (event.payload.call_id) {
-        end(draft, approvalKey(event), event, false);
+        endSpan(draft, approvalKey(event), event, false);
       }
       break;
     case "run_completed":
     case "run_failed":
     case "run_cancelled":
       for (const key of [...draft.openSpans.keys()]) {
-        end(draft, key, event, false);
+        endSpan(draft, key, event, false);
       }
       break;
     default:
@@ -52,7 +66,7 @@ function approvalKey(
   return `approval:${event.payload.approval_id || event.payload.approval_key}`;
 }
 
-function begin(
+function startSpan(
   draft: Draft,
   key: string,
   kind: Span["kind"],
@@ -75,7 +89,7 @@ function begin(
   });
 }
 
-function end(draft: Draft, key: string, event: LogEvent<string, unknown>, ok: boolean): void {
+function endSpan(draft: Draft, key: string, event: LogEvent<string, unknown>, ok: boolean): void {
   const index = draft.openSpans.get(key);
   const span = index === undefined ? undefined : draft.spans[index];
   if (span && index !== undefined) {

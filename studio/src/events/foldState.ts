@@ -11,14 +11,14 @@ const FINAL = new Set(["completed", "failed", "cancelled"]);
 /** Where the run stands after an event; the same rules as `projections/state.py`. */
 export function applyState(state: RunState, event: AnyTypedEvent): void {
   state.last_seq = event.seq;
-  change(state, event);
+  updateStatus(state, event);
   state.updated_at = event.timestamp;
 }
 
-function change(state: RunState, event: AnyTypedEvent): void {
+function updateStatus(state: RunState, event: AnyTypedEvent): void {
   switch (event.type) {
     case "run_created":
-      create(state, event);
+      initializeState(state, event);
       break;
     case "sandbox_created":
       state.workspace_mode = event.payload.workspace_mode;
@@ -29,41 +29,41 @@ function change(state: RunState, event: AnyTypedEvent): void {
       state.task = event.payload.task;
       state.workspace_root = event.payload.workspace_root ?? "";
       state.from_elsewhere = false;
-      enter(state, "running", event.timestamp);
+      setStatus(state, "running", event.timestamp);
       break;
     case "run_adopted":
       state.from_elsewhere = true;
       break;
     case "run_state_changed":
       if (STATUSES.has(event.payload.to)) {
-        enter(state, event.payload.to, event.timestamp);
+        setStatus(state, event.payload.to, event.timestamp);
       }
       break;
     case "run_waiting_human":
-      enter(state, "waiting_for_user", event.timestamp);
+      setStatus(state, "waiting_for_user", event.timestamp);
       state.waiting_message = event.payload.message;
       state.waiting_kind = event.payload.error_kind ?? "human_required";
       break;
     case "run_completed":
       state.final_output = event.payload.final_output;
       state.artifacts = event.payload.artifacts ?? [];
-      enter(state, "completed", event.timestamp);
+      setStatus(state, "completed", event.timestamp);
       break;
     case "run_failed":
       state.error_kind = event.payload.error_kind;
       state.failure_reason = event.payload.message;
-      enter(state, "failed", event.timestamp);
+      setStatus(state, "failed", event.timestamp);
       break;
     case "run_cancelled":
       state.failure_reason = event.payload.message;
-      enter(state, "cancelled", event.timestamp);
+      setStatus(state, "cancelled", event.timestamp);
       break;
     default:
-      count(state, event);
+      countUsage(state, event);
   }
 }
 
-function count(state: RunState, event: AnyTypedEvent): void {
+function countUsage(state: RunState, event: AnyTypedEvent): void {
   switch (event.type) {
     case "llm_request_started":
       state.model = event.payload.model;
@@ -83,7 +83,7 @@ function count(state: RunState, event: AnyTypedEvent): void {
   }
 }
 
-function create(state: RunState, event: AnyTypedEvent & { type: "run_created" }): void {
+function initializeState(state: RunState, event: AnyTypedEvent & { type: "run_created" }): void {
   const { payload } = event;
   state.run_id = event.run_id;
   state.created_at = event.timestamp;
@@ -97,7 +97,7 @@ function create(state: RunState, event: AnyTypedEvent & { type: "run_created" })
   state.required_deliverables = payload.required_deliverables ?? [];
 }
 
-function enter(state: RunState, status: string, at: string): void {
+function setStatus(state: RunState, status: string, at: string): void {
   state.status = status;
   if (status !== "waiting_for_user") {
     state.waiting_message = "";

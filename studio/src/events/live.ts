@@ -14,8 +14,8 @@ export interface LiveLog {
   problem: Problem | null;
 }
 
-const NOTHING: LiveLog = { events: [], view: EMPTY_VIEW, connection: "idle", problem: null };
-const KEEP_MS = 30_000;
+const EMPTY_LOG: LiveLog = { events: [], view: EMPTY_VIEW, connection: "idle", problem: null };
+const CACHE_MS = 30_000;
 
 interface Entry {
   store: Store<LiveLog>;
@@ -26,10 +26,10 @@ interface Entry {
 
 const entries = new Map<string, Entry>();
 
-function entryOf(id: string): Entry {
+function getEntry(id: string): Entry {
   let entry = entries.get(id);
   if (!entry) {
-    entry = { store: createStore(NOTHING), users: 0, stop: null, forget: undefined };
+    entry = { store: createStore(EMPTY_LOG), users: 0, stop: null, forget: undefined };
     entries.set(id, entry);
   }
   return entry;
@@ -37,34 +37,34 @@ function entryOf(id: string): Entry {
 
 /** Follows the log of a run while a component shows it; all that show the same run share one connection. */
 export function useRunLog(id: string): LiveLog {
-  const { store } = entryOf(id);
-  useEffect(() => join(id), [id]);
+  const { store } = getEntry(id);
+  useEffect(() => acquire(id), [id]);
   return useSyncExternalStore(store.subscribe, store.get);
 }
 
-function join(id: string): () => void {
-  const entry = entryOf(id);
+function acquire(id: string): () => void {
+  const entry = getEntry(id);
   entry.users += 1;
   clearTimeout(entry.forget);
   const { connection } = entry.store.get();
   if (entry.stop === null && connection !== "ended") {
-    entry.stop = follow(id, entry.store);
+    entry.stop = connect(id, entry.store);
   }
-  return () => leave(id, entry);
+  return () => release(id, entry);
 }
 
 /** What nobody shows any more is kept for a while, so that going back is instant. */
-function leave(id: string, entry: Entry): void {
+function release(id: string, entry: Entry): void {
   entry.users -= 1;
   if (entry.users > 0) {
     return;
   }
   entry.stop?.();
   entry.stop = null;
-  entry.forget = setTimeout(() => entries.delete(id), KEEP_MS);
+  entry.forget = setTimeout(() => entries.delete(id), CACHE_MS);
 }
 
-function follow(id: string, store: Store<LiveLog>): () => void {
+function connect(id: string, store: Store<LiveLog>): () => void {
   return followRun(id, store.get().view.state.last_seq, {
     onEvents: (events) =>
       store.set((before) => ({

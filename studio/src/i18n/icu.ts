@@ -47,15 +47,16 @@ class Reader {
 
   private argument(): string {
     const [, name = "", type] = this.take(ARGUMENT);
-    const given = this.values[name];
-    const value = typeof given === "number" || (typeof given === "string" && given !== "") ? given : "none";
-    const text = type === undefined ? this.shown(value) : this.chosen(type, value);
+    const argument = this.values[name];
+    const value =
+      typeof argument === "number" || (typeof argument === "string" && argument !== "") ? argument : "none";
+    const text = type === undefined ? this.format(value) : this.selectCase(type, value);
     this.take(/^\s*\}/);
     return text;
   }
 
   /** Reads all cases, and gives the one that applies. */
-  private chosen(type: string, value: string | number): string {
+  private selectCase(type: string, value: string | number): string {
     const count = type === "plural" ? Number(value) || 0 : null;
     const names =
       count === null
@@ -70,7 +71,7 @@ class Reader {
     return cases.get(names.find((name) => cases.has(name)) ?? "") ?? "";
   }
 
-  private shown(value: string | number): string {
+  private format(value: string | number): string {
     return typeof value === "number" ? this.number(value) : value;
   }
 

@@ -1,5 +1,5 @@
+import { readStored, writeStored } from "../lib/localStorage";
 import { createStore, useStore } from "../lib/store";
-import { readStored, writeStored } from "../lib/stored";
 
 /** The languages of the app. */
 export type Language = "en" | "zh-CN";
@@ -30,7 +30,7 @@ export function useLanguage(): Language {
 }
 
 /** Remembers the language for the next visit, and tells the page. */
-export function keepLanguage(language: Language): void {
+export function storeLanguage(language: Language): void {
   writeStored("language", language);
   languageStore.set(language);
   document.documentElement.lang = language;

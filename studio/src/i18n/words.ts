@@ -1,7 +1,7 @@
 import { createStore, useStore } from "../lib/store";
 import { tableOf } from "../lib/table";
 import type { words as english } from "./en";
-import { keepLanguage, type Language, languageStore } from "./language";
+import { type Language, languageStore, storeLanguage } from "./language";
 
 /** All texts of the app, by the name of their dictionary. */
 export type Words = typeof english;
@@ -23,7 +23,7 @@ async function load(language: Language): Promise<void> {
   const loaded: { words: Words; codes?: Codes } = await (language === "zh-CN"
     ? import("./zh")
     : import("./en"));
-  provideWords(loaded.words, loaded.codes);
+  setWords(loaded.words, loaded.codes);
 }
 
 /** What data names may not find what every object inherits: `constructor` is no word. */
@@ -45,7 +45,7 @@ export async function loadWords(): Promise<void> {
 /** Changes the language of the whole page at once, and keeps the choice. */
 export async function setLanguage(language: Language): Promise<void> {
   await load(language);
-  keepLanguage(language);
+  storeLanguage(language);
 }
 
 /** The texts of one dictionary in the language in use. */
@@ -63,7 +63,7 @@ export function useCodes(): Codes {
 }
 
 /** Gives texts without fetching them; for tests too. */
-export function provideWords(words: Words, newCodes: Codes = NO_CODES): void {
+export function setWords(words: Words, newCodes: Codes = NO_CODES): void {
   store.set(bare(words));
   codes.set(bare(newCodes));
 }

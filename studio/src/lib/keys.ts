@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
+import { readStored, writeStored } from "./localStorage";
 import { createStore, useStore } from "./store";
-import { readStored, writeStored } from "./stored";
 
 /** A key on this page: `j`, `?`, `[`, `Enter`, or with Ctrl/Cmd `mod+k`. */
 export interface KeyBinding {

@@ -1,33 +1,33 @@
 import { describe, expect, it, vi } from "vitest";
+import { apiUrl, appPath } from "./baseUrl";
 import { filterCommands } from "./commands";
-import { shownText, withHiddenShown } from "./hidden";
+import { displayText, revealHidden } from "./hiddenCharacters";
 import { bindingFor, type KeyBinding } from "./keys";
-import { apiAddress, appPath } from "./place";
 import { withValues } from "./search";
 import { createStore } from "./store";
 import { tableOf } from "./table";
 
 describe("text of programs", () => {
   it("loses what steers a terminal", () => {
-    expect(shownText("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007")).toBe("red link");
-    expect(shownText("10%\r50%\r100%\r\nnext")).toBe("100%\nnext");
+    expect(displayText("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007")).toBe(
+      "red link",
+    );
+    expect(displayText("10%\r50%\r100%\r\nnext")).toBe("100%\nnext");
   });
 
   it("shows what is hidden", () => {
-    expect(withHiddenShown("a\u202eb\u0000c\u200bd")).toBe("a‹U+202E›b‹U+0000›c‹U+200B›d");
-    expect(withHiddenShown("tab\tline\n中文 👨‍👩‍👧")).toBe("tab\tline\n中文 👨‍👩‍👧");
-    expect(withHiddenShown("rm b\u200duild\u200c")).toBe("rm b‹U+200D›uild‹U+200C›");
-    expect(withHiddenShown("a\u009b31m\u{e0041}\u3164b\ufe0f")).toBe(
-      "a‹U+009B›31m‹U+E0041›‹U+3164›b‹U+FE0F›",
-    );
-    expect(withHiddenShown("❤\ufe0f\u200d🔥 می\u200cخواهم 1\ufe0f\u20e3")).toBe(
+    expect(revealHidden("a\u202eb\u0000c\u200bd")).toBe("a‹U+202E›b‹U+0000›c‹U+200B›d");
+    expect(revealHidden("tab\tline\n中文 👨‍👩‍👧")).toBe("tab\tline\n中文 👨‍👩‍👧");
+    expect(revealHidden("rm b\u200duild\u200c")).toBe("rm b‹U+200D›uild‹U+200C›");
+    expect(revealHidden("a\u009b31m\u{e0041}\u3164b\ufe0f")).toBe("a‹U+009B›31m‹U+E0041›‹U+3164›b‹U+FE0F›");
+    expect(revealHidden("❤\ufe0f\u200d🔥 می\u200cخواهم 1\ufe0f\u20e3")).toBe(
       "❤\ufe0f\u200d🔥 می\u200cخواهم 1\ufe0f\u20e3",
     );
   });
 
   it("copes with a line of a million characters, and with escapes that never end", () => {
-    expect(shownText("x".repeat(1_000_000)).length).toBe(1_000_000);
-    expect(shownText("\u001b]".repeat(100_000))).toBe("");
+    expect(displayText("x".repeat(1_000_000)).length).toBe(1_000_000);
+    expect(displayText("\u001b]".repeat(100_000))).toBe("");
   });
 });
 
@@ -70,8 +70,8 @@ describe("keys", () => {
 describe("places", () => {
   it("come from the base of the page, wherever the app is served", () => {
     expect(appPath("http://h/studio/")).toBe("/studio");
-    expect(apiAddress("http://h/studio/")).toBe("http://h/api/v1/");
-    expect(apiAddress("http://h/below/studio/")).toBe("http://h/below/api/v1/");
+    expect(apiUrl("http://h/studio/")).toBe("http://h/api/v1/");
+    expect(apiUrl("http://h/below/studio/")).toBe("http://h/below/api/v1/");
   });
 });
 
@@ -87,13 +87,13 @@ it("commands are found by all their words", () => {
 
 it("a store tells those who listen, and only of changes", () => {
   const store = createStore(1);
-  const heard = vi.fn();
-  const leave = store.subscribe(heard);
+  const listener = vi.fn();
+  const leave = store.subscribe(listener);
   store.set(1);
   store.set((before) => before + 1);
   leave();
   store.set(5);
-  expect(heard).toHaveBeenCalledTimes(1);
+  expect(listener).toHaveBeenCalledTimes(1);
 });
 
 describe("a table", () => {

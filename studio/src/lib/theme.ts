@@ -1,5 +1,5 @@
+import { readStored, writeStored } from "./localStorage";
 import { createStore, useStore } from "./store";
-import { readStored, writeStored } from "./stored";
 
 /** Which colours somebody chose; `system` leaves it to the system. */
 export type Theme = "system" | "light" | "dark";
@@ -7,10 +7,10 @@ export type Theme = "system" | "light" | "dark";
 /** All choices, in the order they are offered. */
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-const store = createStore<Theme>(knownTheme(readStored("theme")));
+const store = createStore<Theme>(parseTheme(readStored("theme")));
 
 /** The colours that a kept choice means. */
-export function knownTheme(text: string | null): Theme {
+export function parseTheme(text: string | null): Theme {
   return text === "light" || text === "dark" ? text : "system";
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { cutWhenHidden, untilVisible } from "./visible";
+import { abortWhenHidden, waitUntilVisible } from "./visible";
 
 function show(hidden: boolean) {
   vi.spyOn(document, "hidden", "get").mockReturnValue(hidden);
@@ -16,7 +16,7 @@ describe("a page out of sight", () => {
 
   it("gives up its connection after a while", () => {
     const cut = new AbortController();
-    cutWhenHidden(cut, 1000);
+    abortWhenHidden(cut, 1000);
     show(true);
     vi.advanceTimersByTime(999);
     expect(cut.signal.aborted).toBe(false);
@@ -26,8 +26,8 @@ describe("a page out of sight", () => {
 
   it("keeps it when it is back in time, or nobody watches any more", () => {
     const [back, left] = [new AbortController(), new AbortController()];
-    cutWhenHidden(back, 1000);
-    const leave = cutWhenHidden(left, 1000);
+    abortWhenHidden(back, 1000);
+    const leave = abortWhenHidden(left, 1000);
     show(true);
     leave();
     show(false);
@@ -38,7 +38,7 @@ describe("a page out of sight", () => {
   it("waits until somebody looks", async () => {
     show(true);
     const seen = vi.fn();
-    const waiting = untilVisible(new AbortController().signal).then(seen);
+    const waiting = waitUntilVisible(new AbortController().signal).then(seen);
     await Promise.resolve();
     expect(seen).not.toHaveBeenCalled();
     show(false);
@@ -49,7 +49,7 @@ describe("a page out of sight", () => {
   it("waits no longer when it is told to stop", async () => {
     show(true);
     const stopping = new AbortController();
-    const waiting = untilVisible(stopping.signal);
+    const waiting = waitUntilVisible(stopping.signal);
     stopping.abort();
     await waiting;
   });

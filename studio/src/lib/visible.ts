@@ -1,13 +1,13 @@
 /** How long a page may be out of sight before it gives up its connections: a browser has only a few for all of them. */
-export const OUT_OF_SIGHT_MS = 20_000;
+export const HIDDEN_TIMEOUT_MS = 20_000;
 
 /** Ends what is under way once the page has been out of sight for a while; call what it returns to stop watching. */
-export function cutWhenHidden(cut: AbortController, milliseconds = OUT_OF_SIGHT_MS): () => void {
+export function abortWhenHidden(controller: AbortController, milliseconds = HIDDEN_TIMEOUT_MS): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   function look() {
     clearTimeout(timer);
     if (document.hidden) {
-      timer = setTimeout(() => cut.abort(), milliseconds);
+      timer = setTimeout(() => controller.abort(), milliseconds);
     }
   }
   document.addEventListener("visibilitychange", look);
@@ -19,7 +19,7 @@ export function cutWhenHidden(cut: AbortController, milliseconds = OUT_OF_SIGHT_
 }
 
 /** Waits until the page is in sight, or nobody cares any more. */
-export function untilVisible(signal: AbortSignal): Promise<void> {
+export function waitUntilVisible(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     function look() {
       if (!document.hidden || signal.aborted) {

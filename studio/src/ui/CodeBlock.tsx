@@ -1,10 +1,10 @@
 import { useMemo, useState } from "react";
 import { useFormat, useWords } from "../i18n";
 import { classes } from "../lib/classes";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 import { Button } from "./Button";
 import { CopyButton } from "./CopyButton";
-import { MOST_CHARACTERS } from "./PlainText";
+import { MAX_CHARACTERS } from "./PlainText";
 
 const FIRST_LINES = 40;
 
@@ -25,8 +25,8 @@ export function CodeBlock({
   const words = useWords("ui");
   const format = useFormat();
   const [all, setAll] = useState(false);
-  const cut = text.length > MOST_CHARACTERS;
-  const whole = useMemo(() => shownText(cut ? text.slice(0, MOST_CHARACTERS) : text), [text, cut]);
+  const cut = text.length > MAX_CHARACTERS;
+  const whole = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
   const count = useMemo(() => countLines(whole), [whole]);
   const shown = all || count <= lines ? whole : firstLines(whole, lines);
   return (
@@ -53,7 +53,7 @@ export function CodeBlock({
       ) : null}
       {cut ? (
         <p className="text-xs text-soft">
-          {words.cut(format.short(MOST_CHARACTERS), format.short(text.length))}
+          {words.cut(format.short(MAX_CHARACTERS), format.short(text.length))}
         </p>
       ) : null}
     </div>

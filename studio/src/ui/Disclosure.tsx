@@ -14,11 +14,11 @@ export function Disclosure({
   ...rest
 }: DisclosureProps & { initiallyOpen?: boolean }) {
   const [open, setOpen] = useState(initiallyOpen);
-  return <Disclosed open={open} onToggle={() => setOpen(!open)} {...rest} />;
+  return <ControlledDisclosure open={open} onToggle={() => setOpen(!open)} {...rest} />;
 }
 
 /** The same for whoever remembers elsewhere whether it is open. */
-export function Disclosed({
+export function ControlledDisclosure({
   title,
   children,
   open,

@@ -1,6 +1,6 @@
 import { type Problem, problemOf } from "../api/problem";
 import { useMessages, useWords } from "../i18n";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 import { Button } from "./Button";
 import { WarnIcon } from "./icons";
 import { ServerText } from "./ServerText";
@@ -23,7 +23,7 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => 
             <p>{words.offlineHint}</p>
           </>
         ) : (
-          <Told problem={problem} />
+          <ProblemText problem={problem} />
         )}
       </div>
       {onRetry ? (
@@ -35,14 +35,14 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => 
   );
 }
 
-function Told({ problem }: { problem: Problem }) {
+function ProblemText({ problem }: { problem: Problem }) {
   const words = useWords("ui");
   const { kind, hint } = problem;
   const sentence = problem.detail || problem.title;
   const meaning = useMessages().error(kind, problem.details);
   return (
     <>
-      <p className="font-medium [overflow-wrap:anywhere]">{shownText(meaning) || words.problem}</p>
+      <p className="font-medium [overflow-wrap:anywhere]">{displayText(meaning) || words.problem}</p>
       {sentence ? (
         <p>
           <ServerText text={sentence} />
@@ -71,6 +71,6 @@ export function useProblemText(): (error: unknown) => string {
     if (kind === "offline") {
       return words.offline;
     }
-    return shownText(words.problemText(messages.error(kind, details) || words.problem, detail || title));
+    return displayText(words.problemText(messages.error(kind, details) || words.problem, detail || title));
   };
 }

@@ -7,12 +7,12 @@ import type {
 } from "react";
 import { useId } from "react";
 import { classes } from "../lib/classes";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 
 const BOX =
   "w-full rounded-md border border-line-strong bg-surface px-2.5 text-sm text-text disabled:opacity-55 aria-[invalid=true]:border-bad";
 
-interface About {
+interface FieldProps {
   label: ReactNode;
   /** The label is there for who listens, but not shown. */
   hideLabel?: boolean;
@@ -27,7 +27,7 @@ export function Field({
   hint,
   error,
   children,
-}: About & {
+}: FieldProps & {
   children: (ids: { id: string; describedBy: string | undefined; invalid: boolean }) => ReactNode;
 }) {
   const id = useId();
@@ -60,7 +60,7 @@ export function TextInput({
   error,
   className,
   ...rest
-}: About & InputHTMLAttributes<HTMLInputElement> & { ref?: Ref<HTMLInputElement> }) {
+}: FieldProps & InputHTMLAttributes<HTMLInputElement> & { ref?: Ref<HTMLInputElement> }) {
   return (
     <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
       {({ id, describedBy, invalid }) => (
@@ -85,7 +85,7 @@ export function TextArea({
   error,
   className,
   ...rest
-}: About & TextareaHTMLAttributes<HTMLTextAreaElement> & { ref?: Ref<HTMLTextAreaElement> }) {
+}: FieldProps & TextareaHTMLAttributes<HTMLTextAreaElement> & { ref?: Ref<HTMLTextAreaElement> }) {
   return (
     <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
       {({ id, describedBy, invalid }) => (
@@ -111,7 +111,7 @@ export function Select({
   options,
   className,
   ...rest
-}: About &
+}: FieldProps &
   SelectHTMLAttributes<HTMLSelectElement> & { options: readonly { value: string; label: string }[] }) {
   return (
     <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
@@ -125,7 +125,7 @@ export function Select({
         >
           {options.map((option) => (
             <option key={option.value} value={option.value}>
-              {shownText(option.label)}
+              {displayText(option.label)}
             </option>
           ))}
         </select>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWords } from "../i18n";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 import { ChevronDownIcon, ChevronRightIcon } from "./icons";
 
 const FIRST_ENTRIES = 100;
@@ -68,7 +68,7 @@ function Branch({ value, name, open }: { value: object; name?: string; open: num
 }
 
 function Name({ name }: { name?: string }) {
-  return name === undefined ? null : <span className="text-accent">{shownText(name)}: </span>;
+  return name === undefined ? null : <span className="text-accent">{displayText(name)}: </span>;
 }
 
 function Leaf({ value }: { value: unknown }) {
@@ -80,7 +80,7 @@ function Leaf({ value }: { value: unknown }) {
   const long = value.length > LONG_TEXT && !all;
   return (
     <span className="whitespace-pre-wrap text-good">
-      <code>{shownText(JSON.stringify(long ? value.slice(0, LONG_TEXT) : value))}</code>
+      <code>{displayText(JSON.stringify(long ? value.slice(0, LONG_TEXT) : value))}</code>
       {long ? (
         <button type="button" className="text-accent underline" onClick={() => setAll(true)}>
           … {words.json.more(value.length - LONG_TEXT)}

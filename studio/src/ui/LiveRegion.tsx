@@ -1,27 +1,27 @@
 import { createStore, useStore } from "../lib/store";
 
-const QUIET_MS = 1500;
+const THROTTLE_MS = 1500;
 const announcement = createStore("");
-let waiting: string | null = null;
-let quiet = false;
+let pending: string | null = null;
+let isThrottled = false;
 
 /** Says something to who listens, politely; of several in a short time only the last is said. */
 export function announce(text: string): void {
-  if (quiet) {
-    waiting = text;
+  if (isThrottled) {
+    pending = text;
     return;
   }
   // A text that is said again would not be noticed unless it differs.
   announcement.set((before) => (before === text ? `${text}\u00a0` : text));
-  quiet = true;
+  isThrottled = true;
   setTimeout(() => {
-    quiet = false;
-    const next = waiting;
-    waiting = null;
+    isThrottled = false;
+    const next = pending;
+    pending = null;
     if (next !== null) {
       announce(next);
     }
-  }, QUIET_MS);
+  }, THROTTLE_MS);
 }
 
 /** Where announcements are read from; stands once in the app. */

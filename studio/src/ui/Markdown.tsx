@@ -1,11 +1,11 @@
 import { lazy, Suspense } from "react";
-import { MOST_CHARACTERS, PlainText } from "./PlainText";
+import { MAX_CHARACTERS, PlainText } from "./PlainText";
 
 const Rendered = lazy(() => import("./MarkdownBody"));
 
 /** Markdown that somebody else wrote; without scripts, pictures from elsewhere or live links into this page. */
 export function Markdown({ text }: { text: string }) {
-  if (text.length > MOST_CHARACTERS) {
+  if (text.length > MAX_CHARACTERS) {
     return <PlainText text={text} />;
   }
   return (

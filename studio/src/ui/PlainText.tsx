@@ -1,17 +1,17 @@
 import { useMemo } from "react";
 import { useFormat, useWords } from "../i18n";
 import { classes } from "../lib/classes";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 
 /** How much of one text a page shows: a browser takes seconds to lay out more. */
-export const MOST_CHARACTERS = 200_000;
+export const MAX_CHARACTERS = 200_000;
 
 /** Running text that somebody else wrote, as text: line breaks stay, hidden characters are shown. */
 export function PlainText({ text, className }: { text: string; className?: string }) {
   const words = useWords("ui");
   const format = useFormat();
-  const cut = text.length > MOST_CHARACTERS;
-  const shown = useMemo(() => shownText(cut ? text.slice(0, MOST_CHARACTERS) : text), [text, cut]);
+  const cut = text.length > MAX_CHARACTERS;
+  const shown = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
   return (
     <>
       <div dir="auto" className={classes("whitespace-pre-wrap [overflow-wrap:anywhere]", className)}>
@@ -19,7 +19,7 @@ export function PlainText({ text, className }: { text: string; className?: strin
       </div>
       {cut ? (
         <p className="text-xs text-soft">
-          {words.cut(format.short(MOST_CHARACTERS), format.short(text.length))}
+          {words.cut(format.short(MAX_CHARACTERS), format.short(text.length))}
         </p>
       ) : null}
     </>

@@ -1,8 +1,8 @@
 import { type Ref, useEffect, useRef, useState } from "react";
 import { TextInput } from "./Field";
 
-const TYPING_MS = 250;
-const LONGEST = 200;
+const DEBOUNCE_MS = 250;
+const MAX_LENGTH = 200;
 
 interface SearchFieldProps {
   value: string;
@@ -26,7 +26,7 @@ export function SearchField({ value, onChange, label, hint, ref }: SearchFieldPr
     if (typed === value) {
       return;
     }
-    const timer = setTimeout(() => latest.current(typed), TYPING_MS);
+    const timer = setTimeout(() => latest.current(typed), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [typed, value]);
   return (
@@ -35,7 +35,7 @@ export function SearchField({ value, onChange, label, hint, ref }: SearchFieldPr
       type="search"
       label={label}
       hideLabel
-      maxLength={LONGEST}
+      maxLength={MAX_LENGTH}
       placeholder={hint}
       value={typed}
       onChange={(event) => setTyped(event.target.value)}

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { useWords } from "../i18n";
-import { shownText } from "../lib/hidden";
+import { displayText } from "../lib/hiddenCharacters";
 import { tableOf } from "../lib/table";
 import { Badge, type Tone } from "./Badge";
 import {
@@ -45,7 +45,7 @@ export function StatusMark({ of = "run", state }: { of?: "run" | "call"; state: 
   const [tone, icon] = (of === "run" ? RUN : CALL)[state] ?? UNKNOWN;
   return (
     <Badge tone={tone} icon={icon}>
-      {words[of][state] ?? shownText(state)}
+      {words[of][state] ?? displayText(state)}
     </Badge>
   );
 }

@@ -34,7 +34,7 @@ export function Tabs<Value extends string>({
           <Primitive.Trigger
             key={tab.value}
             value={tab.value}
-            ref={tab.value === value ? keepInSight : undefined}
+            ref={tab.value === value ? scrollIntoView : undefined}
             className="-mb-px inline-flex min-h-9 items-center gap-1.5 border-b-2 border-transparent px-3 whitespace-nowrap text-soft hover:text-text focus-visible:-outline-offset-2 data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
           >
             {tab.label}
@@ -51,7 +51,7 @@ export function Tabs<Value extends string>({
 }
 
 /** Scrolls the row of tabs, and only that, until the chosen one can be seen. */
-function keepInSight(trigger: HTMLElement | null): void {
+function scrollIntoView(trigger: HTMLElement | null): void {
   const list = trigger?.parentElement;
   if (trigger && list) {
     const [tab, row] = [trigger.getBoundingClientRect(), list.getBoundingClientRect()];

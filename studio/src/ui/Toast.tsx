@@ -10,8 +10,8 @@ interface Notice {
   bad: boolean;
 }
 
-const MOST = 4;
-const STAY_MS = 6000;
+const MAX_TOASTS = 4;
+const DISPLAY_MS = 6000;
 const notices = createStore<readonly Notice[]>([]);
 let last = 0;
 
@@ -19,10 +19,10 @@ let last = 0;
 export function toast(text: string, { bad = false }: { bad?: boolean } = {}): void {
   last += 1;
   const id = last;
-  notices.set((before) => [...before, { id, text, bad }].slice(-MOST));
+  notices.set((before) => [...before, { id, text, bad }].slice(-MAX_TOASTS));
   announce(text);
   if (!bad) {
-    setTimeout(() => dismiss(id), STAY_MS);
+    setTimeout(() => dismiss(id), DISPLAY_MS);
   }
 }
 

@@ -121,7 +121,7 @@ export const ForkIcon = icon(
   </>,
 );
 /** An arrow that goes round. */
-export const AgainIcon = icon(<path d="M13 8a5 5 0 1 1-1.7-3.750M13.2 2v3h-3" />);
+export const RetryIcon = icon(<path d="M13 8a5 5 0 1 1-1.7-3.750M13.2 2v3h-3" />);
 /** A wrench: a tool. */
 export const ToolIcon = icon(
   <path d="M13.5 4.500a3.2 3.2 0 0 1-4.3 3.900L4.7 13 3 11.300l4.6-4.500a3.2 3.2 0 0 1 3.9-4.300L9.6 4.400l2 2z" />,

@@ -1,12 +1,12 @@
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
-import { withHiddenShown, withoutEscapes } from "../lib/hidden";
+import { revealHidden, stripEscapes } from "../lib/hiddenCharacters";
 
 const TAGS = [
   ..."a b blockquote br code dd del dl dt em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s strong".split(" "),
   ..."sub sup table tbody td th thead tr ul".split(" "),
 ];
-const MOST_CHARACTERS = 500_000;
+const MAX_CHARACTERS = 500_000;
 // Tags in the text are shown as they were written: nothing of it is hidden, and no handler of it is ever parsed.
 const marked = new Marked({
   async: false,
@@ -16,7 +16,7 @@ const marked = new Marked({
 
 /** Markdown as elements that are safe to show: only text tags, links that leave no trace, pictures as their text. */
 export function renderMarkdown(text: string, imageText: (alternative: string) => string): DocumentFragment {
-  const clean = withHiddenShown(withoutEscapes(text.slice(0, MOST_CHARACTERS)));
+  const clean = revealHidden(stripEscapes(text.slice(0, MAX_CHARACTERS)));
   const html = marked.parse(clean, { async: false });
   const fragment = DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
@@ -25,7 +25,7 @@ export function renderMarkdown(text: string, imageText: (alternative: string) =>
     RETURN_DOM_FRAGMENT: true,
   });
   for (const link of fragment.querySelectorAll("a")) {
-    settle(link);
+    secureLink(link);
   }
   for (const image of fragment.querySelectorAll("img")) {
     image.replaceWith(document.createTextNode(imageText(image.getAttribute("alt") ?? "")));
@@ -38,7 +38,7 @@ function escaped(text: string): string {
 }
 
 /** A link to elsewhere opens apart and shows where it leads; any other is only text. */
-function settle(link: HTMLAnchorElement): void {
+function secureLink(link: HTMLAnchorElement): void {
   const address = link.getAttribute("href");
   if (!address) {
     link.removeAttribute("href");

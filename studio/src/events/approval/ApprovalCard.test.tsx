@@ -2,7 +2,7 @@ import { cleanup, fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Approval } from "../../api/approvals";
-import { answer, renderApp } from "../../testing";
+import { mockServer, renderApp } from "../../testing";
 import { ApprovalCard } from "./ApprovalCard";
 
 afterEach(cleanup);
@@ -40,7 +40,7 @@ const APPROVAL: Approval = {
 
 describe("a card", () => {
   it("sends exactly what was seen, with the reason", async () => {
-    const requests = answer({ "POST approvals/approval_1": {} });
+    const requests = mockServer({ "POST approvals/approval_1": {} });
     const onDecided = vi.fn();
     renderApp(<ApprovalCard approval={APPROVAL} onDecided={onDecided} />);
     await userEvent.type(screen.getByLabelText("Reason"), "not now");
@@ -55,7 +55,7 @@ describe("a card", () => {
   });
 
   it("sends one decision however fast and often it is clicked", async () => {
-    const requests = answer({ "POST approvals/approval_1": {} });
+    const requests = mockServer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
     const reject = screen.getByRole("button", { name: "Reject" });
     fireEvent.click(screen.getByRole("button", { name: "Approve once" }));
@@ -65,7 +65,7 @@ describe("a card", () => {
   });
 
   it("names the grant on the button of a rule", async () => {
-    const requests = answer({ "POST approvals/approval_1": {} });
+    const requests = mockServer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
     await userEvent.click(screen.getByRole("button", { name: "Approve and add a rule" }));
     await userEvent.click(screen.getByRole("button", { name: "Allow `pip install x` in this run" }));
@@ -77,14 +77,14 @@ describe("a card", () => {
   });
 
   it("shows hidden characters, and the risk as a word", () => {
-    answer({});
+    mockServer({});
     renderApp(<ApprovalCard approval={APPROVAL} />);
     expect(screen.getByText("needed ‹U+202E›tests")).toBeTruthy();
     expect(screen.getByText("Medium risk")).toBeTruthy();
   });
 
   it("tells what the fence lets be written, read and reached, and unfolds what it does not", async () => {
-    answer({});
+    mockServer({});
     const sandbox = {
       adapter: "bubblewrap",
       active: true,
@@ -126,7 +126,7 @@ describe("a card", () => {
       timestamp: "2026-01-01T00:00:05Z",
       payload: { approval_id: "approval_1", approval_key: "key", decision: "denied", decided_by: "somebody" },
     };
-    answer({
+    mockServer({
       "POST approvals/approval_1": Response.json({ kind: "approval_stale", detail: "late" }, { status: 409 }),
       "GET runs/run_1/events": { events: [decided], next_after: 5, ended: false },
     });
@@ -138,7 +138,7 @@ describe("a card", () => {
   });
 
   it("keeps an error that is no decision on the card", async () => {
-    answer({
+    mockServer({
       "POST approvals/approval_1": Response.json({ kind: "permission", detail: "not you" }, { status: 403 }),
     });
     renderApp(<ApprovalCard approval={APPROVAL} />);

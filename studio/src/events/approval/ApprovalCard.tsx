@@ -6,17 +6,17 @@ import { type Approval, requestKey, useDecide } from "../../api/approvals";
 import { problemOf } from "../../api/problem";
 import { millisecondsOf, useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Disclosure } from "../../ui/Disclosure";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { HandIcon } from "../../ui/icons";
 import { announce } from "../../ui/LiveRegion";
 import { ApprovalFacts } from "./ApprovalFacts";
+import { CallPreview } from "./CallPreview";
 import { type Choice, DecisionForm } from "./DecisionForm";
 import { ExpiryMark } from "./ExpiryMark";
 import { OutcomeNote } from "./OutcomeNote";
 import { RiskMark } from "./RiskMark";
-import { WhatItDoes } from "./WhatItDoes";
 
 /** What keys do to a card. */
 export interface ApprovalHandle {
@@ -28,7 +28,7 @@ export interface ApprovalHandle {
 }
 
 /** What the card tells when it is over; `stale` when somebody was faster. */
-export interface DecidedHere {
+export interface DecisionResult {
   decision: Choice["decision"];
   stale: boolean;
 }
@@ -36,7 +36,7 @@ export interface DecidedHere {
 /** What a card takes; a compact one stands inside a run and keeps its details closed. */
 export interface ApprovalCardProps {
   approval: Approval;
-  onDecided?: (decided: DecidedHere) => void;
+  onDecided?: (decided: DecisionResult) => void;
   compact?: boolean;
   handle?: Ref<ApprovalHandle>;
 }
@@ -108,8 +108,8 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
       data-approval={requestKey(approval)}
       className="flex min-w-0 scroll-mt-24 flex-col gap-3 rounded-lg border border-line bg-surface p-3 focus:border-accent sm:p-4"
     >
-      <Head approval={approval} titleId={title} compact={compact} />
-      <WhatItDoes approval={approval} diffOpen={diffOpen} onDiff={setDiffOpen} />
+      <CardHeader approval={approval} titleId={title} compact={compact} />
+      <CallPreview approval={approval} diffOpen={diffOpen} onDiff={setDiffOpen} />
       {compact ? (
         <Disclosure title={words.details}>
           <ApprovalFacts approval={approval} />
@@ -123,14 +123,14 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
         editing={editing}
         onEditing={edit}
         onChoose={choose}
-        places={{ approve, note, editor, opener }}
+        refs={{ approve, note, editor, opener }}
       />
       <ErrorNote error={decide.error} />
     </article>
   );
 }
 
-function Head({
+function CardHeader({
   approval,
   titleId,
   compact,
@@ -147,7 +147,7 @@ function Head({
     <header className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
       <Heading id={titleId} className="flex min-w-0 items-center gap-1.5 font-semibold">
         <HandIcon className="size-4 shrink-0 text-wait" />
-        <span className="[overflow-wrap:anywhere]">{words.wants(shownText(approval.tool))}</span>
+        <span className="[overflow-wrap:anywhere]">{words.wants(displayText(approval.tool))}</span>
       </Heading>
       <RiskMark level={approval.risk.level} />
       {approval.expires_at ? <ExpiryMark at={approval.expires_at} /> : null}
@@ -160,7 +160,7 @@ function Head({
         <p className="w-full min-w-0 truncate text-soft">
           {words.inRun}{" "}
           <Link href={`/runs/${approval.run_id}`}>
-            <bdi>{shownText(approval.run_title) || approval.run_id}</bdi>
+            <bdi>{displayText(approval.run_title) || approval.run_id}</bdi>
           </Link>
         </p>
       )}

@@ -1,6 +1,6 @@
 import type { Approval } from "../../api/approvals";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Disclosure } from "../../ui/Disclosure";
 import { JsonView } from "../../ui/JsonView";
 import { PlainText } from "../../ui/PlainText";
@@ -30,7 +30,7 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
         ) : null}
         {approval.risk.part ? (
           <Fact name={words.riskPart}>
-            <code className="font-mono text-xs">{shownText(approval.risk.part)}</code>
+            <code className="font-mono text-xs">{displayText(approval.risk.part)}</code>
           </Fact>
         ) : null}
         <Fact name={words.reason}>
@@ -41,14 +41,14 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
           )}
         </Fact>
         <Fact name={words.cwd}>
-          <code className="font-mono text-xs">{shownText(approval.cwd || ".")}</code>{" "}
+          <code className="font-mono text-xs">{displayText(approval.cwd || ".")}</code>{" "}
           <span className="text-soft">
-            {words.workspace} <code className="font-mono text-xs">{shownText(approval.workspace)}</code>
+            {words.workspace} <code className="font-mono text-xs">{displayText(approval.workspace)}</code>
           </span>
         </Fact>
         <SandboxFact approval={approval} />
-        {skill ? <Fact name={words.skill}>{shownText(skill)}</Fact> : null}
-        {hosts.length > 0 ? <Fact name={words.hosts}>{shownText(hosts.join(", "))}</Fact> : null}
+        {skill ? <Fact name={words.skill}>{displayText(skill)}</Fact> : null}
+        {hosts.length > 0 ? <Fact name={words.hosts}>{displayText(hosts.join(", "))}</Fact> : null}
         {approval.files.length > 0 ? <Files approval={approval} /> : null}
       </dl>
       {Object.keys(variables).length > 0 ? (
@@ -71,8 +71,8 @@ function Files({ approval }: { approval: Approval }) {
       <ul>
         {approval.files.slice(0, FIRST_FILES).map((file) => (
           <li key={`${file.touch} ${file.path}`}>
-            {words.touches[file.touch] ?? shownText(file.touch)}{" "}
-            <code className="font-mono text-xs">{shownText(file.path)}</code>
+            {words.touches[file.touch] ?? displayText(file.touch)}{" "}
+            <code className="font-mono text-xs">{displayText(file.path)}</code>
           </li>
         ))}
       </ul>

@@ -23,7 +23,7 @@ const NO_RULE = /^no rule can be made of this call: /;
 export type Choice = Pick<NewDecision, "decision" | "note" | "arguments" | "rule">;
 
 /** The places in the form that keys lead to. */
-export interface FormPlaces {
+export interface FormRefs {
   approve: RefObject<HTMLButtonElement | null>;
   note: RefObject<HTMLTextAreaElement | null>;
   editor: RefObject<HTMLTextAreaElement | null>;
@@ -38,14 +38,14 @@ export function DecisionForm({
   editing,
   onEditing,
   onChoose,
-  places,
+  refs,
 }: {
   approval: Approval;
   busy: boolean;
   editing: boolean;
   onEditing: (open: boolean) => void;
   onChoose: (choice: Choice) => void;
-  places: FormPlaces;
+  refs: FormRefs;
 }) {
   const words = useWords("approvals");
   const [note, setNote] = useState("");
@@ -60,7 +60,7 @@ export function DecisionForm({
   return (
     <div className="flex min-w-0 flex-col gap-2 border-t pt-3">
       <TextArea
-        ref={places.note}
+        ref={refs.note}
         label={words.note}
         hint={words.noteHint}
         rows={2}
@@ -76,7 +76,7 @@ export function DecisionForm({
       />
       <div className="grid gap-2 sm:flex sm:flex-wrap">
         <Button
-          ref={places.approve}
+          ref={refs.approve}
           tone={approval.risk.level === "high" ? "plain" : "primary"}
           icon={<CheckIcon />}
           busy={isBusy("approve")}
@@ -94,7 +94,7 @@ export function DecisionForm({
           </Button>
         ) : null}
         <Button
-          ref={places.opener}
+          ref={refs.opener}
           aria-expanded={editing}
           icon={<EditIcon />}
           onClick={() => onEditing(!editing)}
@@ -129,7 +129,7 @@ export function DecisionForm({
       ) : null}
       {editing ? (
         <ArgumentsEditor
-          ref={places.editor}
+          ref={refs.editor}
           approval={approval}
           busy={isBusy("edit")}
           onApprove={(edited) => choose("edit", { decision: "approved", arguments: edited })}

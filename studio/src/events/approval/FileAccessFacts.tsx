@@ -1,47 +1,47 @@
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Disclosure } from "../../ui/Disclosure";
 import { Fact } from "./Fact";
-import { countOf, type FileAccess, type Places, shortPath } from "./fileAccess";
+import { countPaths, type FileAccess, type PathList, shortPath } from "./fileAccess";
 
 /** What a command can write and read; what is taken out of that is folded. */
 export function FileAccessFacts({ access }: { access: FileAccess | null }) {
-  const words = useWords("fence");
+  const words = useWords("sandbox");
   if (access === null) {
     return null;
   }
   const { workspace, temporary } = access;
-  const writes = countOf(access.writable) > 0 || temporary !== "";
+  const writes = countPaths(access.writable) > 0 || temporary !== "";
   const folded = [
     [words.cannotChange, access.protected, words.protectedPaths],
     [words.cannotRead, access.hidden, words.hiddenPaths],
     [words.systemRead, access.system, words.systemPaths],
   ] as const;
-  const nonEmpty = folded.filter(([, places]) => countOf(places) > 0);
+  const nonEmpty = folded.filter(([, list]) => countPaths(list) > 0);
   return (
     <>
       <Fact name={words.writes}>
         <ul>
-          <PathItems places={access.writable} workspace={workspace} />
-          {temporary ? <li>{words.temporary(shownText(temporary))}</li> : null}
+          <PathItems list={access.writable} workspace={workspace} />
+          {temporary ? <li>{words.temporary(displayText(temporary))}</li> : null}
           {writes ? null : <li>{words.writesNothing}</li>}
         </ul>
       </Fact>
       <Fact name={words.reads}>
         <ul>
-          <PathItems places={access.readable} workspace={workspace} />
-          {countOf(access.writable) > 0 ? <li>{words.alsoReads}</li> : null}
-          {countOf(access.system) > 0 ? <li>{words.system}</li> : null}
+          <PathItems list={access.readable} workspace={workspace} />
+          {countPaths(access.writable) > 0 ? <li>{words.alsoReads}</li> : null}
+          {countPaths(access.system) > 0 ? <li>{words.system}</li> : null}
         </ul>
         {nonEmpty.length > 0 ? (
-          <Disclosure title={nonEmpty.map(([, places, count]) => count(countOf(places))).join(" · ")}>
+          <Disclosure title={nonEmpty.map(([, list, count]) => count(countPaths(list))).join(" · ")}>
             <dl className="flex flex-col gap-2">
-              {nonEmpty.map(([title, places]) => (
+              {nonEmpty.map(([title, list]) => (
                 <div key={title}>
                   <dt className="text-soft">{title}</dt>
                   <dd>
                     <ul className="flex flex-wrap gap-x-3">
-                      <PathItems places={places} workspace={workspace} />
+                      <PathItems list={list} workspace={workspace} />
                     </ul>
                   </dd>
                 </div>
@@ -54,20 +54,20 @@ export function FileAccessFacts({ access }: { access: FileAccess | null }) {
   );
 }
 
-function PathItems({ places, workspace }: { places: Places; workspace: string }) {
-  const words = useWords("fence");
+function PathItems({ list, workspace }: { list: PathList; workspace: string }) {
+  const words = useWords("sandbox");
   return (
     <>
-      {places.paths.map((path) => (
+      {list.paths.map((path) => (
         <li key={path}>
           {path === workspace ? (
             words.workspace
           ) : (
-            <code className="font-mono text-xs">{shownText(shortPath(path, workspace))}</code>
+            <code className="font-mono text-xs">{displayText(shortPath(path, workspace))}</code>
           )}
         </li>
       ))}
-      {places.more > 0 ? <li className="text-soft">{words.more(places.more)}</li> : null}
+      {list.more > 0 ? <li className="text-soft">{words.more(list.more)}</li> : null}
     </>
   );
 }

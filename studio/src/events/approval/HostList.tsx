@@ -1,10 +1,10 @@
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { recordOf, textsOf } from "./fileAccess";
 
 /** The hosts that a fence lets be reached, by the rules that say so; nothing where there are none. */
 export function HostList({ egress }: { egress: unknown }) {
-  const words = useWords("fence");
+  const words = useWords("sandbox");
   const rules = recordOf(egress);
   if (rules === null) {
     return null;
@@ -20,7 +20,7 @@ export function HostList({ egress }: { egress: unknown }) {
         hosts.length > 0 ? (
           <p key={title}>
             <span className="text-soft">{title}</span>{" "}
-            <span className="font-mono text-xs">{shownText(hosts.join(", "))}</span>
+            <span className="font-mono text-xs">{displayText(hosts.join(", "))}</span>
           </p>
         ) : null,
       )}

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { Approval } from "../../api/approvals";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge, type Tone } from "../../ui/Badge";
 import { DoneIcon, InfoIcon, StoppedIcon } from "../../ui/icons";
 import { PlainText } from "../../ui/PlainText";
@@ -25,14 +25,14 @@ export function OutcomeNote({
   const outcome = useOutcome(approval);
   return (
     <article
-      aria-label={words.request(shownText(approval.tool))}
+      aria-label={words.request(displayText(approval.tool))}
       className="flex min-w-0 flex-col gap-1 rounded-md border border-line bg-surface px-3 py-2"
     >
       {stale ? <p className="font-medium text-wait">{words.stale}</p> : null}
       <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
-        {outcome ? <Told outcome={outcome} /> : <Spinner label={words.sending} />}
-        <code className="min-w-0 flex-1 truncate font-mono text-xs" title={shownText(approval.summary)}>
-          {shownText(approval.summary || approval.tool).slice(0, 300)}
+        {outcome ? <OutcomeText outcome={outcome} /> : <Spinner label={words.sending} />}
+        <code className="min-w-0 flex-1 truncate font-mono text-xs" title={displayText(approval.summary)}>
+          {displayText(approval.summary || approval.tool).slice(0, 300)}
         </code>
         {showRun ? <Link href={`/runs/${approval.run_id}`}>{words.run}</Link> : null}
       </div>
@@ -41,10 +41,10 @@ export function OutcomeNote({
   );
 }
 
-function Told({ outcome }: { outcome: Outcome }) {
+function OutcomeText({ outcome }: { outcome: Outcome }) {
   const words = useWords("approvals");
   const format = useFormat();
-  const [tone, Icon] = lookOf(outcome.kind);
+  const [tone, Icon] = styleOf(outcome.kind);
   return (
     <>
       <Badge tone={tone} icon={<Icon className={ICON} />}>
@@ -52,7 +52,7 @@ function Told({ outcome }: { outcome: Outcome }) {
       </Badge>
       <span>
         {[
-          outcome.by ? words.by(shownText(outcome.by)) : "",
+          outcome.by ? words.by(displayText(outcome.by)) : "",
           outcome.edited ? words.edited : "",
           outcome.rule ? words.ruleAdded : "",
         ]
@@ -68,7 +68,7 @@ function Told({ outcome }: { outcome: Outcome }) {
   );
 }
 
-function lookOf(kind: string): [Tone, typeof InfoIcon] {
+function styleOf(kind: string): [Tone, typeof InfoIcon] {
   if (kind.startsWith("approved")) {
     return ["good", DoneIcon];
   }

@@ -1,11 +1,11 @@
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { tableOf } from "../../lib/table";
 import { Badge, type Tone } from "../../ui/Badge";
 import { HelpIcon, InfoIcon, WarnIcon } from "../../ui/icons";
 
 const ICON = "size-3.5 shrink-0";
-const LOOKS = tableOf<Record<string, [Tone, typeof WarnIcon]>>({
+const STYLES = tableOf<Record<string, [Tone, typeof WarnIcon]>>({
   low: ["neutral", InfoIcon],
   medium: ["wait", WarnIcon],
   high: ["bad", WarnIcon],
@@ -17,10 +17,10 @@ export function RiskMark({ level }: { level: string | undefined }) {
   if (!level) {
     return null;
   }
-  const [tone, Icon] = LOOKS[level] ?? ["wait", HelpIcon];
+  const [tone, Icon] = STYLES[level] ?? ["wait", HelpIcon];
   return (
     <Badge tone={tone} icon={<Icon className={ICON} />}>
-      {words.risks[level] ?? `${words.risk}: ${shownText(level)}`}
+      {words.risks[level] ?? `${words.risk}: ${displayText(level)}`}
     </Badge>
   );
 }

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { type Approval, type RuleScope, requestKey } from "../../api/approvals";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Button } from "../../ui/Button";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { CheckIcon } from "../../ui/icons";
-import { grantOf } from "./grant";
+import { describeGrant } from "./grant";
 
 /** The rule that an approval could add: how far it reaches, its text, and a button that names the grant. */
 export function RuleOffer({
@@ -47,7 +47,7 @@ export function RuleOffer({
         <p className="mb-1 text-soft">{words.ruleTitle}</p>
         <CodeBlock text={chosen.text} label={words.ruleTitle} />
         <p className="mt-1 text-xs text-soft [overflow-wrap:anywhere]">
-          {chosen.file ? words.ruleFile(shownText(chosen.file)) : words.ruleRun}
+          {chosen.file ? words.ruleFile(displayText(chosen.file)) : words.ruleRun}
         </p>
       </div>
       <div>
@@ -57,7 +57,7 @@ export function RuleOffer({
           className="max-w-full py-1 text-left [overflow-wrap:anywhere]"
           onClick={() => onAllow(chosen.scope)}
         >
-          <span>{words.allow[chosen.scope](grantOf(approval))}</span>
+          <span>{words.allow[chosen.scope](describeGrant(approval))}</span>
         </Button>
       </div>
     </section>

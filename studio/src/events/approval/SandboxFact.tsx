@@ -1,13 +1,13 @@
 import type { Approval } from "../../api/approvals";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Disclosure } from "../../ui/Disclosure";
 import { ShieldIcon, WarnIcon } from "../../ui/icons";
 import { JsonView } from "../../ui/JsonView";
 import { ServerText } from "../../ui/ServerText";
 import { Fact } from "./Fact";
 import { FileAccessFacts } from "./FileAccessFacts";
-import { fileAccessOf, recordOf } from "./fileAccess";
+import { parseFileAccess, recordOf } from "./fileAccess";
 import { HostList } from "./HostList";
 
 /** Behind which fence a call would run: what it may write, the network, and what the fence does not do. */
@@ -35,7 +35,7 @@ export function SandboxFact({ approval }: { approval: Approval }) {
               words.noSandbox
             ) : (
               <>
-                {shownText(plan.adapter ?? "")} · {shownText(profile)}
+                {displayText(plan.adapter ?? "")} · {displayText(profile)}
                 {words.profiles[profile] ? `: ${words.profiles[profile]}` : ""}
               </>
             )}
@@ -45,7 +45,7 @@ export function SandboxFact({ approval }: { approval: Approval }) {
         {plan.active === false || gaps.length + (plan.promises?.length ?? 0) === 0 ? null : (
           <Disclosure title={`${words.guards(plan.promises?.length ?? 0)} · ${words.gaps(gaps.length)}`}>
             <p className="text-soft">
-              {(plan.promises ?? []).map((promise) => shownText(promises[promise] ?? promise)).join(" · ")}
+              {(plan.promises ?? []).map((promise) => displayText(promises[promise] ?? promise)).join(" · ")}
             </p>
             <ul className="mt-1 list-disc pl-4">
               {gaps.map((gap) => (
@@ -57,10 +57,10 @@ export function SandboxFact({ approval }: { approval: Approval }) {
           </Disclosure>
         )}
       </Fact>
-      <FileAccessFacts access={fileAccessOf(plan.file_access)} />
+      <FileAccessFacts access={parseFileAccess(plan.file_access)} />
       {plan.network ? (
         <Fact name={words.network}>
-          {words.networks[plan.network] ?? shownText(plan.network)}
+          {words.networks[plan.network] ?? displayText(plan.network)}
           <HostList egress={plan.egress} />
         </Fact>
       ) : null}

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { countOf, fileAccessOf, shortPath } from "./fileAccess";
+import { countPaths, parseFileAccess, shortPath } from "./fileAccess";
 
 describe("what a fence lets be read and written", () => {
   it("is nothing where a request does not tell it", () => {
-    expect(fileAccessOf(undefined)).toBeNull();
-    expect(fileAccessOf(["/w"])).toBeNull();
+    expect(parseFileAccess(undefined)).toBeNull();
+    expect(parseFileAccess(["/w"])).toBeNull();
   });
 
   it("counts what was left out", () => {
-    const access = fileAccessOf({ workspace: "/w", hidden: ["/w/.env"], left_out: { hidden: 4 } });
-    expect(access && countOf(access.hidden)).toBe(5);
-    expect(access && countOf(access.writable)).toBe(0);
+    const access = parseFileAccess({ workspace: "/w", hidden: ["/w/.env"], left_out: { hidden: 4 } });
+    expect(access && countPaths(access.hidden)).toBe(5);
+    expect(access && countPaths(access.writable)).toBe(0);
   });
 
   it("takes nothing that is no text, and no number below zero", () => {
-    const access = fileAccessOf({ workspace: 3, writable: ["/w", 4, null], left_out: { writable: -1 } });
+    const access = parseFileAccess({ workspace: 3, writable: ["/w", 4, null], left_out: { writable: -1 } });
     expect(access?.workspace).toBe("");
     expect(access?.writable).toEqual({ paths: ["/w"], more: 0 });
   });

@@ -1,29 +1,29 @@
 /** What a command can read and write behind its fence; each list may be only the beginning of a longer one. */
 export interface FileAccess {
   workspace: string;
-  writable: Places;
-  readable: Places;
-  system: Places;
-  protected: Places;
-  hidden: Places;
+  writable: PathList;
+  readable: PathList;
+  system: PathList;
+  protected: PathList;
+  hidden: PathList;
   /** Its own place for temporary files, if it has one. */
   temporary: string;
 }
 
 /** Paths, and how many more there are. */
-export interface Places {
+export interface PathList {
   paths: string[];
   more: number;
 }
 
 /** Reads what a request or a log says of it; nothing where it says nothing. */
-export function fileAccessOf(value: unknown): FileAccess | null {
+export function parseFileAccess(value: unknown): FileAccess | null {
   const data = recordOf(value);
   if (data === null) {
     return null;
   }
   const leftOut = recordOf(data.left_out) ?? {};
-  const places = (name: string): Places => {
+  const places = (name: string): PathList => {
     const more = leftOut[name];
     return { paths: textsOf(data[name]), more: typeof more === "number" && more > 0 ? more : 0 };
   };
@@ -39,7 +39,7 @@ export function fileAccessOf(value: unknown): FileAccess | null {
 }
 
 /** How many there are in all. */
-export function countOf({ paths, more }: Places): number {
+export function countPaths({ paths, more }: PathList): number {
   return paths.length + more;
 }
 

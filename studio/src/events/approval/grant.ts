@@ -1,14 +1,14 @@
 import type { Approval } from "../../api/approvals";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 
-const LONGEST = 60;
+const MAX_LENGTH = 60;
 
 /** What a rule would allow, in backquotes: the command, the file, or the tool; long ones are cut, the rule shows all. */
-export function grantOf(approval: Approval): string {
-  const text = shownText(approval.command ?? filesOf(approval) ?? approval.tool)
+export function describeGrant(approval: Approval): string {
+  const text = displayText(approval.command ?? filesOf(approval) ?? approval.tool)
     .replace(/\s+/g, " ")
     .trim();
-  return `\`${text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text}\``;
+  return `\`${text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text}\``;
 }
 
 function filesOf(approval: Approval): string | null {

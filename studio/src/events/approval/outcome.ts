@@ -12,13 +12,13 @@ export interface Outcome {
   rule: boolean;
 }
 
-const ENDS = new Set(["run_completed", "run_failed", "run_cancelled"]);
+const FINAL_EVENTS = new Set(["run_completed", "run_failed", "run_cancelled"]);
 
 /** Finds what became of a request in the events after it; nothing while it is open. */
 export function findOutcome(events: readonly LogEvent[], approvalId: string): Outcome | null {
   for (const logEvent of events) {
     const event = logEvent as AnyTypedEvent;
-    if (event.type === "approval_decided" && idOf(event.payload) === approvalId) {
+    if (event.type === "approval_decided" && approvalIdOf(event.payload) === approvalId) {
       const { decision, decided_by = "", note = "", reason = "", rule, arguments_blob } = event.payload;
       return {
         kind: reason === "timeout" ? "timeout" : decision,
@@ -34,10 +34,10 @@ export function findOutcome(events: readonly LogEvent[], approvalId: string): Ou
       event.payload.approval_id === approvalId &&
       event.payload.call_id
     ) {
-      return nobody("refused", event.timestamp, event.payload.message || event.payload.reason);
+      return createUndecided("refused", event.timestamp, event.payload.message || event.payload.reason);
     }
-    if (ENDS.has(event.type)) {
-      return nobody("ended", event.timestamp, "");
+    if (FINAL_EVENTS.has(event.type)) {
+      return createUndecided("ended", event.timestamp, "");
     }
   }
   return null;
@@ -59,13 +59,13 @@ export function sentOutcome(sent: Record<string, unknown>): Outcome {
 
 /** What is known of a request that nobody can decide any more, and that its run has not looked at since. */
 export function expiredOutcome(expiresAt: string, now: number): Outcome | null {
-  return Date.parse(expiresAt) <= now ? nobody("timeout", expiresAt, "") : null;
+  return Date.parse(expiresAt) <= now ? createUndecided("timeout", expiresAt, "") : null;
 }
 
-function nobody(kind: string, at: string, note: string): Outcome {
+function createUndecided(kind: string, at: string, note: string): Outcome {
   return { kind, by: "", at, note, edited: false, rule: false };
 }
 
-function idOf(payload: { approval_id?: string; approval_key: string }): string {
+function approvalIdOf(payload: { approval_id?: string; approval_key: string }): string {
   return payload.approval_id || payload.approval_key;
 }

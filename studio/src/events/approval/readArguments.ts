@@ -12,7 +12,7 @@ export function readArguments(text: string): ReadArguments {
     }
     return { value: value as Record<string, unknown> };
   } catch {
-    const before = text.slice(0, mistakeIn(text)).split("\n");
+    const before = text.slice(0, findSyntaxError(text)).split("\n");
     return { problem: { kind: "json", line: before.length, column: (before.at(-1)?.length ?? 0) + 1 } };
   }
 }
@@ -26,10 +26,10 @@ const SPACE = /[ \t\r\n]*/y;
 const TEXT = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const PLAIN = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-class Mistake extends Error {}
+class JsonSyntaxError extends Error {}
 
 /** Where text stops to be JSON; browsers do not always say. */
-function mistakeIn(text: string): number {
+function findSyntaxError(text: string): number {
   let at = 0;
   const skip = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;
@@ -47,7 +47,7 @@ function mistakeIn(text: string): number {
   };
   const need = (met: boolean) => {
     if (!met) {
-      throw new Mistake();
+      throw new JsonSyntaxError();
     }
   };
   const entries = (end: string, entry: () => void) => {

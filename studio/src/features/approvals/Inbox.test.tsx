@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Approval } from "../../api/approvals";
 import { listenToKeys } from "../../lib/keys";
-import { answer, renderApp } from "../../testing";
+import { mockServer, renderApp } from "../../testing";
 import { Toasts } from "../../ui/Toast";
 import { Inbox } from "./Inbox";
 
@@ -58,7 +58,7 @@ async function shown(...approvals: Approval[]) {
   for (const approval of approvals) {
     answers[`POST approvals/${approval.approval_id}`] = {};
   }
-  const requests = answer(answers);
+  const requests = mockServer(answers);
   renderApp(
     <>
       <Inbox />

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
-import { type Approval, requestKey, useApprovals, useDecidedHere } from "../../api/approvals";
-import { ApprovalCard, type ApprovalHandle, type DecidedHere } from "../../events/approval/ApprovalCard";
+import { type Approval, requestKey, useApprovals, useOwnDecisions } from "../../api/approvals";
+import { ApprovalCard, type ApprovalHandle, type DecisionResult } from "../../events/approval/ApprovalCard";
 import { OutcomeNote } from "../../events/approval/OutcomeNote";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { EmptyState } from "../../ui/EmptyState";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { announce } from "../../ui/LiveRegion";
@@ -21,11 +21,11 @@ export function Inbox({ id }: { id?: string }) {
   const cards = useRef(new Map<string, ApprovalHandle>());
   const top = useRef<HTMLParagraphElement>(null);
   const last = useRef<string | undefined>(undefined);
-  const decidedHere = useDecidedHere();
+  const ownDecisions = useOwnDecisions();
   const { settled, settle } = useSettled(data, (approval) => {
-    const isOwnDecision = decidedHere.has(requestKey(approval));
+    const isOwnDecision = ownDecisions.has(requestKey(approval));
     if (!isOwnDecision) {
-      toast(words.elsewhere(shownText(approval.tool)));
+      toast(words.elsewhere(displayText(approval.tool)));
     }
     if (last.current === requestKey(approval) && document.activeElement === document.body) {
       if (!isOwnDecision) {
@@ -50,7 +50,7 @@ export function Inbox({ id }: { id?: string }) {
       top.current?.focus();
     }
   };
-  const onDecided = (approval: Approval, { decision, stale }: DecidedHere) => {
+  const onDecided = (approval: Approval, { decision, stale }: DecisionResult) => {
     focusNext(approval);
     settle(approval);
     const remaining = waiting.length - 1;
@@ -121,7 +121,7 @@ export function Inbox({ id }: { id?: string }) {
             <OutcomeNote
               key={requestKey(approval)}
               approval={approval}
-              stale={decidedHere.get(requestKey(approval)) === "late"}
+              stale={ownDecisions.get(requestKey(approval)) === "late"}
             />
           ))}
         </section>

@@ -4,7 +4,7 @@ import type { ApprovalHandle } from "../../events/approval/ApprovalCard";
 import { useWords } from "../../i18n";
 import { useKeys } from "../../lib/keys";
 
-const HUSH_MS = 1_500;
+const SUSPEND_MS = 1_500;
 
 /** The keys of the inbox, for the request that has the focus; call what it returns to make them wait for a pause in typing. */
 export function useInboxKeys(
@@ -27,7 +27,7 @@ export function useInboxKeys(
   };
   const quietUntil = useRef(0);
   const hush = () => {
-    quietUntil.current = Date.now() + HUSH_MS;
+    quietUntil.current = Date.now() + SUSPEND_MS;
   };
   const act = (what: "approve" | "reject" | "edit" | "diff") => (event: KeyboardEvent) => {
     if (Date.now() < quietUntil.current) {

@@ -1,11 +1,11 @@
 import { type RunRow, useRuns } from "../../api/runs";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Button } from "../../ui/Button";
 import { Select } from "../../ui/Field";
-import { AgainIcon } from "../../ui/icons";
+import { RetryIcon } from "../../ui/icons";
 
-const LONGEST = 60;
+const MAX_LENGTH = 60;
 
 /** Chooses the two runs that are compared; any run can also be named in the address. */
 export function Chooser({
@@ -22,11 +22,11 @@ export function Chooser({
   const rows = (runs.data?.pages ?? []).flatMap((page) => page.runs);
   return (
     <div className="grid grid-cols-1 items-end gap-3 sm:grid-cols-[1fr_auto_1fr]">
-      <OneRun label={words.first} value={a} rows={rows} onChange={(value) => onChange({ a: value })} />
-      <Button icon={<AgainIcon />} disabled={!a && !b} onClick={() => onChange({ a: b, b: a })}>
+      <RunSelect label={words.first} value={a} rows={rows} onChange={(value) => onChange({ a: value })} />
+      <Button icon={<RetryIcon />} disabled={!a && !b} onClick={() => onChange({ a: b, b: a })}>
         {words.swap}
       </Button>
-      <OneRun label={words.second} value={b} rows={rows} onChange={(value) => onChange({ b: value })} />
+      <RunSelect label={words.second} value={b} rows={rows} onChange={(value) => onChange({ b: value })} />
       {runs.hasNextPage ? (
         <Button small tone="quiet" busy={runs.isFetchingNextPage} onClick={() => runs.fetchNextPage()}>
           {words.older}
@@ -36,7 +36,7 @@ export function Chooser({
   );
 }
 
-function OneRun({
+function RunSelect({
   label,
   value,
   rows,
@@ -51,10 +51,10 @@ function OneRun({
   const format = useFormat();
   const options = rows.map((row) => ({
     value: row.run_id,
-    label: `${format.date(row.created_at)} · ${shortened(shownText(row.title || row.run_id))}`,
+    label: `${format.date(row.created_at)} · ${truncate(displayText(row.title || row.run_id))}`,
   }));
   const other =
-    value && !options.some((option) => option.value === value) ? [{ value, label: shownText(value) }] : [];
+    value && !options.some((option) => option.value === value) ? [{ value, label: displayText(value) }] : [];
   return (
     <Select
       label={label}
@@ -65,7 +65,7 @@ function OneRun({
   );
 }
 
-function shortened(text: string): string {
+function truncate(text: string): string {
   const line = text.split("\n")[0] ?? "";
-  return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line;
 }

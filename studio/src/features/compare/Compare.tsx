@@ -5,7 +5,7 @@ import { EmptyState } from "../../ui/EmptyState";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { Skeleton } from "../../ui/Skeleton";
 import { Chooser } from "./Chooser";
-import { Rows } from "./Rows";
+import { ComparisonRows } from "./ComparisonRows";
 import { Totals } from "./Totals";
 
 /** Two runs, chosen in the address: their totals, and what each did that the other did not. */
@@ -22,7 +22,7 @@ export function Compare() {
           <Totals a={a} b={b} />
           <ErrorNote error={comparison.error} onRetry={() => comparison.refetch()} />
           {comparison.data ? (
-            <Rows comparison={comparison.data} />
+            <ComparisonRows comparison={comparison.data} />
           ) : comparison.isFetching ? (
             <Skeleton />
           ) : null}

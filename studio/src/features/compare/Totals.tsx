@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { type Run, useRun } from "../../api/runs";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { StatusMark } from "../../ui/StatusMark";
 import { Cell, HeadCell, Row, Table } from "../../ui/Table";
@@ -39,8 +39,8 @@ export function Totals({ a, b }: { a: string; b: string }) {
               <HeadCell key={index === 0 ? "a" : "b"} className={`text-right ${NARROW}`}>
                 {index === 0 ? "A" : "B"}{" "}
                 <Link href={`/runs/${encodeURIComponent(id)}`} className="font-mono">
-                  <span className="max-sm:hidden">{shownText(shortened(id, 8))}</span>
-                  <span className="sm:hidden">{shownText(shortened(id, 0))}</span>
+                  <span className="max-sm:hidden">{displayText(truncate(id, 8))}</span>
+                  <span className="sm:hidden">{displayText(truncate(id, 0))}</span>
                 </Link>
               </HeadCell>
             ))}
@@ -61,7 +61,7 @@ export function Totals({ a, b }: { a: string; b: string }) {
             <Cell className={NAME}>{words.model}</Cell>
             {runs.map((run, index) => (
               <Cell key={index === 0 ? "a" : "b"} className={WORDS}>
-                {run ? shownText(run.model) || "–" : "…"}
+                {run ? displayText(run.model) || "–" : "…"}
               </Cell>
             ))}
             <Cell className={NARROW} />
@@ -72,10 +72,10 @@ export function Totals({ a, b }: { a: string; b: string }) {
               <Row key={name}>
                 <Cell className={NAME}>{name}</Cell>
                 <Cell figure className={NARROW}>
-                  {shown(left, show)}
+                  {formatValue(left, show)}
                 </Cell>
                 <Cell figure className={NARROW}>
-                  {shown(right, show)}
+                  {formatValue(right, show)}
                 </Cell>
                 <Cell figure className={NARROW}>
                   {difference(left, right, show)}
@@ -90,11 +90,11 @@ export function Totals({ a, b }: { a: string; b: string }) {
 }
 
 /** A long id by its beginning and its end. */
-function shortened(id: string, beginning: number): string {
+function truncate(id: string, beginning: number): string {
   return id.length > beginning + 10 ? `${id.slice(0, beginning)}…${id.slice(-6)}` : id;
 }
 
-function shown(value: number | null | undefined, show: (value: number) => string): string {
+function formatValue(value: number | null | undefined, show: (value: number) => string): string {
   return typeof value === "number" ? show(value) : "–";
 }
 

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "react";
 import type { Skill } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 
-const LONGEST = 160;
+const MAX_LENGTH = 160;
 
 /** The skills that fit a mention; the text field keeps the focus and names the marked one. */
 export function MentionList({
@@ -48,11 +48,11 @@ export function MentionList({
           className="flex cursor-pointer flex-col rounded px-2.5 py-1.5 aria-selected:bg-accent-soft"
         >
           <span className="flex flex-wrap items-baseline gap-x-2">
-            <span className="font-medium">{shownText(skill.name)}</span>
-            <span className="font-mono text-xs text-soft">{shownText(skill.namespace)}</span>
+            <span className="font-medium">{displayText(skill.name)}</span>
+            <span className="font-mono text-xs text-soft">{displayText(skill.namespace)}</span>
           </span>
           <span dir="auto" className="line-clamp-2 text-xs text-soft">
-            {shownText(skill.description.slice(0, LONGEST))}
+            {displayText(skill.description.slice(0, MAX_LENGTH))}
           </span>
         </div>
       ))}

@@ -4,15 +4,15 @@ import { newIdempotencyKey } from "../../api/client";
 import { problemOf } from "../../api/problem";
 import { type StartOptions, useStartRun } from "../../api/startRun";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Button } from "../../ui/Button";
 import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
 import { PlayIcon } from "../../ui/icons";
 import { KeyName } from "../../ui/KeyName";
 import { Budgets } from "./Budgets";
-import { buildRequest, type Draft, emptyDraft, fieldOf, LIMITS, limitErrors } from "./draft";
-import { Fences } from "./Fences";
+import { buildRequest, createDraft, type Draft, findField, LIMITS, validateLimits } from "./draft";
 import { NoModel } from "./NoModel";
+import { RunSettings } from "./RunSettings";
 import { SkillChoices } from "./SkillChoices";
 import { TaskField } from "./TaskField";
 
@@ -30,16 +30,16 @@ export function NewRunForm({
 }) {
   const words = useWords("start");
   const problemText = useProblemText();
-  const [draft, setDraft] = useState<Draft>(() => emptyDraft(task));
+  const [draft, setDraft] = useState<Draft>(() => createDraft(task));
   const [untouched, setUntouched] = useState(true);
   const start = useStart(draft, sessionId);
-  const wrong = limitErrors(draft, options.limits);
+  const wrong = validateLimits(draft, options.limits);
   const empty = draft.prompt.trim() === "";
   const problem = start.error ? problemOf(start.error) : null;
-  const field = problem ? fieldOf(problem, FIELDS) : null;
+  const field = problem ? findField(problem, FIELDS) : null;
   const errors =
     problem && field
-      ? { [field]: [problemText(problem), shownText(problem.hint)].filter(Boolean).join(" · ") }
+      ? { [field]: [problemText(problem), displayText(problem.hint)].filter(Boolean).join(" · ") }
       : {};
   const change = (some: Partial<Draft>) => {
     start.reset();
@@ -68,7 +68,7 @@ export function NewRunForm({
         error={errors.prompt ?? (empty && !untouched ? words.taskMissing : undefined)}
       />
       <SkillChoices task={draft.prompt} chosen={draft.skills} onChange={(skills) => change({ skills })} />
-      <Fences draft={draft} options={options} errors={errors} onChange={change} />
+      <RunSettings draft={draft} options={options} errors={errors} onChange={change} />
       <Budgets draft={draft} allowed={options.limits} wrong={wrong} errors={errors} onChange={change} />
       {problem && !field ? <ErrorNote error={problem} /> : null}
       <div className="flex flex-wrap items-center gap-3 border-t pt-3">

@@ -2,8 +2,8 @@ import { Link } from "wouter";
 import { problemOf } from "../../api/problem";
 import { type RoutedSkill, useRouting } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
-import { useSettledValue } from "../../lib/settled";
+import { useDebouncedValue } from "../../lib/debounce";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../../ui/Badge";
 import { Checkbox } from "../../ui/Field";
 import { ServerText } from "../../ui/ServerText";
@@ -21,7 +21,7 @@ export function SkillChoices({
   onChange: (mentions: readonly string[]) => void;
 }) {
   const words = useWords("start");
-  const settled = useSettledValue(task);
+  const settled = useDebouncedValue(task);
   const { data, error } = useRouting(settled);
   const hasTask = settled.trim() !== "";
   const choices = hasTask ? (data?.choices ?? []) : [];
@@ -75,7 +75,7 @@ function Choice({
 }) {
   const words = useWords("start");
   const certain = choice.rule !== "words";
-  const pieces = [...choice.reason.matchAll(QUOTED)].map((match) => shownText(match[1] ?? ""));
+  const pieces = [...choice.reason.matchAll(QUOTED)].map((match) => displayText(match[1] ?? ""));
   const first = choice.rule === "words" ? pieces.join(", ") : (pieces[0] ?? "");
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-2">
@@ -83,11 +83,11 @@ function Choice({
         href={`/skills/${encodeURIComponent(choice.mention)}`}
         className="min-w-0 font-medium [overflow-wrap:anywhere]"
       >
-        {shownText(choice.name)}
+        {displayText(choice.name)}
       </Link>
       <Badge tone={certain ? "accent" : "neutral"}>{words.rules[choice.rule] ?? choice.rule}</Badge>
       <span className="min-w-0 flex-1 basis-56 text-soft [overflow-wrap:anywhere]">
-        {(first && words.reasons[choice.rule]?.(first, pieces[1] ?? first)) || shownText(choice.reason)}
+        {(first && words.reasons[choice.rule]?.(first, pieces[1] ?? first)) || displayText(choice.reason)}
       </span>
       {certain ? (
         <span className="text-xs text-soft">{words.givenAnyway}</span>

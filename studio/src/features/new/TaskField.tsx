@@ -4,7 +4,7 @@ import { useWords } from "../../i18n";
 import { Field } from "../../ui/Field";
 import { announce } from "../../ui/LiveRegion";
 import { MentionList } from "./MentionList";
-import { completed, fitting, mentionOf, typingAt } from "./mention";
+import { filterSkills, findMentionAt, insertMention, mentionOf } from "./mention";
 
 /** The task, in several lines; a dollar sign offers the skills that fit what follows it. */
 export function TaskField({
@@ -85,8 +85,9 @@ function useCompletion(
   const [closedAt, setClosedAt] = useState<number | null>(null);
   const [at, setAt] = useState(0);
   const wantedCaret = useRef<number | null>(null);
-  const typing = caret === null ? null : typingAt(value, caret);
-  const offered = typing && typing.from !== closedAt ? fitting(skills.data?.skills ?? [], typing.typed) : [];
+  const typing = caret === null ? null : findMentionAt(value, caret);
+  const offered =
+    typing && typing.from !== closedAt ? filterSkills(skills.data?.skills ?? [], typing.typed) : [];
   if (closedAt !== null && typing?.from !== closedAt) {
     setClosedAt(null);
   }
@@ -99,7 +100,7 @@ function useCompletion(
   });
   const choose = (skill: Skill | undefined) => {
     if (skill && typing) {
-      const next = completed(value, typing, mentionOf(skill));
+      const next = insertMention(value, typing, mentionOf(skill));
       wantedCaret.current = next.caret;
       onChange(next.text);
       setCaret(next.caret);

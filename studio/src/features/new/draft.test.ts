@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 import { Problem } from "../../api/problem";
-import { buildRequest, emptyDraft, fieldOf, limitErrors } from "./draft";
+import { buildRequest, createDraft, findField, validateLimits } from "./draft";
 
 const allowed = { max_steps: 40, max_wall_time_sec: 1800, max_tool_calls: null };
 
 it("what nobody filled in is not sent", () => {
-  expect(buildRequest(emptyDraft("do it"))).toEqual({ prompt: "do it" });
+  expect(buildRequest(createDraft("do it"))).toEqual({ prompt: "do it" });
 });
 
 it("what was filled in is sent as the server wants it", () => {
   const draft = {
-    ...emptyDraft("do it"),
+    ...createDraft("do it"),
     skills: ["$[user].greet"],
     model: " m ",
     policy_mode: "deny",
@@ -31,7 +31,7 @@ it("what was filled in is sent as the server wants it", () => {
 
 it("a limit is a whole number above nought and not above what is allowed", () => {
   const wrong = (limits: Record<string, string>) =>
-    limitErrors({ ...emptyDraft(""), limits }, allowed as Record<string, number | null>);
+    validateLimits({ ...createDraft(""), limits }, allowed as Record<string, number | null>);
   expect(wrong({ max_steps: "41" })).toEqual({ max_steps: { code: "most", most: 40 } });
   expect(wrong({ max_steps: "0" })).toEqual({ max_steps: { code: "positive" } });
   expect(wrong({ max_steps: "1.5" })).toEqual({ max_steps: { code: "whole" } });
@@ -42,8 +42,10 @@ it("a limit is a whole number above nought and not above what is allowed", () =>
 it("a refusal is shown beside the field it is about", () => {
   const names = ["max_steps", "sandbox_profile"];
   const refused = (detail: string, details = {}) => new Problem(403, "permission", "", detail, "", details);
-  expect(fieldOf(refused("`max_steps` may be at most 40 here"), names)).toBe("max_steps");
-  expect(fieldOf(refused("the request cannot be used: body.max_steps: too small"), names)).toBe("max_steps");
-  expect(fieldOf(refused("no such skill", { mention: "$[a].b" }), names)).toBe("prompt");
-  expect(fieldOf(refused("no model"), names)).toBeNull();
+  expect(findField(refused("`max_steps` may be at most 40 here"), names)).toBe("max_steps");
+  expect(findField(refused("the request cannot be used: body.max_steps: too small"), names)).toBe(
+    "max_steps",
+  );
+  expect(findField(refused("no such skill", { mention: "$[a].b" }), names)).toBe("prompt");
+  expect(findField(refused("no model"), names)).toBeNull();
 });

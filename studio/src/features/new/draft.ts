@@ -28,7 +28,7 @@ export interface Draft {
 }
 
 /** A form in which nothing is filled in but the task. */
-export function emptyDraft(prompt: string): Draft {
+export function createDraft(prompt: string): Draft {
   return {
     prompt,
     skills: [],
@@ -46,15 +46,19 @@ export function emptyDraft(prompt: string): Draft {
 export type LimitError = { code: "number" | "whole" | "positive" } | { code: "most"; most: number };
 
 /** What is wrong with the limits of a draft, by name. */
-export function limitErrors(
+export function validateLimits(
   draft: Draft,
   allowed: StartOptions["limits"],
 ): Partial<Record<Limit, LimitError>> {
-  const wrong = LIMITS.map((name) => [name, errorOf(name, draft.limits[name], allowed[name])] as const);
+  const wrong = LIMITS.map((name) => [name, validateLimit(name, draft.limits[name], allowed[name])] as const);
   return Object.fromEntries(wrong.filter(([, error]) => error !== null));
 }
 
-function errorOf(name: Limit, typed: string | undefined, most: number | null | undefined): LimitError | null {
+function validateLimit(
+  name: Limit,
+  typed: string | undefined,
+  most: number | null | undefined,
+): LimitError | null {
   const text = typed?.trim() ?? "";
   if (text === "") {
     return null;
@@ -95,7 +99,7 @@ export function buildRequest(draft: Draft, sessionId?: string): NewRun {
 }
 
 /** Which field a refusal is about: it says so, or its sentence names the field. */
-export function fieldOf(problem: Problem, names: readonly string[]): string | null {
+export function findField(problem: Problem, names: readonly string[]): string | null {
   const field = problem.details.field;
   if (typeof field === "string" && names.includes(field)) {
     return field;

@@ -1,33 +1,33 @@
 import type { Skill } from "../../api/skills";
 
-const MOST = 8;
-const TYPED = /(?:^|[\s([{"'，。：；、（])(\$[\p{L}\p{N}_:.[\]-]*)$/u;
-const EXACT = /^\$\[[a-z0-9:-]+\]\.[a-z0-9][a-z0-9_-]*[a-z0-9]$/;
+const MAX_SUGGESTIONS = 8;
+const MENTION_PREFIX = /(?:^|[\s([{"'，。：；、（])(\$[\p{L}\p{N}_:.[\]-]*)$/u;
+const FULL_MENTION = /^\$\[[a-z0-9:-]+\]\.[a-z0-9][a-z0-9_-]*[a-z0-9]$/;
 
 /** A mention that is being typed: where it begins, and what was typed of it. */
-export interface Typing {
+export interface MentionQuery {
   from: number;
   to: number;
   typed: string;
 }
 
 /** The mention before the caret, if one is being typed there. */
-export function typingAt(text: string, caret: number): Typing | null {
-  const name = TYPED.exec(text.slice(Math.max(0, caret - 200), caret))?.[1];
+export function findMentionAt(text: string, caret: number): MentionQuery | null {
+  const name = MENTION_PREFIX.exec(text.slice(Math.max(0, caret - 200), caret))?.[1];
   return name === undefined
     ? null
     : { from: caret - name.length, to: caret, typed: name.slice(1).replace(/^\[/, "") };
 }
 
 /** The skills that fit what was typed of a mention: by the beginning of the name, inside it, then by its other words. */
-export function fitting(skills: readonly Skill[], typed: string): Skill[] {
+export function filterSkills(skills: readonly Skill[], typed: string): Skill[] {
   const query = typed.toLowerCase().replace(/\]\.?/, ".");
   return skills
     .filter((skill) => skill.state === "offered")
     .map((skill) => ({ skill, rank: rankOf(skill, query) }))
     .filter(({ rank }) => rank < 4)
     .sort((left, right) => left.rank - right.rank || left.skill.name.localeCompare(right.skill.name))
-    .slice(0, MOST)
+    .slice(0, MAX_SUGGESTIONS)
     .map(({ skill }) => skill);
 }
 
@@ -44,11 +44,15 @@ function rankOf(skill: Skill, query: string): number {
 
 /** How a task mentions a skill: exactly, unless its name cannot be said so. */
 export function mentionOf(skill: Pick<Skill, "mention" | "name">): string {
-  return EXACT.test(skill.mention) ? skill.mention : `$${skill.name}`;
+  return FULL_MENTION.test(skill.mention) ? skill.mention : `$${skill.name}`;
 }
 
 /** The text with a mention in the place of what was typed, and where the caret is then. */
-export function completed(text: string, typing: Typing, mention: string): { text: string; caret: number } {
+export function insertMention(
+  text: string,
+  typing: MentionQuery,
+  mention: string,
+): { text: string; caret: number } {
   const rest = text.slice(typing.to);
   const gap = /^[\s.,;:!?)\]}，。；：！？）]/.test(rest) ? "" : " ";
   return {

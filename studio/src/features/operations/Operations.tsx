@@ -12,7 +12,7 @@ const PolicyTab = lazy(() => import("./policy/PolicyTab"));
 const ConfigurationTab = lazy(() => import("./configuration/ConfigurationTab"));
 const StorageTab = lazy(() => import("./storage/StorageTab"));
 
-const CONTENTS = {
+const TABS = {
   model: <ModelTab />,
   keys: <KeysTab />,
   sandbox: <SandboxTab />,
@@ -21,13 +21,13 @@ const CONTENTS = {
   storage: <StorageTab />,
 };
 
-type Name = keyof typeof CONTENTS;
+type Name = keyof typeof TABS;
 
 /** What the server works with: the model, keys, fences, rules, settings and storage; each has an address. */
 export function Operations({ tab }: { tab: string }) {
   const words = useWords("operations");
   const [, navigate] = useLocation();
-  if (!Object.hasOwn(CONTENTS, tab)) {
+  if (!Object.hasOwn(TABS, tab)) {
     return <Redirect to="/operations/model" replace />;
   }
   const name = tab as Name;
@@ -37,16 +37,16 @@ export function Operations({ tab }: { tab: string }) {
         label={words.title}
         value={name}
         onChange={(next) => navigate(`/operations/${next}`)}
-        tabs={(Object.keys(CONTENTS) as Name[]).map((value) => ({
+        tabs={(Object.keys(TABS) as Name[]).map((value) => ({
           value,
           label: words.tabs[value],
-          content: value === name ? <Waiting>{CONTENTS[value]}</Waiting> : null,
+          content: value === name ? <TabFallback>{TABS[value]}</TabFallback> : null,
         }))}
       />
     </Page>
   );
 }
 
-function Waiting({ children }: { children: ReactNode }) {
+function TabFallback({ children }: { children: ReactNode }) {
   return <Suspense fallback={<Skeleton />}>{children}</Suspense>;
 }

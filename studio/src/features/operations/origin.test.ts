@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isChanged, originsOf } from "./origin";
+import { isChanged, parseOrigins } from "./origin";
 
 describe("where a setting comes from", () => {
   it.each([
@@ -11,13 +11,15 @@ describe("where a setting comes from", () => {
     ["yaml:/projects/a#b/config.yaml#llm.backend", "file", "/projects/a#b/config.yaml"],
     ["something new", "other", "something new"],
   ])("reads %s", (source, kind, location) => {
-    const [origin] = originsOf(source);
+    const [origin] = parseOrigins(source);
     expect(origin?.kind).toBe(kind);
     expect(origin?.location).toMatch(location);
   });
 
   it("keeps every place of a value that several made", () => {
-    const origins = originsOf("yaml:embedded_default#safety.denylist + yaml:/a/config.yaml#safety.denylist");
+    const origins = parseOrigins(
+      "yaml:embedded_default#safety.denylist + yaml:/a/config.yaml#safety.denylist",
+    );
     expect(origins.map(({ kind }) => kind)).toEqual(["default", "file"]);
   });
 

@@ -7,14 +7,14 @@ export interface Origin {
   location: string;
 }
 
-const CHOICE = /[\\/]model\.yaml$/;
+const MODEL_FILE = /[\\/]model\.yaml$/;
 
 /** Reads where a setting comes from; a value that several places made has several. */
-export function originsOf(source: string): Origin[] {
-  return source.split(" + ").map(originOf);
+export function parseOrigins(source: string): Origin[] {
+  return source.split(" + ").map(parseOrigin);
 }
 
-function originOf(source: string): Origin {
+function parseOrigin(source: string): Origin {
   const prefix = source.replace(/#[^#]*$/, "");
   if (prefix === "yaml:embedded_default") {
     return { kind: "default", location: "" };
@@ -30,12 +30,12 @@ function originOf(source: string): Origin {
   }
   if (prefix.startsWith("yaml:")) {
     const file = prefix.slice("yaml:".length);
-    return { kind: CHOICE.test(file) ? "chosen" : "file", location: file };
+    return { kind: MODEL_FILE.test(file) ? "chosen" : "file", location: file };
   }
   return { kind: "other", location: source };
 }
 
 /** Whether somebody set it: everything but a default. */
 export function isChanged(source: string): boolean {
-  return originsOf(source).some(({ kind }) => kind !== "default");
+  return parseOrigins(source).some(({ kind }) => kind !== "default");
 }

@@ -5,19 +5,19 @@ import { FINAL_STATUSES, useRun } from "../../api/runs";
 import { useRunLog } from "../../events";
 import { useSearchValues } from "../../lib/search";
 import { ErrorNote } from "../../ui/ErrorNote";
+import { Composer } from "./compose/Composer";
+import { isFinished } from "./displayStatus";
 import { ForkLinks } from "./fork/ForkLinks";
 import { RunActions } from "./header/RunActions";
 import { RunHeader } from "./header/RunHeader";
-import { ForkDialog, Playhead } from "./parts";
+import { ForkDialog, ReplayControls } from "./lazyViews";
 import { RunViews } from "./RunViews";
-import { isOver } from "./shownStatus";
-import { stepFrom } from "./steps";
+import { findStep } from "./steps";
 import type { TailHandle } from "./tail/TailList";
-import { TalkBox } from "./talk/TalkBox";
 import { useRunKeys, VIEWS, type ViewName } from "./useRunKeys";
 import { findNextResult, findResultIndex, useRunSearch } from "./useRunSearch";
 import { useSandbox } from "./useSandbox";
-import { countTo, placeOf, useViewAt } from "./useViewAt";
+import { countTo, findItemIndex, useViewAt } from "./useViewAt";
 
 /** One run: its head, one of four views over one selection, and what can be said to it. */
 export function RunPage({ runId, viewName }: { runId: string; viewName: string | undefined }) {
@@ -36,14 +36,14 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
   const [forking, setForking] = useState(false);
   const list = useRef<TailHandle>(null);
   const field = useRef<HTMLInputElement>(null);
-  const go = useViewChange(runId);
+  const go = useViewNavigation(runId);
   const sandbox = useSandbox(log.events, view);
   const listed = search.trim() ? results.events : log.events;
   useFreshApprovals(log.view.approvals.length);
 
   const reveal = useCallback(
     (seq: number, align: "auto" | "center") => {
-      const index = shown === "events" ? countTo(listed, seq) - 1 : placeOf(view.items, seq);
+      const index = shown === "events" ? countTo(listed, seq) - 1 : findItemIndex(view.items, seq);
       list.current?.scrollToIndex(Math.max(0, index), align);
     },
     [shown, listed, view.items],
@@ -67,7 +67,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
   useRunKeys({
     view: go,
     move: (by, steps) => {
-      const next = stepFrom(view.items, selected, by, steps);
+      const next = findStep(view.items, selected, by, steps);
       if (next !== undefined) {
         select(next);
       }
@@ -100,7 +100,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
       <ForkLinks runId={runId} view={log.view} />
       {log.connection === "failed" ? <ErrorNote error={log.problem} /> : null}
       {at === undefined ? null : (
-        <Playhead events={log.events} position={at} onChange={(seq) => change({ at: String(seq) })} />
+        <ReplayControls events={log.events} position={at} onChange={(seq) => change({ at: String(seq) })} />
       )}
       <RunViews
         runId={runId}
@@ -108,7 +108,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
         onShow={go}
         log={log}
         view={view}
-        live={at === undefined && !isOver(log.view)}
+        live={at === undefined && !isFinished(log.view)}
         replaying={at !== undefined}
         selected={selected}
         onSelect={select}
@@ -123,7 +123,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
         field={field}
       />
       {at === undefined && log.events.length > 0 ? (
-        <TalkBox runId={runId} view={log.view} events={log.events} trouble={run?.trouble ?? null} />
+        <Composer runId={runId} view={log.view} events={log.events} trouble={run?.trouble ?? null} />
       ) : null}
       {forking ? (
         <ForkDialog
@@ -150,7 +150,7 @@ function useFollowing(status: string | undefined, elsewhere: boolean) {
 }
 
 /** Changes the view and keeps the query: all views show the same selection. */
-function useViewChange(runId: string): (view: ViewName) => void {
+function useViewNavigation(runId: string): (view: ViewName) => void {
   const [, navigate] = useLocation();
   const query = useSearch();
   return (view) => {

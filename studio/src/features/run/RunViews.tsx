@@ -6,8 +6,8 @@ import { downloadText } from "../../lib/download";
 import { Button } from "../../ui/Button";
 import { ChevronDownIcon, DownloadIcon } from "../../ui/icons";
 import { Tabs } from "../../ui/Tabs";
+import { Details, Files, Timeline } from "./lazyViews";
 import { EventsView } from "./log/EventsView";
-import { Details, Files, Timeline } from "./parts";
 import { SearchBar } from "./search/SearchBar";
 import type { TailHandle } from "./tail/TailList";
 import { Transcript } from "./transcript/Transcript";
@@ -53,7 +53,7 @@ export function RunViews(props: RunViewsProps) {
           tabs={VIEWS.map((value) => ({
             value,
             label: words.views[value],
-            content: value === shown ? <OneView {...props} /> : null,
+            content: value === shown ? <CurrentView {...props} /> : null,
           }))}
         />
       </div>
@@ -78,7 +78,7 @@ export function RunViews(props: RunViewsProps) {
 /** A list has the height that is left on wide screens, and most of a narrow one. */
 const TALL = "flex h-[72dvh] min-h-80 flex-col gap-2 lg:h-full lg:min-h-0";
 
-function OneView(props: RunViewsProps) {
+function CurrentView(props: RunViewsProps) {
   const { shown, runId, log, view, selected, onSelect, results, search } = props;
   const tail = { following: props.following, onFollowing: props.onFollowing, handle: props.list };
   switch (shown) {
@@ -89,7 +89,7 @@ function OneView(props: RunViewsProps) {
     case "events":
       return (
         <div className={TALL}>
-          <Tools {...props} />
+          <ViewToolbar {...props} />
           <EventsView
             events={search.trim() ? results.events : log.events}
             selected={selected}
@@ -101,7 +101,7 @@ function OneView(props: RunViewsProps) {
     case "transcript":
       return (
         <div className={TALL}>
-          <Tools {...props} />
+          <ViewToolbar {...props} />
           <Transcript
             runId={runId}
             view={view}
@@ -116,7 +116,7 @@ function OneView(props: RunViewsProps) {
   }
 }
 
-function Tools(props: RunViewsProps) {
+function ViewToolbar(props: RunViewsProps) {
   const words = useWords("run");
   const { log, shown, runId } = props;
   return (

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import type { LogEvent, QuestionItem, TranscriptItem } from "../../events";
 import { foldLog } from "../../events";
+import { displayStatus } from "./displayStatus";
 import { filterMatches } from "./search/find";
-import { shownStatus } from "./shownStatus";
-import { stepFrom } from "./steps";
-import { gist, sizeOf } from "./transcript/gist";
-import { partsOf } from "./transcript/questionParts";
+import { findStep } from "./steps";
+import { sizeOf, summarizeArguments } from "./transcript/callSummary";
+import { buildParts } from "./transcript/questionParts";
 import { findNextResult } from "./useRunSearch";
-import { countTo, placeOf } from "./useViewAt";
+import { countTo, findItemIndex } from "./useViewAt";
 
 function log(...given: [string, Record<string, unknown>][]): LogEvent[] {
   return given.map(([type, payload], seq) => ({
@@ -31,7 +31,7 @@ const EVENTS = log(
 it("a run that asks for something waits for you, whatever it does besides", () => {
   const view = foldLog(EVENTS);
   expect(view.state.status).not.toBe("waiting_for_user");
-  expect(shownStatus(view)).toBe("waiting_for_user");
+  expect(displayStatus(view)).toBe("waiting_for_user");
 });
 
 it("events are counted up to a number, with gaps", () => {
@@ -41,7 +41,7 @@ it("events are counted up to a number, with gaps", () => {
 
 it("an event belongs to the item that it began or changed last", () => {
   const { items } = foldLog(EVENTS);
-  const kinds = [0, 2, 3, 5].map((seq) => items[placeOf(items, seq)]?.kind);
+  const kinds = [0, 2, 3, 5].map((seq) => items[findItemIndex(items, seq)]?.kind);
   expect(kinds).toEqual(["user", "assistant", "call", "call"]);
 });
 
@@ -53,11 +53,11 @@ it("steps go from call to call and entries leave out small facts", () => {
     { kind: "assistant", seq: 5 },
     { kind: "call", seq: 6 },
   ] as TranscriptItem[];
-  expect(stepFrom(items, undefined, 1, true)).toBe(2);
-  expect(stepFrom(items, 2, 1, true)).toBe(6);
-  expect(stepFrom(items, 6, -1, true)).toBe(2);
-  expect(stepFrom(items, 0, 1, false)).toBe(2);
-  expect(stepFrom(items, 6, 1, true)).toBeUndefined();
+  expect(findStep(items, undefined, 1, true)).toBe(2);
+  expect(findStep(items, 2, 1, true)).toBe(6);
+  expect(findStep(items, 6, -1, true)).toBe(2);
+  expect(findStep(items, 0, 1, false)).toBe(2);
+  expect(findStep(items, 6, 1, true)).toBeUndefined();
 });
 
 it("a search finds all words wherever they stand, quotes too", () => {
@@ -76,23 +76,23 @@ it("the next place that was found goes around at the ends", () => {
 });
 
 it("a call is told by its most telling argument, in one line", () => {
-  expect(gist({ limit: 3, command: "ls\n  -la" })).toBe("ls -la");
-  expect(gist({ argv: ["git", "status"] })).toBe("git status");
-  expect(gist({ other: "x" })).toBe("x");
-  expect(gist({ n: 1 })).toBe("");
+  expect(summarizeArguments({ limit: 3, command: "ls\n  -la" })).toBe("ls -la");
+  expect(summarizeArguments({ argv: ["git", "status"] })).toBe("git status");
+  expect(summarizeArguments({ other: "x" })).toBe("x");
+  expect(summarizeArguments({ n: 1 })).toBe("");
   expect(sizeOf({ a: "ü" })).toBe(10);
 });
 
 it("a question that was asked alone has one part, several have their own", () => {
   const base = { question: "Which?", choices: ["a"], questions: [] } as unknown as QuestionItem;
-  expect(partsOf(base)).toEqual([
+  expect(buildParts(base)).toEqual([
     { id: "answer", question: "Which?", choices: [{ label: "a", description: "" }] },
   ]);
   const several = {
     ...base,
     questions: [{ id: "x", header: "H", question: "Q", choices: [{ label: "l", description: "d" }] }],
   };
-  expect(partsOf(several)).toEqual([
+  expect(buildParts(several)).toEqual([
     { id: "x", question: "H: Q", choices: [{ label: "l", description: "d" }] },
   ]);
 });

@@ -22,7 +22,7 @@ export function countTo(events: readonly { seq: number }[], at: number): number 
 }
 
 /** Where the item stands that an event belongs to: the one it changed last, or else the one it began before. */
-export function placeOf(items: readonly { seq: number; last_seq: number }[], seq: number): number {
+export function findItemIndex(items: readonly { seq: number; last_seq: number }[], seq: number): number {
   const last = countTo(items, seq) - 1;
   for (let at = last; at >= 0 && at > last - 50; at -= 1) {
     const item = items[at];

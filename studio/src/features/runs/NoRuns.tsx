@@ -36,7 +36,7 @@ export function NoRuns() {
 }
 
 /** No run has all that was asked for. */
-export function NothingFits({ onClear }: { onClear: () => void }) {
+export function NoMatches({ onClear }: { onClear: () => void }) {
   const words = useWords("runs");
   return (
     <EmptyState title={words.none} actions={<Button onClick={onClear}>{words.clear}</Button>}>

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { FINAL_STATUSES, type RunRow } from "../../api/runs";
 import { useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../../ui/Badge";
 import { HandIcon } from "../../ui/icons";
 import { ServerText } from "../../ui/ServerText";
@@ -12,7 +12,7 @@ import { Cell, Row } from "../../ui/Table";
 
 const WIDE = "hidden lg:table-cell";
 const MIDDLE = "hidden md:table-cell";
-const LONGEST = 300;
+const MAX_TITLE = 300;
 
 /** One run; whoever is waited for is told so whatever the run does besides. */
 export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
@@ -36,33 +36,33 @@ export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
           data-run={row.run_id}
           className="block font-medium text-text no-underline hover:underline sm:truncate max-sm:line-clamp-2"
         >
-          <bdi>{shownText(row.title.slice(0, LONGEST)) || words.untitled}</bdi>
+          <bdi>{displayText(row.title.slice(0, MAX_TITLE)) || words.untitled}</bdi>
         </Link>
-        <Marks row={row} />
+        <RunBadges row={row} />
         {row.failure_reason ? (
           <p className="truncate text-xs text-bad">
-            <ServerText text={row.failure_reason.slice(0, LONGEST)} />
+            <ServerText text={row.failure_reason.slice(0, MAX_TITLE)} />
           </p>
         ) : null}
         <p className="text-xs text-soft md:hidden">
-          <Started at={row.started_at ?? row.created_at} /> · <Took row={row} /> · {format.short(tokens)}{" "}
-          {words.tokens} · {format.money(row.cost_usd)}
+          <StartTime at={row.started_at ?? row.created_at} /> · <Duration row={row} /> ·{" "}
+          {format.short(tokens)} {words.tokens} · {format.money(row.cost_usd)}
         </p>
         <p className="truncate text-xs text-soft lg:hidden">
-          <bdi>{shownText([row.model, skills].filter(Boolean).join(" · "))}</bdi>
+          <bdi>{displayText([row.model, skills].filter(Boolean).join(" · "))}</bdi>
         </p>
       </Cell>
       <Cell className={`${WIDE} max-w-48 truncate`}>
-        <bdi title={shownText(row.skills.join(" "))}>{shownText(skills)}</bdi>
+        <bdi title={displayText(row.skills.join(" "))}>{displayText(skills)}</bdi>
       </Cell>
       <Cell className={`${WIDE} max-w-48 truncate`}>
-        <bdi title={shownText(row.model)}>{shownText(row.model)}</bdi>
+        <bdi title={displayText(row.model)}>{displayText(row.model)}</bdi>
       </Cell>
       <Cell className={`${MIDDLE} whitespace-nowrap text-soft`}>
-        <Started at={row.started_at ?? row.created_at} />
+        <StartTime at={row.started_at ?? row.created_at} />
       </Cell>
       <Cell figure className={MIDDLE}>
-        <Took row={row} />
+        <Duration row={row} />
       </Cell>
       <Cell figure className={MIDDLE}>
         {format.short(tokens)}
@@ -78,7 +78,7 @@ function statusOf(row: RunRow): string {
   return row.pending_approvals > 0 && !FINAL_STATUSES.has(row.status) ? "waiting_for_user" : row.status;
 }
 
-function Marks({ row }: { row: RunRow }) {
+function RunBadges({ row }: { row: RunRow }) {
   const words = useWords("runs");
   const waiting = row.pending_approvals > 0 && !FINAL_STATUSES.has(row.status);
   const any = waiting || row.scripted || row.imported || row.parent_run_id || row.attempt > 1;
@@ -97,7 +97,7 @@ function Marks({ row }: { row: RunRow }) {
   ) : null;
 }
 
-function Started({ at }: { at: string }) {
+function StartTime({ at }: { at: string }) {
   const format = useFormat();
   const now = useNow();
   return (
@@ -108,7 +108,7 @@ function Started({ at }: { at: string }) {
 }
 
 /** How long it took; an open run counts on while it is looked at. */
-function Took({ row }: { row: RunRow }) {
+function Duration({ row }: { row: RunRow }) {
   const format = useFormat();
   const now = useNow();
   if (row.duration_ms === null) {

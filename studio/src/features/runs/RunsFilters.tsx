@@ -6,7 +6,7 @@ import { Button } from "../../ui/Button";
 import { Select } from "../../ui/Field";
 import { CrossIcon } from "../../ui/icons";
 import { SearchField } from "../../ui/SearchField";
-import type { Wanted } from "./useRunFilter";
+import type { RunFilterValues } from "./useRunFilter";
 
 /** What narrows the list; all of it stands in the address. */
 export function RunsFilters({
@@ -15,18 +15,18 @@ export function RunsFilters({
   rows,
   search,
 }: {
-  filter: Wanted;
-  onChange: (change: Wanted) => void;
+  filter: RunFilterValues;
+  onChange: (change: RunFilterValues) => void;
   rows: readonly RunRow[];
   search: Ref<HTMLInputElement>;
 }) {
   const words = useWords("runs");
   const states = useWords("states").run;
-  const skills = useSeen(
+  const skills = useSeenValues(
     rows.flatMap((row) => row.skills),
     filter.skill,
   );
-  const models = useSeen(
+  const models = useSeenValues(
     rows.map((row) => row.model),
     filter.model,
   );
@@ -103,7 +103,7 @@ function Choice({
 }
 
 /** Every value that was seen since the page was opened, so that narrowing the list does not narrow the choices. */
-function useSeen(values: readonly string[], chosen: string | undefined): string[] {
+function useSeenValues(values: readonly string[], chosen: string | undefined): string[] {
   const seen = useRef(new Set<string>());
   for (const value of [...values, chosen ?? ""]) {
     if (value) {

@@ -8,7 +8,7 @@ import { UploadIcon } from "../../ui/icons";
 import { Page } from "../../ui/Page";
 import { Skeleton } from "../../ui/Skeleton";
 import { ImportDialog } from "./ImportDialog";
-import { NoRuns, NothingFits } from "./NoRuns";
+import { NoMatches, NoRuns } from "./NoRuns";
 import { RunsFilters } from "./RunsFilters";
 import { RunsTable } from "./RunsTable";
 import { useRunFilter } from "./useRunFilter";
@@ -39,7 +39,7 @@ export function RunsPage() {
       {runs.isPending ? <Skeleton lines={6} /> : null}
       {runs.data && rows.length === 0 ? (
         filtered ? (
-          <NothingFits onClear={() => change({ status: "", skill: "", model: "", text: "" })} />
+          <NoMatches onClear={() => change({ status: "", skill: "", model: "", text: "" })} />
         ) : (
           <NoRuns />
         )

@@ -28,7 +28,7 @@ export function RunsTable({
   const body = useRef<HTMLTableSectionElement>(null);
   const end = useRef<HTMLDivElement>(null);
   useRowKeys(body, onSearch);
-  useInSight(end, more && !loading, onMore);
+  useIntersection(end, more && !loading, onMore);
   return (
     <div className="flex flex-col gap-2">
       <Table caption={words.list}>
@@ -94,9 +94,13 @@ function useRowKeys(body: React.RefObject<HTMLTableSectionElement | null>, onSea
 }
 
 /** Calls back when an element comes into sight, while that is wanted. */
-function useInSight(ref: React.RefObject<HTMLElement | null>, enabled: boolean, onSeen: () => void): void {
-  const latest = useRef(onSeen);
-  latest.current = onSeen;
+function useIntersection(
+  ref: React.RefObject<HTMLElement | null>,
+  enabled: boolean,
+  onVisible: () => void,
+): void {
+  const latest = useRef(onVisible);
+  latest.current = onVisible;
   useEffect(() => {
     const element = ref.current;
     if (!element || !enabled) {

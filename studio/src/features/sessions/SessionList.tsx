@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { type SessionRow, useSessions } from "../../api/sessions";
 import { useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Button } from "../../ui/Button";
 import { EmptyState } from "../../ui/EmptyState";
 import { ErrorNote } from "../../ui/ErrorNote";
@@ -40,7 +40,7 @@ export function SessionList() {
           className="divide-y overflow-hidden rounded-lg border border-line bg-surface"
         >
           {data.map((row) => (
-            <Thread key={row.session_id} row={row} />
+            <SessionLine key={row.session_id} row={row} />
           ))}
         </ul>
       ) : null}
@@ -49,7 +49,7 @@ export function SessionList() {
   );
 }
 
-function Thread({ row }: { row: SessionRow }) {
+function SessionLine({ row }: { row: SessionRow }) {
   const words = useWords("sessions");
   const format = useFormat();
   const now = useNow();
@@ -59,7 +59,7 @@ function Thread({ row }: { row: SessionRow }) {
         href={`/sessions/${row.session_id}`}
         className="min-w-0 flex-1 basis-60 truncate font-medium no-underline after:absolute after:inset-0"
       >
-        <bdi>{shownText(row.title) || words.untitled}</bdi>
+        <bdi>{displayText(row.title) || words.untitled}</bdi>
       </Link>
       <span className="text-soft">{words.runs(row.runs_count)}</span>
       <time dateTime={row.updated_at} title={format.date(row.updated_at)} className="text-soft">

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { useApprovals } from "../../api/approvals";
 import { useSession, useSessionRuns } from "../../api/sessions";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Button } from "../../ui/Button";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { DeleteIcon } from "../../ui/icons";
@@ -24,7 +24,7 @@ export function SessionView({ id }: { id: string }) {
   const approvals = useApprovals();
   const [most, setMost] = useState(FIRST_RUNS);
   const [deleting, setDeleting] = useState(false);
-  const title = shownText(session.data?.title ?? "") || words.untitled;
+  const title = displayText(session.data?.title ?? "") || words.untitled;
   const all = [...(runs.data ?? [])].reverse();
   const earlier = Math.max(0, all.length - most);
   return (
@@ -48,7 +48,7 @@ export function SessionView({ id }: { id: string }) {
         {session.data ? <span>{words.opened(format.date(session.data.created_at))}</span> : null}
         {session.data && session.data.filesystem_sources.length > 0 ? (
           <span className="[overflow-wrap:anywhere]">
-            {words.sources} {shownText(session.data.filesystem_sources.join(", "))}
+            {words.sources} {displayText(session.data.filesystem_sources.join(", "))}
           </span>
         ) : null}
       </p>

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Candidate } from "../../api/skills";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Checkbox } from "../../ui/Field";
 import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
@@ -23,21 +23,21 @@ export function CandidateCard({
     words.becomes[candidate.becomes] ?? candidate.becomes,
     format.bytes(candidate.size),
     typeof candidate.signature === "string"
-      ? (words.signatures[candidate.signature] ?? shownText(candidate.signature))
+      ? (words.signatures[candidate.signature] ?? displayText(candidate.signature))
       : "",
   ];
   return (
     <li className="flex flex-col gap-1.5 rounded-md border border-line bg-surface p-3 [overflow-wrap:anywhere]">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <Checkbox
-          label={<span className="font-medium">{shownText(candidate.name)}</span>}
+          label={<span className="font-medium">{displayText(candidate.name)}</span>}
           checked={chosen}
           disabled={refused}
           onChange={(event) => onToggle(event.target.checked)}
         />
         <SeverityMark severity={candidate.verdict} />
       </div>
-      <p dir="auto">{shownText(candidate.description)}</p>
+      <p dir="auto">{displayText(candidate.description)}</p>
       <p className="text-xs text-soft">{about.filter(Boolean).join(" · ")}</p>
       {refused ? <p className="text-bad">{words.refusedByScan}</p> : null}
       <Facts title={words.findings} items={candidate.findings} bad />

@@ -1,6 +1,6 @@
 import type { SkillProblem } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
 
@@ -21,12 +21,12 @@ export function CatalogProblems({ problems }: { problems: readonly SkillProblem[
           <li key={index} className="flex flex-col gap-1 px-3 py-2 [overflow-wrap:anywhere]">
             <div className="flex flex-wrap items-center gap-2">
               <SeverityMark severity={problem.severity} />
-              {problem.name ? <span className="font-medium">{shownText(problem.name)}</span> : null}
+              {problem.name ? <span className="font-medium">{displayText(problem.name)}</span> : null}
             </div>
             <ServerText text={problem.message} />
             {problem.hint ? <ServerText text={problem.hint} className="text-soft" /> : null}
             <p className="font-mono text-xs text-soft">
-              {shownText(problem.locator)}
+              {displayText(problem.locator)}
               {problem.details?.line ? ` · ${words.line(problem.details.line)}` : ""}
             </p>
           </li>

@@ -1,11 +1,11 @@
 import { Link } from "wouter";
 import type { SecurityFinding, SkillDocument } from "../../api/skills";
 import { useMessages, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { ServerText } from "../../ui/ServerText";
-import { skillAddress } from "./address";
 import { DiagnosticList } from "./DiagnosticList";
 import { SeverityMark } from "./SeverityMark";
+import { skillPath } from "./skillPath";
 
 /** What is wrong with the text of a skill, and what the security scan found in its files. */
 export function Checks({ skill }: { skill: SkillDocument }) {
@@ -57,7 +57,7 @@ function Scan({ skill, scan }: { skill: SkillDocument; scan: NonNullable<SkillDo
       ) : null}
       {scan.skipped.map((file) => (
         <p key={file.file} className="text-soft [overflow-wrap:anywhere]">
-          {words.skipped(shownText(file.file))} <ServerText text={file.reason} />
+          {words.skipped(displayText(file.file))} <ServerText text={file.reason} />
         </p>
       ))}
     </>
@@ -73,7 +73,7 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
       <div className="flex flex-wrap items-center gap-2">
         <SeverityMark severity={finding.severity} />
         {title ? (
-          <span title={shownText(finding.title)} className="font-medium">
+          <span title={displayText(finding.title)} className="font-medium">
             {title}
           </span>
         ) : (
@@ -83,7 +83,7 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
       </div>
       {finding.excerpt ? (
         <pre className="rounded bg-sunken px-2 py-1 font-mono text-xs whitespace-pre-wrap">
-          {shownText(finding.excerpt)}
+          {displayText(finding.excerpt)}
         </pre>
       ) : null}
       <p>
@@ -93,10 +93,10 @@ function Finding({ finding, skill }: { finding: SecurityFinding; skill: SkillDoc
         {words.remedy}: <ServerText text={finding.remedy} />
       </p>
       <Link
-        href={`${skillAddress(skill, "files")}?path=${encodeURIComponent(finding.file)}`}
+        href={`${skillPath(skill, "files")}?path=${encodeURIComponent(finding.file)}`}
         className="w-fit font-mono text-xs"
       >
-        {shownText(location)}
+        {displayText(location)}
       </Link>
     </li>
   );

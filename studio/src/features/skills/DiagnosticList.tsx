@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../api/skills";
 import { useMessages, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { ServerText } from "../../ui/ServerText";
 import { SeverityMark } from "./SeverityMark";
 
@@ -46,7 +46,7 @@ function Line({ diagnostic, onLine }: { diagnostic: Diagnostic; onLine?: (line: 
   const words = useWords("skills");
   const { line, file } = diagnostic;
   const own = file === undefined || file === "SKILL.md";
-  const where = [own ? "" : shownText(file), line ? words.line(line) : ""].filter(Boolean).join(" ");
+  const where = [own ? "" : displayText(file), line ? words.line(line) : ""].filter(Boolean).join(" ");
   if (!where) {
     return null;
   }

@@ -2,7 +2,7 @@ import { useRef, useState } from "react";
 import { problemOf } from "../../api/problem";
 import { type SkillDocument, useSaveSkill, useValidateSkill } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { useSettledValue } from "../../lib/settled";
+import { useDebouncedValue } from "../../lib/debounce";
 import { Button } from "../../ui/Button";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { TextArea } from "../../ui/Field";
@@ -10,7 +10,7 @@ import { DoneIcon } from "../../ui/icons";
 import { toast } from "../../ui/Toast";
 import { ConflictNote } from "./ConflictNote";
 import { DiagnosticList } from "./DiagnosticList";
-import { type Draft, keepDraft, keptDraft } from "./drafts";
+import { type Draft, loadDraft, saveDraft } from "./drafts";
 import { useLeaveGuard } from "./useLeaveGuard";
 
 const CHECK_MS = 300;
@@ -19,16 +19,16 @@ const CHECK_MS = 300;
 export function Editor({ name, skill }: { name: string; skill: SkillDocument }) {
   const words = useWords("skills");
   const area = useRef<HTMLTextAreaElement>(null);
-  const [draft, setDraft] = useState(() => keptDraft(skill.mention));
+  const [draft, setDraft] = useState(() => loadDraft(skill.mention));
   const text = draft?.text ?? skill.text;
   const changed = text !== skill.text;
   useLeaveGuard(changed);
   const save = useSaveSkill(name);
-  const settled = useSettledValue(text, CHECK_MS);
+  const settled = useDebouncedValue(text, CHECK_MS);
   const checked = useValidateSkill(settled, skill.name);
   const change = (next: Draft | undefined) => {
     setDraft(next);
-    keepDraft(skill.mention, next);
+    saveDraft(skill.mention, next);
     if (save.error) {
       save.reset();
     }

@@ -1,6 +1,6 @@
 import { type SkillDocument, useSkillFile } from "../../api/skills";
 import { useFormat, useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { useSearchValues } from "../../lib/search";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { ErrorNote } from "../../ui/ErrorNote";
@@ -26,7 +26,7 @@ export function Files({ name, skill }: { name: string; skill: SkillDocument }) {
                 className="flex min-h-8 w-full items-center gap-2 rounded px-2 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft aria-[current=true]:font-medium"
               >
                 <FileIcon className="size-4 shrink-0 text-soft" />
-                <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{shownText(file.path)}</span>
+                <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{displayText(file.path)}</span>
                 <span className="text-xs whitespace-nowrap text-soft">{format.bytes(file.size)}</span>
               </button>
             </li>
@@ -49,12 +49,12 @@ function OpenFile({ name, path }: { name: string; path: string }) {
   const words = useWords("skills");
   const { data, error, isPending } = useSkillFile(name, path);
   return (
-    <section aria-label={shownText(path)} className="flex flex-col gap-2">
-      <h2 className="font-medium [overflow-wrap:anywhere]">{shownText(path)}</h2>
+    <section aria-label={displayText(path)} className="flex flex-col gap-2">
+      <h2 className="font-medium [overflow-wrap:anywhere]">{displayText(path)}</h2>
       <ErrorNote error={error} />
       {isPending ? <Skeleton lines={6} /> : null}
       {data === "" ? <p className="text-soft">{words.emptyFile}</p> : null}
-      {data ? <CodeBlock text={data} label={words.contentsOf(shownText(path))} lines={200} /> : null}
+      {data ? <CodeBlock text={data} label={words.contentsOf(displayText(path))} lines={200} /> : null}
     </section>
   );
 }

@@ -58,9 +58,9 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
   );
 }
 
-type Installing = ReturnType<typeof useInstall>;
+type InstallState = ReturnType<typeof useInstall>;
 
-function SourceForm({ install }: { install: Installing }) {
+function SourceForm({ install }: { install: InstallState }) {
   const words = useWords("skills");
   return (
     <form
@@ -94,7 +94,7 @@ function SourceForm({ install }: { install: Installing }) {
   );
 }
 
-function Candidates({ install, candidates }: { install: Installing; candidates: readonly Candidate[] }) {
+function Candidates({ install, candidates }: { install: InstallState; candidates: readonly Candidate[] }) {
   const words = useWords("skills");
   return (
     <>

@@ -8,7 +8,7 @@ import { Dialog } from "../../ui/Dialog";
 import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
 import { TextArea, TextInput } from "../../ui/Field";
 
-const LEGAL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
+const NAME_PATTERN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 const FORM = "new-skill";
 
 /** Writes a new skill into the project, and goes to it. */
@@ -53,7 +53,7 @@ function NewSkillForm({
   const [tried, setTried] = useState(false);
   const problem = error ? problemOf(error) : null;
   const ofName = problem && (problem.details.field === "name" || problem.kind === "conflict");
-  const illegal = draft.name !== "" && !LEGAL.test(draft.name);
+  const illegal = draft.name !== "" && !NAME_PATTERN.test(draft.name);
   const missing = (text: string) => (tried && text.trim() === "" ? words.required : undefined);
   const field = (name: keyof typeof draft) => ({
     value: draft[name],

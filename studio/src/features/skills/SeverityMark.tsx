@@ -1,5 +1,5 @@
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { tableOf } from "../../lib/table";
 import { Badge, type Tone } from "../../ui/Badge";
 import { FailedIcon, InfoIcon, WarnIcon } from "../../ui/icons";
@@ -22,7 +22,7 @@ export function SeverityMark({ severity }: { severity: string }) {
   const Icon = tone === "bad" ? FailedIcon : tone === "wait" ? WarnIcon : InfoIcon;
   return (
     <Badge tone={tone} icon={<Icon className="size-3.5" />}>
-      {words.severities[severity] ?? shownText(severity)}
+      {words.severities[severity] ?? displayText(severity)}
     </Badge>
   );
 }

@@ -2,19 +2,19 @@ import { memo, useState } from "react";
 import { Link } from "wouter";
 import type { Skill } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../../ui/Badge";
 import { Button } from "../../ui/Button";
 import { PlayIcon } from "../../ui/icons";
-import { skillAddress } from "./address";
+import { skillPath } from "./skillPath";
 
-const PAGE = 100;
-const LONGEST = 400;
+const PAGE_SIZE = 100;
+const MAX_LENGTH = 400;
 
 /** The skills, some at a time. */
 export function SkillList({ skills }: { skills: readonly Skill[] }) {
   const words = useWords("skills");
-  const [most, setMost] = useState(PAGE);
+  const [most, setMost] = useState(PAGE_SIZE);
   return (
     <>
       <ul
@@ -27,7 +27,7 @@ export function SkillList({ skills }: { skills: readonly Skill[] }) {
       </ul>
       {skills.length > most ? (
         <div>
-          <Button small onClick={() => setMost(most + PAGE)}>
+          <Button small onClick={() => setMost(most + PAGE_SIZE)}>
             {words.more(skills.length - most)}
           </Button>
         </div>
@@ -42,10 +42,10 @@ const Line = memo(function Line({ skill }: { skill: Skill }) {
     <li className="relative flex min-w-0 flex-col gap-1 px-3 py-2.5 hover:bg-sunken">
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <Link
-          href={skillAddress(skill)}
+          href={skillPath(skill)}
           className="font-medium text-text no-underline [overflow-wrap:anywhere] after:absolute after:inset-0 hover:underline"
         >
-          {shownText(skill.name)}
+          {displayText(skill.name)}
         </Link>
         {skill.runnable ? (
           <Badge tone="accent" icon={<PlayIcon className="size-3" />}>
@@ -55,10 +55,10 @@ const Line = memo(function Line({ skill }: { skill: Skill }) {
         {skill.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
       </div>
       <p dir="auto" className="line-clamp-2 [overflow-wrap:anywhere]">
-        {shownText(skill.description.slice(0, LONGEST))}
+        {displayText(skill.description.slice(0, MAX_LENGTH))}
       </p>
       <p className="truncate text-xs text-soft">
-        <span className="font-mono">{shownText(skill.mention)}</span> · {shownText(skill.source)}
+        <span className="font-mono">{displayText(skill.mention)}</span> · {displayText(skill.source)}
       </p>
     </li>
   );

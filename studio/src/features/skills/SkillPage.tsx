@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { type SkillDocument, useSkill } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../../ui/Badge";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { PlusIcon } from "../../ui/icons";
@@ -24,7 +24,7 @@ export function SkillPage({ name, view }: { name: string; view?: string }) {
   const title = data?.name ?? name;
   return (
     <Page
-      title={`${shownText(title)} · ${words.title}`}
+      title={`${displayText(title)} · ${words.title}`}
       heading={<Heading name={title} skill={data} />}
       actions={
         data ? (
@@ -52,7 +52,7 @@ function Heading({ name, skill }: { name: string; skill: SkillDocument | undefin
   const words = useWords("skills");
   return (
     <span className="flex flex-wrap items-center gap-2 [overflow-wrap:anywhere]">
-      {shownText(name)}
+      {displayText(name)}
       {skill?.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
     </span>
   );

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { SkillDocument } from "../../api/skills";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { CopyButton } from "../../ui/CopyButton";
 import { JsonView } from "../../ui/JsonView";
@@ -45,24 +45,24 @@ function About({ skill }: { skill: SkillDocument }) {
       <dl className="flex flex-col gap-2.5">
         <Fact name={words.mention}>
           <span className="flex items-center gap-1">
-            <code className="min-w-0 font-mono text-xs">{shownText(skill.mention)}</code>
+            <code className="min-w-0 font-mono text-xs">{displayText(skill.mention)}</code>
             <CopyButton text={skill.mention} name={words.copyMention} />
           </span>
         </Fact>
         <Fact name={words.state}>{words.states[skill.state] ?? skill.state}</Fact>
-        <Fact name={words.from}>{shownText(skill.source)}</Fact>
+        <Fact name={words.from}>{displayText(skill.source)}</Fact>
         <Fact name={words.path}>
-          <code className="font-mono text-xs">{shownText(skill.path)}</code>
+          <code className="font-mono text-xs">{displayText(skill.path)}</code>
         </Fact>
-        {skill.license ? <Fact name={words.license}>{shownText(skill.license)}</Fact> : null}
+        {skill.license ? <Fact name={words.license}>{displayText(skill.license)}</Fact> : null}
         {skill.compatibility ? (
-          <Fact name={words.compatibility}>{shownText(skill.compatibility)}</Fact>
+          <Fact name={words.compatibility}>{displayText(skill.compatibility)}</Fact>
         ) : null}
         {skill.allowed_tools.length > 0 ? (
-          <Fact name={words.allowedTools}>{shownText(skill.allowed_tools.join(", "))}</Fact>
+          <Fact name={words.allowedTools}>{displayText(skill.allowed_tools.join(", "))}</Fact>
         ) : null}
         {skill.required_env_vars.length > 0 ? (
-          <Fact name={words.variables}>{shownText(skill.required_env_vars.join(", "))}</Fact>
+          <Fact name={words.variables}>{displayText(skill.required_env_vars.join(", "))}</Fact>
         ) : null}
         {skill.editable ? null : (
           <Fact name={words.notEditable}>

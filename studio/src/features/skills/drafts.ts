@@ -7,12 +7,12 @@ export interface Draft {
 const drafts = new Map<string, Draft>();
 
 /** What was written of a skill and not saved, so that looking at another page loses nothing. */
-export function keptDraft(mention: string): Draft | undefined {
+export function loadDraft(mention: string): Draft | undefined {
   return drafts.get(mention);
 }
 
 /** Keeps what was written of a skill, or nothing. */
-export function keepDraft(mention: string, draft: Draft | undefined): void {
+export function saveDraft(mention: string, draft: Draft | undefined): void {
   if (draft) {
     drafts.set(mention, draft);
   } else {

@@ -3,13 +3,13 @@ import { artifacts } from "./artifacts";
 import { compare } from "./compare";
 import { details } from "./details";
 import { execute } from "./execute";
-import { fence } from "./fence";
 import { fork } from "./fork";
 import { messages } from "./messages";
 import { operations } from "./operations";
 import { replay } from "./replay";
 import { run } from "./run";
 import { runs } from "./runs";
+import { sandbox } from "./sandbox";
 import { sessions } from "./sessions";
 import { shell } from "./shell";
 import { skills } from "./skills";
@@ -26,7 +26,7 @@ export const words = {
   compare,
   details,
   execute,
-  fence,
+  sandbox,
   fork,
   messages,
   operations,

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "react";
 import { useWords } from "../../i18n";
-import { readStored, writeStored } from "../../lib/stored";
+import { readStored, writeStored } from "../../lib/localStorage";
 import { Button } from "../Button";
 import { CodeBlock } from "../CodeBlock";
 import { CopyButton } from "../CopyButton";

@@ -1,6 +1,6 @@
 import { useId, useMemo, useState } from "react";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../Badge";
 import { Button } from "../Button";
 import { ChevronDownIcon, ChevronRightIcon } from "../icons";
@@ -30,7 +30,7 @@ export function DiffFile({
     () => (open && !long && !file.binary ? rowsOf(file, ignoreWhitespace) : []),
     [file, ignoreWhitespace, open, long],
   );
-  const path = shownText(file.path);
+  const path = displayText(file.path);
   return (
     <section aria-labelledby={id} className="min-w-0 overflow-hidden rounded-md border border-line">
       <div className="flex flex-wrap items-center gap-2 bg-sunken px-2 py-1">
@@ -47,10 +47,10 @@ export function DiffFile({
         {file.change === "created" ? <Badge tone="good">{words.created}</Badge> : null}
         {file.change === "deleted" ? <Badge tone="bad">{words.deleted}</Badge> : null}
         {file.oldPath && file.change === "changed" ? (
-          <Badge>{words.renamed(shownText(file.oldPath))}</Badge>
+          <Badge>{words.renamed(displayText(file.oldPath))}</Badge>
         ) : null}
         {file.oldMode && file.newMode && file.oldMode !== file.newMode ? (
-          <Badge tone="wait">{words.mode(shownText(file.oldMode), shownText(file.newMode))}</Badge>
+          <Badge tone="wait">{words.mode(displayText(file.oldMode), displayText(file.newMode))}</Badge>
         ) : null}
         <span className="ml-auto">
           <DiffCounts added={file.added} removed={file.removed} />

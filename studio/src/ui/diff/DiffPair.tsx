@@ -1,11 +1,11 @@
 import { useMemo } from "react";
 import { classes } from "../../lib/classes";
-import { withHiddenShown } from "../../lib/hidden";
+import { revealHidden } from "../../lib/hiddenCharacters";
 import type { DiffLine } from "./model";
 import { isContext, type Pair, type Piece, piecesOf } from "./rows";
 
-const MOST_CHARACTERS = 4_000;
-const GROUND = { context: "", added: "bg-good-soft", removed: "bg-bad-soft" } as const;
+const MAX_CHARACTERS = 4_000;
+const BACKGROUND = { context: "", added: "bg-good-soft", removed: "bg-bad-soft" } as const;
 const SIGN = { context: " ", added: "+", removed: "-" } as const;
 
 /** A pair of lines: two rows one below the other, or one row with both sides. */
@@ -43,7 +43,7 @@ function LineNumber({ line, at }: { line: DiffLine | null; at: number | null | u
     <td
       className={classes(
         "px-1.5 text-right align-top text-soft select-none tabular-nums",
-        line ? GROUND[line.kind] : "bg-sunken",
+        line ? BACKGROUND[line.kind] : "bg-sunken",
       )}
     >
       {at}
@@ -57,14 +57,16 @@ function Text({ line, pieces }: { line: DiffLine | null; pieces: readonly Piece[
   }
   return (
     <td
-      className={classes("px-1 align-top whitespace-pre-wrap [overflow-wrap:anywhere]", GROUND[line.kind])}
+      className={classes(
+        "px-1 align-top whitespace-pre-wrap [overflow-wrap:anywhere]",
+        BACKGROUND[line.kind],
+      )}
       dir="ltr"
     >
       <span className="select-none">{SIGN[line.kind]} </span>
       {pieces.map((piece, index) => {
         const text =
-          withHiddenShown(piece.text.slice(0, MOST_CHARACTERS)) +
-          (piece.text.length > MOST_CHARACTERS ? "…" : "");
+          revealHidden(piece.text.slice(0, MAX_CHARACTERS)) + (piece.text.length > MAX_CHARACTERS ? "…" : "");
         const key = `${index}`;
         return piece.marked ? (
           <mark

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useWords } from "../../i18n";
 import { DiffPair } from "./DiffPair";
-import type { DiffRow, Folded } from "./rows";
+import type { DiffRow, FoldedLines } from "./rows";
 
 /** The lines of a file as a table, in one column of text or two. */
 export function DiffTable({
@@ -73,7 +73,7 @@ function Gap({ columns, text }: { columns: number; text: string }) {
   );
 }
 
-function Fold({ row, columns, onShow }: { row: Folded; columns: number; onShow: () => void }) {
+function Fold({ row, columns, onShow }: { row: FoldedLines; columns: number; onShow: () => void }) {
   const words = useWords("ui").diff;
   return (
     <tr>

@@ -8,7 +8,7 @@ export interface FileTexts {
   after: string | null;
 }
 
-const MOST_EDITS = 4_000;
+const MAX_EDITS = 4_000;
 
 /** What changed between two texts, with all unchanged lines. */
 export function diffTexts({ path, before, after }: FileTexts): FileDiff {
@@ -24,7 +24,7 @@ export function diffTexts({ path, before, after }: FileTexts): FileDiff {
 
 function addLines(file: FileDraft, before: string, after: string): void {
   const at = { old: 1 as number | null, new: 1 as number | null };
-  const options = { context: Number.MAX_SAFE_INTEGER, maxEditLength: MOST_EDITS };
+  const options = { context: Number.MAX_SAFE_INTEGER, maxEditLength: MAX_EDITS };
   const patch = structuredPatch("a", "b", before, after, "", "", options);
   if (!patch) {
     // Too different to be compared line by line in a moment: all of it was replaced.
@@ -61,7 +61,7 @@ export function patchText({ path, before, after }: FileTexts): string {
   const to = after === null ? "/dev/null" : `b/${path}`;
   const patch = structuredPatch(from, to, before ?? "", after ?? "", "", "", {
     context: 3,
-    maxEditLength: MOST_EDITS,
+    maxEditLength: MAX_EDITS,
   });
   return patch ? formatPatch(patch) : "";
 }

@@ -15,17 +15,17 @@ export interface Pair {
 }
 
 /** Unchanged lines that are folded away, and can be shown. */
-export interface Folded {
+export interface FoldedLines {
   kind: "folded";
   key: string;
   pairs: readonly Pair[];
 }
 
 /** One row of the table of a file. */
-export type DiffRow = Pair | Folded | DiffGap;
+export type DiffRow = Pair | FoldedLines | DiffGap;
 
-const AROUND = 3;
-const LEAST = 4;
+const CONTEXT_LINES = 3;
+const MIN_FOLDED_LINES = 4;
 const LONG_LINE = 1_500;
 
 /** The rows of a file: changed lines side by side, long unchanged stretches folded. */
@@ -93,25 +93,25 @@ function fold(rows: readonly (Pair | DiffGap)[]): DiffRow[] {
     while (to < rows.length && rows[to]?.kind === "pair" && isContext(rows[to] as Pair)) {
       to += 1;
     }
-    folded.push(...foldStretch(rows.slice(from, to) as Pair[], from === 0, to === rows.length));
+    folded.push(...foldContext(rows.slice(from, to) as Pair[], from === 0, to === rows.length));
     from = to;
   }
   return folded;
 }
 
 /** Keeps some lines around what changed, and folds the rest when it is worth it. */
-function foldStretch(stretch: readonly Pair[], first: boolean, last: boolean): DiffRow[] {
-  const head = first ? 0 : AROUND;
-  const tail = last ? 0 : AROUND;
-  if (stretch.length - head - tail < LEAST) {
-    return [...stretch];
+function foldContext(pairs: readonly Pair[], first: boolean, last: boolean): DiffRow[] {
+  const head = first ? 0 : CONTEXT_LINES;
+  const tail = last ? 0 : CONTEXT_LINES;
+  if (pairs.length - head - tail < MIN_FOLDED_LINES) {
+    return [...pairs];
   }
-  const hidden = stretch.slice(head, stretch.length - tail);
+  const hidden = pairs.slice(head, pairs.length - tail);
   const begin = hidden[0]?.new;
   return [
-    ...stretch.slice(0, head),
+    ...pairs.slice(0, head),
     { kind: "folded", key: `${begin?.old ?? ""}-${begin?.new ?? ""}-${begin?.text ?? ""}`, pairs: hidden },
-    ...stretch.slice(stretch.length - tail),
+    ...pairs.slice(pairs.length - tail),
   ];
 }
 

@@ -1,15 +1,15 @@
 import { type Configuration, useConfiguration } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { useSearchValues } from "../../../lib/search";
 import { Button } from "../../../ui/Button";
 import { EmptyState } from "../../../ui/EmptyState";
 import { Checkbox, TextInput } from "../../../ui/Field";
-import { Loaded } from "../Loaded";
 import { Note } from "../Note";
+import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
 import { SettingList } from "./SettingList";
-import { grouped } from "./settings";
+import { groupSettings } from "./settings";
 
 /** Every setting with its value and where it comes from; the search and the filter stand in the address. */
 export default function ConfigurationTab() {
@@ -17,9 +17,9 @@ export default function ConfigurationTab() {
   const query = useConfiguration();
   return (
     <Section title={words.title} hint={words.hint}>
-      <Loaded query={query} lines={8}>
+      <QueryContent query={query} lines={8}>
         {(configuration) => <Settings configuration={configuration} />}
-      </Loaded>
+      </QueryContent>
     </Section>
   );
 }
@@ -27,13 +27,13 @@ export default function ConfigurationTab() {
 function Settings({ configuration }: { configuration: Configuration }) {
   const words = useWords("operations").configuration;
   const [{ q = "", changed }, setValues] = useSearchValues();
-  const groups = grouped(configuration.origins, q, changed === "1");
+  const groups = groupSettings(configuration.origins, q, changed === "1");
   const count = groups.reduce((sum, group) => sum + group.settings.length, 0);
   return (
     <>
       {configuration.notices.map((notice) => (
         <Note key={notice} tone="wait">
-          <p>{shownText(notice)}</p>
+          <p>{displayText(notice)}</p>
         </Note>
       ))}
       <search className="flex flex-wrap items-end gap-x-4 gap-y-2">

@@ -2,11 +2,11 @@ import { useId } from "react";
 import type { Setting } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ServerText } from "../../../ui/ServerText";
 import { OriginText } from "../OriginText";
 import { isChanged } from "../origin";
-import { maskedValue, type SettingGroup } from "./settings";
+import { maskValue, type SettingGroup } from "./settings";
 
 /** The settings of one group. */
 export function SettingList({ group }: { group: SettingGroup }) {
@@ -15,7 +15,7 @@ export function SettingList({ group }: { group: SettingGroup }) {
   return (
     <section aria-labelledby={id} className="min-w-0">
       <h3 id={id} className="mb-1 font-mono text-sm font-semibold">
-        {shownText(group.name) || words.general}
+        {displayText(group.name) || words.general}
       </h3>
       <ul aria-labelledby={id} className="divide-y overflow-hidden rounded-lg border bg-surface">
         {group.settings.map((setting) => (
@@ -29,7 +29,7 @@ export function SettingList({ group }: { group: SettingGroup }) {
 function SettingLine({ setting }: { setting: Setting }) {
   const words = useWords("operations").configuration;
   const changed = isChanged(setting.source);
-  const value = shownText(maskedValue(setting));
+  const value = displayText(maskValue(setting));
   return (
     <li
       className={classes(
@@ -37,7 +37,7 @@ function SettingLine({ setting }: { setting: Setting }) {
         changed ? "border-l-accent" : "border-l-transparent",
       )}
     >
-      <code className="font-mono text-xs [overflow-wrap:anywhere] md:py-0.5">{shownText(setting.key)}</code>
+      <code className="font-mono text-xs [overflow-wrap:anywhere] md:py-0.5">{displayText(setting.key)}</code>
       <code
         className={classes(
           "max-h-40 overflow-y-auto font-mono text-xs [overflow-wrap:anywhere] md:py-0.5",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { grouped, MASK, maskedValue } from "./settings";
+import { groupSettings, MASK, maskValue } from "./settings";
 
 const setting = (key: string, value: string, source = `yaml:embedded_default#${key}`) => ({
   key,
@@ -13,7 +13,7 @@ const all = [
   setting("run.on_limit", "park", "yaml:/projects/config.yaml#run.on_limit"),
 ];
 const names = (search: string, changed = false) =>
-  grouped(all, search, changed).map(({ name, settings }) => [name, settings.map(({ key }) => key)]);
+  groupSettings(all, search, changed).map(({ name, settings }) => [name, settings.map(({ key }) => key)]);
 
 describe("the settings", () => {
   it("stand in groups", () => {
@@ -24,7 +24,7 @@ describe("the settings", () => {
   });
 
   it("of one part stand together", () => {
-    const groups = grouped([setting("config_version", "1"), setting("profile_id", "a")], "", false);
+    const groups = groupSettings([setting("config_version", "1"), setting("profile_id", "a")], "", false);
     expect(groups.map(({ name, settings }) => [name, settings.length])).toEqual([["", 2]]);
   });
 
@@ -45,21 +45,21 @@ describe("the settings", () => {
 
 describe("secrets", () => {
   it("are masked by name, but not what only names a variable", () => {
-    expect(maskedValue({ key: "a.api_key", value: "sk-1" })).toBe(MASK);
-    expect(maskedValue({ key: "service.token", value: "t" })).toBe(MASK);
-    expect(maskedValue({ key: "llm.api_key_env", value: "OPENAI_API_KEY" })).toBe("OPENAI_API_KEY");
-    expect(maskedValue({ key: "run.max_tokens", value: "100" })).toBe("100");
-    expect(maskedValue({ key: "a.token", value: "null" })).toBe("null");
+    expect(maskValue({ key: "a.api_key", value: "sk-1" })).toBe(MASK);
+    expect(maskValue({ key: "service.token", value: "t" })).toBe(MASK);
+    expect(maskValue({ key: "llm.api_key_env", value: "OPENAI_API_KEY" })).toBe("OPENAI_API_KEY");
+    expect(maskValue({ key: "run.max_tokens", value: "100" })).toBe("100");
+    expect(maskValue({ key: "a.token", value: "null" })).toBe("null");
   });
 
   it("are masked inside addresses", () => {
-    expect(maskedValue({ key: "a.dsn", value: "postgres://me:pw@db/x" })).toBe(`postgres://${MASK}@db/x`);
-    expect(maskedValue({ key: "a.url", value: "https://a.example:8080/x@y" })).toBe(
+    expect(maskValue({ key: "a.dsn", value: "postgres://me:pw@db/x" })).toBe(`postgres://${MASK}@db/x`);
+    expect(maskValue({ key: "a.url", value: "https://a.example:8080/x@y" })).toBe(
       "https://a.example:8080/x@y",
     );
   });
 
   it("are not found by searching for them", () => {
-    expect(grouped([setting("a.secret", "hunter2")], "hunter2", false)).toEqual([]);
+    expect(groupSettings([setting("a.secret", "hunter2")], "hunter2", false)).toEqual([]);
   });
 });

@@ -8,11 +8,11 @@ export interface SettingGroup {
 }
 
 /** The settings that fit a search and a filter, in groups; every word must be in the name, value or origin. */
-export function grouped(all: readonly Setting[], search: string, changedOnly: boolean): SettingGroup[] {
+export function groupSettings(all: readonly Setting[], search: string, changedOnly: boolean): SettingGroup[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const groups = new Map<string, Setting[]>();
   for (const setting of all) {
-    const text = `${setting.key} ${maskedValue(setting)} ${setting.source} ${setting.note}`.toLowerCase();
+    const text = `${setting.key} ${maskValue(setting)} ${setting.source} ${setting.note}`.toLowerCase();
     if ((changedOnly && !isChanged(setting.source)) || !words.every((word) => text.includes(word))) {
       continue;
     }
@@ -29,7 +29,7 @@ const EMPTY = new Set(["", "null", "[]", "{}", "false", "true"]);
 export const MASK = "••••••";
 
 /** The value as it may be shown; settings only name where keys are, and this is in case one does not. */
-export function maskedValue({ key, value }: Pick<Setting, "key" | "value">): string {
+export function maskValue({ key, value }: Pick<Setting, "key" | "value">): string {
   if (SECRET.test(key) && !EMPTY.has(value)) {
     return MASK;
   }

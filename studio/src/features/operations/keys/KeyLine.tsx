@@ -1,7 +1,7 @@
 import type { ApiKey } from "../../../api/keys";
 import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { Button } from "../../../ui/Button";
 import { StoppedIcon } from "../../../ui/icons";
@@ -9,27 +9,27 @@ import { StoppedIcon } from "../../../ui/icons";
 /** One key: its name, what it is good for, when it was used. */
 export function KeyLine({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) {
   const words = useWords("operations").keys;
-  const name = shownText(apiKey.name);
+  const name = displayText(apiKey.name);
   return (
     <li className="grid min-w-0 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1.5 px-3 py-2.5 lg:grid-cols-[minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_auto]">
       <div className="min-w-0">
         <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
-        <p className="font-mono text-xs text-soft">{shownText(apiKey.id)}</p>
+        <p className="font-mono text-xs text-soft">{displayText(apiKey.id)}</p>
       </div>
       <div className="order-last col-span-2 flex flex-wrap gap-1 lg:order-none lg:col-span-1">
         {apiKey.scopes.map((scope) => (
           <Badge key={scope} tone={scope === "admin" ? "wait" : "neutral"}>
-            {shownText(scope)}
+            {displayText(scope)}
           </Badge>
         ))}
       </div>
       <div className="order-last col-span-2 flex min-w-0 flex-col text-xs text-soft lg:order-none lg:col-span-1">
-        <When label={words.created} time={apiKey.created_at} />
-        <When label={words.used} time={apiKey.last_used_at} />
+        <TimeText label={words.created} time={apiKey.created_at} />
+        <TimeText label={words.used} time={apiKey.last_used_at} />
       </div>
       {apiKey.revoked_at ? (
         <Badge tone="bad" icon={<StoppedIcon />}>
-          <When label={words.revoked} time={apiKey.revoked_at} />
+          <TimeText label={words.revoked} time={apiKey.revoked_at} />
         </Badge>
       ) : (
         <Button small tone="danger" aria-label={words.revokeOne(name)} onClick={onRevoke}>
@@ -40,7 +40,7 @@ export function KeyLine({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => 
   );
 }
 
-function When({ label, time }: { label: (time: string) => string; time: string | null }) {
+function TimeText({ label, time }: { label: (time: string) => string; time: string | null }) {
   const words = useWords("operations").keys;
   const format = useFormat();
   const now = useNow();

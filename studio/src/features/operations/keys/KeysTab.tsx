@@ -5,12 +5,12 @@ import { Button } from "../../../ui/Button";
 import { EmptyState } from "../../../ui/EmptyState";
 import { Checkbox } from "../../../ui/Field";
 import { PlusIcon } from "../../../ui/icons";
-import { Loaded } from "../Loaded";
+import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
 import { KeyLine } from "./KeyLine";
 import { NewKey } from "./NewKey";
-import { ordered } from "./naming";
 import { RevokeKey } from "./RevokeKey";
+import { sortKeys } from "./scopes";
 
 /** The API keys: which there are, new ones, and the end of one. */
 export default function KeysTab() {
@@ -25,7 +25,7 @@ export default function KeysTab() {
   );
   return (
     <Section title={words.title} hint={words.hint} actions={create}>
-      <Loaded query={query}>
+      <QueryContent query={query}>
         {(keys) =>
           keys.length === 0 ? (
             <EmptyState title={words.none}>{words.noneHint}</EmptyState>
@@ -33,7 +33,7 @@ export default function KeysTab() {
             <KeyList keys={keys} />
           )
         }
-      </Loaded>
+      </QueryContent>
       <NewKey open={making} onClose={() => setMaking(false)} />
     </Section>
   );
@@ -45,7 +45,7 @@ function KeyList({ keys }: { keys: readonly ApiKey[] }) {
   const [chosen, setChosen] = useState<ApiKey | null>(null);
   const [ending, setEnding] = useState(false);
   const revoked = keys.filter((key) => key.revoked_at !== null).length;
-  const shown = ordered(keys).filter((key) => all || key.revoked_at === null);
+  const shown = sortKeys(keys).filter((key) => all || key.revoked_at === null);
   return (
     <>
       {shown.length === 0 ? <p className="text-soft">{words.allRevoked}</p> : null}

@@ -1,13 +1,13 @@
 import { useState } from "react";
 import { type Scope, useCreateKey } from "../../../api/keys";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
 import { Dialog } from "../../../ui/Dialog";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Checkbox, TextInput } from "../../../ui/Field";
 import { NewSecret } from "./NewSecret";
-import { isKeyName, SCOPES, toggled } from "./naming";
+import { isKeyName, SCOPES, toggleScope } from "./scopes";
 
 interface Draft {
   name: string;
@@ -40,7 +40,7 @@ export function NewKey({ open, onClose }: { open: boolean; onClose: () => void }
     <Dialog
       open={open}
       onClose={close}
-      title={create.data ? words.made(shownText(create.data.key.name)) : words.createTitle}
+      title={create.data ? words.made(displayText(create.data.key.name)) : words.createTitle}
       actions={
         create.data ? (
           <Button tone="primary" onClick={close}>
@@ -96,7 +96,7 @@ function KeyFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft)
             label={<code className="font-mono">{scope}</code>}
             hint={words.scopes[scope]}
             checked={draft.scopes.includes(scope)}
-            onChange={() => onChange({ ...draft, scopes: toggled(draft.scopes, scope) })}
+            onChange={() => onChange({ ...draft, scopes: toggleScope(draft.scopes, scope) })}
           />
         ))}
         {draft.scopes.length === 0 ? <p className="text-xs text-bad">{words.noScope}</p> : null}

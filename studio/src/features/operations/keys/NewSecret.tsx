@@ -1,5 +1,5 @@
 import { useWords } from "../../../i18n";
-import { apiAddress } from "../../../lib/place";
+import { apiUrl } from "../../../lib/baseUrl";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { CopyButton } from "../../../ui/CopyButton";
 import { Note } from "../Note";
@@ -7,7 +7,7 @@ import { Note } from "../Note";
 /** The secret of a new key, which is shown once, and how to use it. */
 export function NewSecret({ secret }: { secret: string }) {
   const words = useWords("operations").keys;
-  const example = `curl -H "Authorization: Bearer $KEY" ${new URL("runs", apiAddress()).href}`;
+  const example = `curl -H "Authorization: Bearer $KEY" ${new URL("runs", apiUrl()).href}`;
   return (
     <div className="flex flex-col gap-3">
       <Note tone="wait" title={words.once}>

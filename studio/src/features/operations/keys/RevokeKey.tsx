@@ -1,7 +1,7 @@
 import { type ApiKey, useRevokeKey } from "../../../api/keys";
 import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ConfirmDialog } from "../../../ui/ConfirmDialog";
 import { toast } from "../../../ui/Toast";
 
@@ -11,7 +11,7 @@ export function RevokeKey({ apiKey, open, onClose }: { apiKey: ApiKey; open: boo
   const format = useFormat();
   const now = useNow();
   const revoke = useRevokeKey();
-  const name = shownText(apiKey.name);
+  const name = displayText(apiKey.name);
   const submit = () =>
     revoke.mutate(
       { id: apiKey.id },

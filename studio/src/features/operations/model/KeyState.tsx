@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { type Model, useChooseModel } from "../../../api/model";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
 import { ConfirmDialog } from "../../../ui/ConfirmDialog";
 import { DeleteIcon, KeyIcon } from "../../../ui/icons";
@@ -11,7 +11,7 @@ import { toast } from "../../../ui/Toast";
 export function KeyState({ model }: { model: Model }) {
   const words = useWords("operations").model;
   const [removing, setRemoving] = useState(false);
-  const variable = shownText(model.api_key_env);
+  const variable = displayText(model.api_key_env);
   const origin = model.key_present ? (model.key_origin ?? "none") : "none";
   return (
     <section

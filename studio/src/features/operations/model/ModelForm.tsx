@@ -1,22 +1,22 @@
 import { type FormEvent, useState } from "react";
 import { type Model, useChooseModel } from "../../../api/model";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { TextInput } from "../../../ui/Field";
 import { toast } from "../../../ui/Toast";
 import { OriginText } from "../OriginText";
-import { changeOf, draftOf, isBaseUrl, type ModelDraft } from "./change";
-import { Overridden } from "./Overridden";
+import { buildChange, createDraft, isBaseUrl, type ModelDraft } from "./change";
+import { OverrideNote } from "./OverrideNote";
 
 /** Where requests go, to which model, and with which key; only what is changed is sent. */
 export function ModelForm({ model }: { model: Model }) {
   const words = useWords("operations").model;
   const choose = useChooseModel();
   const [edits, setEdits] = useState<Partial<ModelDraft>>({});
-  const draft = { ...draftOf(model), ...edits };
-  const change = changeOf(draft, model);
+  const draft = { ...createDraft(model), ...edits };
+  const change = buildChange(draft, model);
   const badAddress = edits.baseUrl !== undefined && !isBaseUrl(draft.baseUrl);
   const edit = (name: keyof ModelDraft) => (event: FormEvent<HTMLInputElement>) =>
     setEdits({ ...edits, [name]: event.currentTarget.value });
@@ -49,7 +49,7 @@ export function ModelForm({ model }: { model: Model }) {
         hint={
           <>
             <Origin model={model} field="model" />
-            {model.planner === model.executor ? null : ` ${words.planner(shownText(model.planner))}`}
+            {model.planner === model.executor ? null : ` ${words.planner(displayText(model.planner))}`}
           </>
         }
         autoComplete="off"
@@ -84,13 +84,13 @@ export function ModelForm({ model }: { model: Model }) {
         onChange={edit("variable")}
       />
       <ErrorNote error={choose.error} />
-      <Overridden given={choose.data?.overridden ?? []} />
+      <OverrideNote overrides={choose.data?.overridden ?? []} />
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" tone="primary" busy={choose.isPending} disabled={!change || badAddress}>
           {words.save}
         </Button>
         <p className="min-w-0 text-xs text-soft [overflow-wrap:anywhere]">
-          {words.file(shownText(model.file))}
+          {words.file(displayText(model.file))}
         </p>
       </div>
     </form>

@@ -1,10 +1,10 @@
 import { Link } from "wouter";
 import { type Model, useModel } from "../../../api/model";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ServerText } from "../../../ui/ServerText";
-import { Loaded } from "../Loaded";
 import { Note } from "../Note";
+import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
 import { KeyState } from "./KeyState";
 import { ModelForm } from "./ModelForm";
@@ -15,7 +15,7 @@ export default function ModelTab() {
   const query = useModel();
   return (
     <Section title={words.title} hint={words.hint}>
-      <Loaded query={query} lines={6}>
+      <QueryContent query={query} lines={6}>
         {(model) => (
           <div className="flex max-w-3xl flex-col gap-4">
             <Readiness model={model} />
@@ -23,7 +23,7 @@ export default function ModelTab() {
             <KeyState model={model} />
           </div>
         )}
-      </Loaded>
+      </QueryContent>
     </Section>
   );
 }
@@ -40,9 +40,9 @@ function Readiness({ model }: { model: Model }) {
     );
   }
   return (
-    <Note tone="good" title={words.ready(shownText(model.model))} label={words.state}>
+    <Note tone="good" title={words.ready(displayText(model.model))} label={words.state}>
       <p>
-        {model.backend === "openai" ? shownText(model.base_url) : words.backend(shownText(model.backend))}
+        {model.backend === "openai" ? displayText(model.base_url) : words.backend(displayText(model.backend))}
       </p>
       <p>
         <Link href="/new">{words.start}</Link>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../api/model";
-import { changeOf, draftOf, isBaseUrl } from "./change";
+import { buildChange, createDraft, isBaseUrl } from "./change";
 
 const model: Model = {
   backend: "openai",
@@ -19,17 +19,17 @@ const model: Model = {
 
 describe("a change of the model", () => {
   it("is nothing while the form says what holds", () => {
-    expect(changeOf(draftOf(model), model)).toBeNull();
-    expect(changeOf({ ...draftOf(model), model: "  small " }, model)).toBeNull();
+    expect(buildChange(createDraft(model), model)).toBeNull();
+    expect(buildChange({ ...createDraft(model), model: "  small " }, model)).toBeNull();
   });
 
   it("has only what differs", () => {
-    expect(changeOf({ ...draftOf(model), model: "large" }, model)).toEqual({ model: "large" });
-    expect(changeOf({ ...draftOf(model), key: " k1 " }, model)).toEqual({ api_key: "k1" });
+    expect(buildChange({ ...createDraft(model), model: "large" }, model)).toEqual({ model: "large" });
+    expect(buildChange({ ...createDraft(model), key: " k1 " }, model)).toEqual({ api_key: "k1" });
   });
 
   it("never takes away what a field left empty would", () => {
-    expect(changeOf({ baseUrl: "", model: " ", variable: "", key: "" }, model)).toBeNull();
+    expect(buildChange({ baseUrl: "", model: " ", variable: "", key: "" }, model)).toBeNull();
   });
 });
 

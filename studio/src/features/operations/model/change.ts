@@ -9,13 +9,13 @@ export interface ModelDraft {
 }
 
 /** The form as the server has it; of the key nothing is known. */
-export function draftOf(model: Model): ModelDraft {
+export function createDraft(model: Model): ModelDraft {
   return { baseUrl: model.base_url, model: model.model, variable: model.api_key_env, key: "" };
 }
 
 /** Only what differs from what holds; nothing where nothing does, so that no default is written down as a choice. */
-export function changeOf(draft: ModelDraft, model: Model): ModelChange | null {
-  const before = draftOf(model);
+export function buildChange(draft: ModelDraft, model: Model): ModelChange | null {
+  const before = createDraft(model);
   const change: ModelChange = {};
   const baseUrl = draft.baseUrl.trim();
   const name = draft.model.trim();

@@ -1,6 +1,6 @@
 import type { PolicyDecision } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { ServerText } from "../../../ui/ServerText";
@@ -8,16 +8,16 @@ import { Note } from "../Note";
 import { VerdictMark } from "./VerdictMark";
 
 /** What each policy mode would say, and a rule that would allow the call without asking. */
-export function Alternatives({ judgement }: { judgement: PolicyDecision }) {
+export function Alternatives({ decision }: { decision: PolicyDecision }) {
   const words = useWords("operations").policy;
   return (
     <div className="flex min-w-0 flex-col gap-2">
       <h3 className="font-semibold">{words.alternatives}</h3>
       <ul aria-label={words.modes} className="divide-y overflow-hidden rounded-md border bg-surface">
-        {judgement.modes.map((mode) => (
+        {decision.modes.map((mode) => (
           <li key={mode.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
             <span className="w-36">
-              {words.mode} <code className="font-mono text-xs">{shownText(mode.mode)}</code>
+              {words.mode} <code className="font-mono text-xs">{displayText(mode.mode)}</code>
             </span>
             <VerdictMark verdict={mode.verdict} />
             {mode.current ? <Badge tone="accent">{words.current}</Badge> : null}
@@ -25,20 +25,20 @@ export function Alternatives({ judgement }: { judgement: PolicyDecision }) {
           </li>
         ))}
       </ul>
-      {judgement.rules.map((rule) => (
+      {decision.rules.map((rule) => (
         <div key={rule.scope} className="flex min-w-0 flex-col gap-1">
-          <p className="[overflow-wrap:anywhere]">{words.ruleIn(shownText(rule.file ?? ""))}</p>
+          <p className="[overflow-wrap:anywhere]">{words.ruleIn(displayText(rule.file ?? ""))}</p>
           <CodeBlock text={rule.text} label={words.ruleText} />
         </div>
       ))}
-      {judgement.no_rule ? (
+      {decision.no_rule ? (
         <Note tone="plain">
           <p>
-            <ServerText text={judgement.no_rule} />
+            <ServerText text={decision.no_rule} />
           </p>
         </Note>
       ) : null}
-      {judgement.verdict === "deny" ? <p className="text-soft">{words.denyStays}</p> : null}
+      {decision.verdict === "deny" ? <p className="text-soft">{words.denyStays}</p> : null}
     </div>
   );
 }

@@ -4,9 +4,9 @@ import { useWords } from "../../../i18n";
 import { useSearchValues } from "../../../lib/search";
 import { Button } from "../../../ui/Button";
 import { Select, TextArea, TextInput } from "../../../ui/Field";
-import { type Draft, type Fault, requestOf, type Way } from "./call";
+import { buildRequest, type CallMode, type Draft, type DraftError } from "./call";
 
-const LONGEST_IN_ADDRESS = 1500;
+const MAX_URL_LENGTH = 1500;
 
 const EXAMPLES = [
   "ls -la",
@@ -19,7 +19,7 @@ const EXAMPLES = [
 export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: PlannedCommand) => void }) {
   const words = useWords("operations").policy;
   const [values, setValues] = useSearchValues();
-  const [fault, setFault] = useState<Fault | null>(null);
+  const [fault, setFault] = useState<DraftError | null>(null);
   const [draft, setDraft] = useState<Draft>({
     way: values.tool ? "call" : "line",
     line: values.line ?? "",
@@ -31,11 +31,11 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
     setDraft({ ...draft, ...change });
   };
   const submit = () => {
-    const request = requestOf(draft);
+    const request = buildRequest(draft);
     if ("fault" in request) {
       setFault(request.fault);
     } else if (!busy) {
-      setValues(addressOf(draft));
+      setValues(toSearchValues(draft));
       onCheck(request.body);
     }
   };
@@ -60,7 +60,7 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
           { value: "line", label: words.line },
           { value: "call", label: words.call },
         ]}
-        onChange={(event) => edit({ way: event.target.value as Way })}
+        onChange={(event) => edit({ way: event.target.value as CallMode })}
       />
       {draft.way === "line" ? (
         <LineFields draft={draft} fault={fault} edit={edit} />
@@ -79,7 +79,7 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
 
 interface FieldsProps {
   draft: Draft;
-  fault: Fault | null;
+  fault: DraftError | null;
   edit: (change: Partial<Draft>) => void;
 }
 
@@ -141,8 +141,8 @@ function CallFields({ draft, fault, edit }: FieldsProps) {
 }
 
 /** The draft as values of the address; what is long is left out. */
-function addressOf(draft: Draft): Record<string, string | undefined> {
-  const short = (text: string) => (text.length <= LONGEST_IN_ADDRESS ? text : undefined);
+function toSearchValues(draft: Draft): Record<string, string | undefined> {
+  const short = (text: string) => (text.length <= MAX_URL_LENGTH ? text : undefined);
   return draft.way === "line"
     ? { line: short(draft.line), tool: undefined, arguments: undefined }
     : { line: undefined, tool: short(draft.tool), arguments: short(draft.arguments) };

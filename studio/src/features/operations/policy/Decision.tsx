@@ -13,9 +13,9 @@ import { VerdictMark } from "./VerdictMark";
 const BORDERS: Record<string, string> = { allow: "border-good", ask: "border-wait", deny: "border-bad" };
 
 /** What the rules say of a call: the decision, what decided, why, how each part was seen, and what else could be. */
-export function Decision({ judgement }: { judgement: PolicyDecision }) {
+export function Decision({ decision }: { decision: PolicyDecision }) {
   const words = useWords("operations").policy;
-  const { verdict, explanation, facts } = judgement;
+  const { verdict, explanation, facts } = decision;
   return (
     <section aria-label={words.decision} className="flex min-w-0 flex-col gap-4">
       <div
@@ -46,11 +46,11 @@ export function Decision({ judgement }: { judgement: PolicyDecision }) {
           ) : null}
         </dl>
       </div>
-      {judgement.notices.map((notice) => (
+      {decision.notices.map((notice) => (
         <ServerText key={notice} text={notice} className="text-wait" />
       ))}
       <Parts parts={explanation.parts} />
-      <Alternatives judgement={judgement} />
+      <Alternatives decision={decision} />
       <Disclosure title={words.facts}>
         <JsonView value={facts} />
       </Disclosure>

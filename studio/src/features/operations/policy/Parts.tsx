@@ -1,10 +1,10 @@
 import type { PolicyDecision } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ServerText } from "../../../ui/ServerText";
 import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
 
-const MOST = 200;
+const MAX_PARTS = 200;
 
 /** Everything the call would do, and what allows each part. */
 export function Parts({ parts }: { parts: PolicyDecision["explanation"]["parts"] }) {
@@ -23,12 +23,12 @@ export function Parts({ parts }: { parts: PolicyDecision["explanation"]["parts"]
           </tr>
         </thead>
         <tbody>
-          {parts.slice(0, MOST).map((part, index) => (
+          {parts.slice(0, MAX_PARTS).map((part, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the same part may stand there twice, and none ever moves.
             <Row key={index}>
               <Cell className="[overflow-wrap:anywhere]">
-                <span className="text-xs text-soft">{words.kinds[part.kind] ?? shownText(part.kind)} </span>
-                <code className="font-mono text-xs">{shownText(part.text)}</code>
+                <span className="text-xs text-soft">{words.kinds[part.kind] ?? displayText(part.kind)} </span>
+                <code className="font-mono text-xs">{displayText(part.text)}</code>
               </Cell>
               <Cell className="[overflow-wrap:anywhere]">
                 {part.allowed_by ? (

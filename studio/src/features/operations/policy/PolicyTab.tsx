@@ -23,7 +23,7 @@ export default function PolicyTab() {
         />
         <div className="flex min-w-0 flex-col gap-3">
           <ErrorNote error={check.error} />
-          {check.data && !check.error ? <Decision judgement={check.data} /> : null}
+          {check.data && !check.error ? <Decision decision={check.data} /> : null}
           {check.data || check.error ? null : (
             <p className="rounded-lg border border-dashed p-6 text-center text-soft">{words.nothing}</p>
           )}

@@ -1,19 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { type Draft, requestOf } from "./call";
+import { buildRequest, type Draft } from "./call";
 
 const empty: Draft = { way: "call", line: "", tool: "", arguments: "" };
 
 describe("what the rules are asked about", () => {
   it("is a line of shell", () => {
-    expect(requestOf({ ...empty, way: "line", line: " git push " })).toEqual({ body: { line: "git push" } });
-    expect(requestOf({ ...empty, way: "line", line: "  " })).toEqual({ fault: "empty" });
+    expect(buildRequest({ ...empty, way: "line", line: " git push " })).toEqual({
+      body: { line: "git push" },
+    });
+    expect(buildRequest({ ...empty, way: "line", line: "  " })).toEqual({ fault: "empty" });
   });
 
   it("is a tool and its arguments", () => {
-    expect(requestOf({ ...empty, tool: "file_write", arguments: '{"path": "a"}' })).toEqual({
+    expect(buildRequest({ ...empty, tool: "file_write", arguments: '{"path": "a"}' })).toEqual({
       body: { tool: "file_write", arguments: { path: "a" } },
     });
-    expect(requestOf({ ...empty, tool: "list_dir" })).toEqual({ body: { tool: "list_dir", arguments: {} } });
+    expect(buildRequest({ ...empty, tool: "list_dir" })).toEqual({
+      body: { tool: "list_dir", arguments: {} },
+    });
   });
 
   it.each([
@@ -21,21 +25,21 @@ describe("what the rules are asked about", () => {
     ['{"id": "c1", "name": "file_read", "arguments": "{\\"path\\": \\"a\\"}"}'],
     ['{"type": "function", "function": {"name": "file_read", "arguments": "{\\"path\\": \\"a\\"}"}}'],
   ])("is a whole call that was pasted: %s", (text) => {
-    expect(requestOf({ ...empty, tool: "other", arguments: text })).toEqual({
+    expect(buildRequest({ ...empty, tool: "other", arguments: text })).toEqual({
       body: { tool: "file_read", arguments: { path: "a" } },
     });
   });
 
   it("keeps arguments that only look like a call", () => {
     const text = '{"name": "x", "arguments": [1]}';
-    expect(requestOf({ ...empty, tool: "t", arguments: text })).toEqual({
+    expect(buildRequest({ ...empty, tool: "t", arguments: text })).toEqual({
       body: { tool: "t", arguments: { name: "x", arguments: [1] } },
     });
   });
 
   it("is nothing that cannot be read", () => {
-    expect(requestOf({ ...empty, tool: "t", arguments: "{" })).toEqual({ fault: "notJson" });
-    expect(requestOf({ ...empty, tool: "t", arguments: "[]" })).toEqual({ fault: "notObject" });
-    expect(requestOf({ ...empty, arguments: "{}" })).toEqual({ fault: "noTool" });
+    expect(buildRequest({ ...empty, tool: "t", arguments: "{" })).toEqual({ fault: "notJson" });
+    expect(buildRequest({ ...empty, tool: "t", arguments: "[]" })).toEqual({ fault: "notObject" });
+    expect(buildRequest({ ...empty, arguments: "{}" })).toEqual({ fault: "noTool" });
   });
 });

@@ -1,21 +1,21 @@
 import type { PlannedCommand } from "../../../api/configuration";
 
 /** The two ways to say what is asked about. */
-export type Way = "line" | "call";
+export type CallMode = "line" | "call";
 
 /** What stands in the form. */
 export interface Draft {
-  way: Way;
+  way: CallMode;
   line: string;
   tool: string;
   arguments: string;
 }
 
 /** Why a draft cannot be asked about. */
-export type Fault = "empty" | "noTool" | "notJson" | "notObject";
+export type DraftError = "empty" | "noTool" | "notJson" | "notObject";
 
 /** What is sent for a draft, or why nothing can be. */
-export function requestOf(draft: Draft): { body: PlannedCommand } | { fault: Fault } {
+export function buildRequest(draft: Draft): { body: PlannedCommand } | { fault: DraftError } {
   if (draft.way === "line") {
     return draft.line.trim() ? { body: { line: draft.line.trim() } } : { fault: "empty" };
   }
@@ -27,13 +27,13 @@ export function requestOf(draft: Draft): { body: PlannedCommand } | { fault: Fau
   if (given === null) {
     return { fault: "notObject" };
   }
-  const whole = wholeCall(given);
+  const whole = buildCall(given);
   const tool = whole?.tool ?? draft.tool.trim();
   return tool ? { body: { tool, arguments: whole?.arguments ?? given } } : { fault: "noTool" };
 }
 
 /** A pasted call with its own name, as our files have it or as models write it. */
-function wholeCall(
+function buildCall(
   given: Record<string, unknown>,
 ): { tool: string; arguments: Record<string, unknown> } | null {
   const inner = asObject(given.function) ?? given;

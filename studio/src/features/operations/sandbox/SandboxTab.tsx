@@ -1,29 +1,29 @@
 import { type Doctor, type Gap, useDoctor } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { Button } from "../../../ui/Button";
-import { AgainIcon } from "../../../ui/icons";
+import { RetryIcon } from "../../../ui/icons";
 import { ServerText } from "../../../ui/ServerText";
-import { Loaded } from "../Loaded";
 import { Note } from "../Note";
+import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
-import { FenceCard } from "./FenceCard";
+import { AdapterCard } from "./AdapterCard";
 
 /** The doctor: which fences work on the machine of the server, what is missing, and what helps. */
 export default function SandboxTab() {
   const words = useWords("operations").sandbox;
   const query = useDoctor();
   const again = (
-    <Button icon={<AgainIcon />} busy={query.isFetching} onClick={() => query.refetch()}>
+    <Button icon={<RetryIcon />} busy={query.isFetching} onClick={() => query.refetch()}>
       {words.again}
     </Button>
   );
   return (
     <Section title={words.title} hint={words.hint} actions={again}>
-      <Loaded query={query} lines={6}>
+      <QueryContent query={query} lines={6}>
         {(doctor) => <Findings doctor={doctor} />}
-      </Loaded>
+      </QueryContent>
     </Section>
   );
 }
@@ -35,7 +35,7 @@ function Findings({ doctor }: { doctor: Doctor }) {
     <>
       {doctor.required_promises_kept ? (
         <Note tone="good" title={words.ready} label={words.state}>
-          <p>{first ? words.uses(shownText(first.adapter)) : null}</p>
+          <p>{first ? words.uses(displayText(first.adapter)) : null}</p>
         </Note>
       ) : (
         <Note tone="bad" title={words.notKept} label={words.state}>
@@ -46,7 +46,7 @@ function Findings({ doctor }: { doctor: Doctor }) {
       {doctor.adapters.length === 0 ? <p className="text-soft">{words.noFence}</p> : null}
       <ul aria-label={words.fences} className="grid gap-3 md:grid-cols-2">
         {doctor.adapters.map((fence) => (
-          <FenceCard key={fence.adapter} fence={fence} inUse={fence === first} />
+          <AdapterCard key={fence.adapter} adapter={fence} inUse={fence === first} />
         ))}
       </ul>
       <h3 className="font-semibold">{words.gaps}</h3>
@@ -68,7 +68,7 @@ function GapLine({ gap }: { gap: Gap }) {
   return (
     <li className="flex min-w-0 flex-col gap-1 px-3 py-2.5 sm:flex-row sm:gap-4">
       <div className="flex shrink-0 flex-wrap items-start gap-1.5 sm:w-48">
-        <span className="font-medium">{words.promises[gap.promise] ?? shownText(gap.promise)}</span>
+        <span className="font-medium">{words.promises[gap.promise] ?? displayText(gap.promise)}</span>
         {gap.partial ? <Badge tone="wait">{words.partial}</Badge> : null}
       </div>
       <div className="min-w-0 flex-1">

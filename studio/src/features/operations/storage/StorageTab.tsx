@@ -1,36 +1,36 @@
 import { Link } from "wouter";
 import { type Storage, type StoragePart, useStorage } from "../../../api/storage";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
-import { AgainIcon } from "../../../ui/icons";
-import { Loaded } from "../Loaded";
+import { RetryIcon } from "../../../ui/icons";
+import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
 import { Bar } from "./Bar";
-import { total } from "./shares";
+import { sumBytes } from "./shares";
 
-const FEW = 0.1;
+const LOW_FREE_SHARE = 0.1;
 
 /** What runs, executions and caches take on the disk of the server, and what is left. */
 export default function StorageTab() {
   const words = useWords("operations").storage;
   const query = useStorage();
   const again = (
-    <Button icon={<AgainIcon />} busy={query.isFetching} onClick={() => query.refetch()}>
+    <Button icon={<RetryIcon />} busy={query.isFetching} onClick={() => query.refetch()}>
       {words.again}
     </Button>
   );
   return (
     <Section title={words.title} hint={words.hint} actions={again}>
-      <Loaded query={query} lines={6}>
+      <QueryContent query={query} lines={6}>
         {(storage) => (
           <div className="flex max-w-4xl flex-col gap-4">
             <Disk disk={storage.disk} />
             <Parts parts={storage.parts} />
-            <Largest runs={storage.largest_runs} />
+            <LargestRuns runs={storage.largest_runs} />
           </div>
         )}
-      </Loaded>
+      </QueryContent>
     </Section>
   );
 }
@@ -38,7 +38,7 @@ export default function StorageTab() {
 function Disk({ disk }: { disk: Storage["disk"] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
-  const few = disk.free < disk.total * FEW;
+  const few = disk.free < disk.total * LOW_FREE_SHARE;
   return (
     <section aria-label={words.disk} className="flex flex-col gap-1.5 rounded-lg border bg-surface p-3">
       <div className="flex flex-wrap items-baseline justify-between gap-x-3">
@@ -60,7 +60,7 @@ function Disk({ disk }: { disk: Storage["disk"] }) {
 function Parts({ parts }: { parts: readonly StoragePart[] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
-  const whole = total(parts);
+  const whole = sumBytes(parts);
   return (
     <section className="flex flex-col gap-1.5">
       <div className="flex flex-wrap items-baseline justify-between gap-x-3">
@@ -71,14 +71,14 @@ function Parts({ parts }: { parts: readonly StoragePart[] }) {
         {parts.map((part) => (
           <li key={part.name} className="flex min-w-0 flex-col gap-1 px-3 py-2.5">
             <div className="flex flex-wrap items-baseline gap-x-3">
-              <span className="font-medium">{words.names[part.name] ?? shownText(part.name)}</span>
+              <span className="font-medium">{words.names[part.name] ?? displayText(part.name)}</span>
               <span className="text-soft">{words.count(part.count, part.files)}</span>
               <span className="ml-auto tabular-nums">
                 {part.complete ? format.bytes(part.bytes) : words.atLeast(format.bytes(part.bytes))}
               </span>
             </div>
             <Bar part={part.bytes} whole={whole} />
-            <p className="font-mono text-xs text-soft [overflow-wrap:anywhere]">{shownText(part.path)}</p>
+            <p className="font-mono text-xs text-soft [overflow-wrap:anywhere]">{displayText(part.path)}</p>
           </li>
         ))}
       </ul>
@@ -86,7 +86,7 @@ function Parts({ parts }: { parts: readonly StoragePart[] }) {
   );
 }
 
-function Largest({ runs }: { runs: Storage["largest_runs"] }) {
+function LargestRuns({ runs }: { runs: Storage["largest_runs"] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
   const most = Math.max(0, ...runs.map((run) => run.bytes));
@@ -104,7 +104,7 @@ function Largest({ runs }: { runs: Storage["largest_runs"] }) {
                   href={`/runs/${encodeURIComponent(run.run_id)}`}
                   className="min-w-0 truncate font-mono text-xs"
                 >
-                  {shownText(run.run_id)}
+                  {displayText(run.run_id)}
                 </Link>
                 <span className="ml-auto shrink-0 tabular-nums">{format.bytes(run.bytes)}</span>
               </div>

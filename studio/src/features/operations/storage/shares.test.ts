@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { barWidth, total } from "./shares";
+import { barWidth, sumBytes } from "./shares";
 
 it.each([
   [0, 100, 0],
@@ -13,6 +13,6 @@ it.each([
 });
 
 it("adds up what parts take", () => {
-  expect(total([{ bytes: 1 }, { bytes: 2 }])).toBe(3);
-  expect(total([])).toBe(0);
+  expect(sumBytes([{ bytes: 1 }, { bytes: 2 }])).toBe(3);
+  expect(sumBytes([])).toBe(0);
 });

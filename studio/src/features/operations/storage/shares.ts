@@ -7,6 +7,6 @@ export function barWidth(part: number, whole: number): number {
 }
 
 /** The sum of what parts take. */
-export function total(parts: readonly { bytes: number }[]): number {
+export function sumBytes(parts: readonly { bytes: number }[]): number {
   return parts.reduce((sum, part) => sum + part.bytes, 0);
 }

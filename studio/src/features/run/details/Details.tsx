@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import type { LogEvent, RunView } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { useKeys } from "../../../lib/keys";
 import { CopyButton } from "../../../ui/CopyButton";
 import { JsonView } from "../../../ui/JsonView";
@@ -14,7 +14,7 @@ import { hasInput, InputTab } from "./InputTab";
 import { hasOutput, OutputTab } from "./OutputTab";
 import { PolicyTab } from "./PolicyTab";
 import { SandboxTab } from "./SandboxTab";
-import { hasDiff, hasFence, type Subject, subjectOf, textOf } from "./subject";
+import { buildSubject, hasDiff, hasSandbox, type Subject, textOf } from "./subject";
 
 type TabName = "input" | "output" | "diff" | "policy" | "sandbox" | "raw";
 
@@ -30,10 +30,12 @@ interface DetailsProps {
 /** Everything about the selected event of a run; nothing without a selection. */
 export function Details({ runId, events, view, selected, onClose }: DetailsProps) {
   const event = useMemo(() => events.find((candidate) => candidate.seq === selected), [events, selected]);
-  return event ? <Chosen runId={runId} events={events} view={view} event={event} onClose={onClose} /> : null;
+  return event ? (
+    <SelectedEvent runId={runId} events={events} view={view} event={event} onClose={onClose} />
+  ) : null;
 }
 
-function Chosen({
+function SelectedEvent({
   runId,
   events,
   view,
@@ -42,7 +44,7 @@ function Chosen({
 }: Omit<DetailsProps, "selected"> & { event: LogEvent }) {
   const words = useWords("details");
   const [selectedTab, setSelectedTab] = useState<TabName | null>(null);
-  const subject = useMemo(() => subjectOf(event, events, view), [event, events, view]);
+  const subject = useMemo(() => buildSubject(event, events, view), [event, events, view]);
   const tabs = useTabs(runId, events, subject);
   const likely = likelyTab(event);
   const shown =
@@ -66,11 +68,11 @@ function Heading({ subject: { event, call, model } }: { subject: Subject }) {
   return (
     <>
       <h2 className="flex flex-wrap items-center gap-2 font-semibold [overflow-wrap:anywhere]">
-        {shownText(model ? modelName(textOf(model.request.payload.model)) : (call?.tool ?? event.type))}
+        {displayText(model ? modelName(textOf(model.request.payload.model)) : (call?.tool ?? event.type))}
         {call ? <StatusMark of="call" state={call.state} /> : null}
       </h2>
       <p className="text-xs text-soft">
-        {words.event(event.seq)} · <code className="font-mono">{shownText(event.type)}</code> ·{" "}
+        {words.event(event.seq)} · <code className="font-mono">{displayText(event.type)}</code> ·{" "}
         <time dateTime={event.timestamp}>{format.time(event.timestamp)}</time>
         {call?.duration_ms ? ` · ${format.duration(call.duration_ms)}` : ""}
       </p>
@@ -93,7 +95,7 @@ function useTabs(runId: string, events: readonly LogEvent[], subject: Subject): 
     ["policy", approvals.length > 0, <PolicyTab key="policy" approvals={approvals} />],
     [
       "sandbox",
-      hasFence(subject),
+      hasSandbox(subject),
       call ? <SandboxTab key="sandbox" runId={runId} call={call} events={events} /> : null,
     ],
     ["raw", true, <Raw key="raw" event={event} />],

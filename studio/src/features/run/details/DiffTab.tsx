@@ -4,7 +4,7 @@ import { useWords } from "../../../i18n";
 import { DiffView } from "../../../ui/DiffView";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Skeleton } from "../../../ui/Skeleton";
-import { parsed } from "./InputTab";
+import { parseJson } from "./InputTab";
 import { dataOf, detailsBlob, textOf } from "./subject";
 
 /** What a call changed, or would have, in files. */
@@ -24,11 +24,11 @@ export function DiffTab({
   if (blob.isFetching || given.isFetching) {
     return <Skeleton />;
   }
-  const patch = blob.data ? patchOf(dataOf(parsed(blob.data.text))) : "";
+  const patch = blob.data ? patchOf(dataOf(parseJson(blob.data.text))) : "";
   if (patch) {
     return <DiffView patch={patch} />;
   }
-  const exact = given.data ? dataOf(parsed(given.data.text)) : null;
+  const exact = given.data ? dataOf(parseJson(given.data.text)) : null;
   const source = sourceOf(call.tool, exact ?? call.arguments);
   if (!source) {
     return (

@@ -37,7 +37,7 @@ export function InputTab({ runId, subject }: { runId: string; subject: Subject }
             label={words.wholeInput}
             render={({ text }) => (
               <Section title={words.exact}>
-                <Exact text={text} name={words.arguments} />
+                <JsonText text={text} name={words.arguments} />
               </Section>
             )}
           />
@@ -67,13 +67,13 @@ export function InputTab({ runId, subject }: { runId: string; subject: Subject }
 }
 
 /** Bytes that are JSON as fields, others as text. */
-export function Exact({ text, name }: { text: string; name: string }) {
-  const data = dataOf(parsed(text));
+export function JsonText({ text, name }: { text: string; name: string }) {
+  const data = dataOf(parseJson(text));
   return data ? <Fields of={data} name={name} /> : <CodeBlock text={text} label={name} />;
 }
 
 /** JSON as data; nothing where it is none. */
-export function parsed(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,14 +1,14 @@
 import { Link } from "wouter";
 import type { CallItem, Data } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { JsonView } from "../../../ui/JsonView";
 import { Markdown } from "../../../ui/Markdown";
 import { PlainText } from "../../../ui/PlainText";
 import { Blob } from "./Blob";
-import { parsed } from "./InputTab";
+import { parseJson } from "./InputTab";
 import { Section } from "./Section";
 import { dataOf, type ModelStep, type Subject, textOf } from "./subject";
 
@@ -60,8 +60,8 @@ function CallOutput({ runId, call }: { runId: string; call: CallItem }) {
           label={words.wholeOutput}
           render={({ text }) => (
             <Section title={words.exact}>
-              {dataOf(parsed(text)) ? (
-                <Result result={dataOf(parsed(text)) as Data} />
+              {dataOf(parseJson(text)) ? (
+                <Result result={dataOf(parseJson(text)) as Data} />
               ) : (
                 <CodeBlock text={text} label={words.wholeOutput} />
               )}
@@ -74,12 +74,12 @@ function CallOutput({ runId, call }: { runId: string; call: CallItem }) {
           <ul className="flex flex-col gap-0.5">
             {call.files.map((file) => (
               <li key={file.seq} className="flex flex-wrap items-baseline gap-x-2">
-                <span className="text-soft">{shownText(file.op)}</span>
-                <code className="font-mono text-xs [overflow-wrap:anywhere]">{shownText(file.path)}</code>
+                <span className="text-soft">{displayText(file.op)}</span>
+                <code className="font-mono text-xs [overflow-wrap:anywhere]">{displayText(file.path)}</code>
                 {typeof file.size === "number" ? (
                   <span className="text-soft">{format.bytes(file.size)}</span>
                 ) : null}
-                {file.ok ? null : <span className="text-bad">{shownText(file.error ?? words.failed)}</span>}
+                {file.ok ? null : <span className="text-bad">{displayText(file.error ?? words.failed)}</span>}
               </li>
             ))}
           </ul>
@@ -91,7 +91,7 @@ function CallOutput({ runId, call }: { runId: string; call: CallItem }) {
             {call.children.map((id) => (
               <li key={id}>
                 <Link href={`/runs/${encodeURIComponent(id)}`} className="font-mono text-xs">
-                  {shownText(id)}
+                  {displayText(id)}
                 </Link>
               </li>
             ))}
@@ -102,14 +102,14 @@ function CallOutput({ runId, call }: { runId: string; call: CallItem }) {
   );
 }
 
-const SHOWN = new Set(["ok", "stdout", "stderr", "exit_code", "error_kind", "duration_ms", "data"]);
+const LISTED_FIELDS = new Set(["ok", "stdout", "stderr", "exit_code", "error_kind", "duration_ms", "data"]);
 
 /** The envelope that every tool answers with. */
 function Result({ result }: { result: Data }) {
   const words = useWords("details");
   const format = useFormat();
   const { sandbox: _fence, ...data } = dataOf(result.data) ?? {};
-  const other = Object.fromEntries(Object.entries(result).filter(([name]) => !SHOWN.has(name)));
+  const other = Object.fromEntries(Object.entries(result).filter(([name]) => !LISTED_FIELDS.has(name)));
   const code = result.exit_code;
   const kind = textOf(result.error_kind);
   return (
@@ -117,7 +117,7 @@ function Result({ result }: { result: Data }) {
       <p className="flex flex-wrap items-center gap-2">
         <Badge tone={result.ok ? "good" : "bad"}>{result.ok ? words.succeeded : words.failed}</Badge>
         {typeof code === "number" ? <span className="tabular-nums">{words.exitCode(code)}</span> : null}
-        {kind ? <code className="font-mono text-xs">{shownText(kind)}</code> : null}
+        {kind ? <code className="font-mono text-xs">{displayText(kind)}</code> : null}
         {typeof result.duration_ms === "number" ? (
           <span className="text-soft tabular-nums">{format.duration(result.duration_ms)}</span>
         ) : null}

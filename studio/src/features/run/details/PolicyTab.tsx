@@ -2,7 +2,7 @@ import type { ApprovalView } from "../../../events";
 import { Fact } from "../../../events/approval/Fact";
 import { RiskMark } from "../../../events/approval/RiskMark";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge, type Tone } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { DoneIcon, HandIcon, StoppedIcon } from "../../../ui/icons";
@@ -16,14 +16,14 @@ export function PolicyTab({ approvals }: { approvals: readonly ApprovalView[] })
     <ol className="flex flex-col gap-4">
       {approvals.map((approval) => (
         <li key={approval.seq} className="border-b pb-4 last:border-b-0 last:pb-0">
-          <Asked approval={approval} />
+          <ApprovalRequest approval={approval} />
         </li>
       ))}
     </ol>
   );
 }
 
-function Asked({ approval }: { approval: ApprovalView }) {
+function ApprovalRequest({ approval }: { approval: ApprovalView }) {
   const words = useWords("details");
   const format = useFormat();
   const added = textOf(approval.added_rule?.text);
@@ -51,7 +51,7 @@ function Asked({ approval }: { approval: ApprovalView }) {
       </Fact>
       {approval.decision ? (
         <Fact name={words.who}>
-          {shownText(approval.decided_by || words.nobody)}
+          {displayText(approval.decided_by || words.nobody)}
           {approval.decided_at ? (
             <time dateTime={approval.decided_at} className="text-soft">
               {" "}
@@ -61,7 +61,7 @@ function Asked({ approval }: { approval: ApprovalView }) {
           {approval.reason ? (
             <span className="text-soft">
               {" "}
-              · {words.sources[approval.reason] ?? shownText(approval.reason)}
+              · {words.sources[approval.reason] ?? displayText(approval.reason)}
             </span>
           ) : null}
         </Fact>
@@ -99,7 +99,7 @@ function Decision({ approval }: { approval: ApprovalView }) {
   const name = decision ?? (refused ? "void" : "open");
   return (
     <Badge tone={tone} icon={icon}>
-      {words.decisions[name] ?? shownText(name)}
+      {words.decisions[name] ?? displayText(name)}
     </Badge>
   );
 }

@@ -2,21 +2,21 @@ import { useBlobText } from "../../../api/blobs";
 import type { CallItem, Data, LogEvent } from "../../../events";
 import { Fact } from "../../../events/approval/Fact";
 import { FileAccessFacts } from "../../../events/approval/FileAccessFacts";
-import { type FileAccess, fileAccessOf } from "../../../events/approval/fileAccess";
+import { type FileAccess, parseFileAccess } from "../../../events/approval/fileAccess";
 import { HostList } from "../../../events/approval/HostList";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { ShieldIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
 import { JsonView } from "../../../ui/JsonView";
 import { ServerText } from "../../../ui/ServerText";
 import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
-import { parsed } from "./InputTab";
+import { parseJson } from "./InputTab";
 import { Section } from "./Section";
-import { dataOf, detailsBlob, fenceOf, textOf, textsOf } from "./subject";
+import { dataOf, detailsBlob, findSandbox, textOf, textsOf } from "./subject";
 
 const ICON = "size-3.5 shrink-0";
-const TOLD = new Set([
+const LISTED_FIELDS = new Set([
   "adapter",
   "active",
   "version",
@@ -43,16 +43,18 @@ export function SandboxTab({
 }) {
   const words = useWords("details");
   const blob = useBlobText(runId, detailsBlob(call, events));
-  const shown = blob.data ? dataOf(dataOf(dataOf(parsed(blob.data.text))?.intent)?.fence) : null;
+  const shown = blob.data ? dataOf(dataOf(dataOf(parseJson(blob.data.text))?.intent)?.fence) : null;
   const planned = call.sandbox === null;
-  const fence = call.sandbox ?? fenceOf(call.approvals) ?? {};
+  const sandbox = call.sandbox ?? findSandbox(call.approvals) ?? {};
   // Results do not repeat it: it is what somebody was shown, as long as that was the same fence.
-  const access = shown?.policy === fence.policy ? fileAccessOf(shown?.file_access) : null;
-  const denials = denialsOf(call);
-  const other = Object.fromEntries(Object.entries(fence).filter(([name]) => !TOLD.has(name)));
+  const access = shown?.policy === sandbox.policy ? parseFileAccess(shown?.file_access) : null;
+  const denials = readDenials(call);
+  const other = Object.fromEntries(Object.entries(sandbox).filter(([name]) => !LISTED_FIELDS.has(name)));
   return (
     <div className="flex flex-col gap-4">
-      {Object.keys(fence).length > 0 ? <Evidence fence={fence} access={access} planned={planned} /> : null}
+      {Object.keys(sandbox).length > 0 ? (
+        <Evidence sandbox={sandbox} access={access} planned={planned} />
+      ) : null}
       {denials.length > 0 ? (
         <Section title={words.denials}>
           <ul className="flex flex-col gap-1.5">
@@ -77,13 +79,21 @@ export function SandboxTab({
   );
 }
 
-function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess | null; planned: boolean }) {
+function Evidence({
+  sandbox,
+  access,
+  planned,
+}: {
+  sandbox: Data;
+  access: FileAccess | null;
+  planned: boolean;
+}) {
   const words = useWords("details");
   const names = useWords("operations").sandbox.promises;
-  const active = fence.active !== false;
-  const network = textOf(fence.network);
-  const gaps = textsOf(fence.gaps);
-  const promises = textsOf(fence.promises);
+  const active = sandbox.active !== false;
+  const network = textOf(sandbox.network);
+  const gaps = textsOf(sandbox.gaps);
+  const promises = textsOf(sandbox.promises);
   return (
     <dl className="flex flex-col gap-2">
       <Fact name={words.fence}>
@@ -94,13 +104,13 @@ function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess 
           {active ? (planned ? words.planned : words.active) : words.inactive}
         </Badge>
       </Fact>
-      <Plain name={words.adapter} value={textOf(fence.version) || textOf(fence.adapter)} />
-      <Plain name={words.profile} value={textOf(fence.profile) || textOf(fence.effective)} />
+      <TextRow name={words.adapter} value={textOf(sandbox.version) || textOf(sandbox.adapter)} />
+      <TextRow name={words.profile} value={textOf(sandbox.profile) || textOf(sandbox.effective)} />
       <FileAccessFacts access={access} />
       {network ? (
         <Fact name={words.network}>
-          {words.networks[network] ?? shownText(network)}
-          <HostList egress={fence.egress} />
+          {words.networks[network] ?? displayText(network)}
+          <HostList egress={sandbox.egress} />
         </Fact>
       ) : null}
       {promises.length > 0 ? (
@@ -109,10 +119,10 @@ function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess 
             {promises.map((promise) => (
               <li
                 key={promise}
-                title={shownText(promise)}
+                title={displayText(promise)}
                 className="rounded bg-sunken px-1.5 py-0.5 text-xs"
               >
-                {shownText(names[promise] ?? promise)}
+                {displayText(names[promise] ?? promise)}
               </li>
             ))}
           </ul>
@@ -129,15 +139,15 @@ function Evidence({ fence, access, planned }: { fence: Data; access: FileAccess 
           </ul>
         </Fact>
       ) : null}
-      <Plain name={words.policyDigest} value={textOf(fence.policy)} mono />
+      <TextRow name={words.policyDigest} value={textOf(sandbox.policy)} mono />
     </dl>
   );
 }
 
-function Plain({ name, value, mono }: { name: string; value: string; mono?: boolean }) {
+function TextRow({ name, value, mono }: { name: string; value: string; mono?: boolean }) {
   return value ? (
     <Fact name={name}>
-      <span className={mono ? "font-mono text-xs" : undefined}>{shownText(value)}</span>
+      <span className={mono ? "font-mono text-xs" : undefined}>{displayText(value)}</span>
     </Fact>
   ) : null;
 }
@@ -159,11 +169,11 @@ function Network({ call }: { call: CallItem }) {
             <Row key={access.number}>
               <Cell>
                 <Badge tone={access.verdict === "allow" ? "good" : "bad"}>
-                  {words.verdicts[access.verdict] ?? shownText(access.verdict)}
+                  {words.verdicts[access.verdict] ?? displayText(access.verdict)}
                 </Badge>
               </Cell>
               <Cell className="font-mono text-xs [overflow-wrap:anywhere]">
-                {shownText(access.host)}:{access.port}
+                {displayText(access.host)}:{access.port}
               </Cell>
               <Cell>
                 <ServerText text={access.rule || access.reason || access.by || ""} />
@@ -176,14 +186,14 @@ function Network({ call }: { call: CallItem }) {
   );
 }
 
-interface Denied {
+interface Denial {
   what: string;
   target: string;
   sentence: string;
   certainty: string;
 }
 
-function denialsOf(call: CallItem): Denied[] {
+function readDenials(call: CallItem): Denial[] {
   const list = dataOf(call.result?.data)?.denials;
   return (Array.isArray(list) ? list : []).flatMap((item) => {
     const denial = dataOf(item);

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Data } from "../../../events";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { JsonView } from "../../../ui/JsonView";
 
@@ -25,8 +25,8 @@ export function Fields({ of, name }: { of: Data; name: string }) {
     <>
       {Object.keys(rest).length > 0 ? <JsonView value={rest} name={name} /> : null}
       {long.map(([field, text]) => (
-        <Section key={field} title={shownText(field)}>
-          <CodeBlock text={text} label={shownText(field)} />
+        <Section key={field} title={displayText(field)}>
+          <CodeBlock text={text} label={displayText(field)} />
         </Section>
       ))}
     </>

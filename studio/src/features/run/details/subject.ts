@@ -21,14 +21,14 @@ export interface ModelStep {
 const CHANGES_FILES = new Set(["apply_patch", "file_write"]);
 
 /** Finds what an event is about. */
-export function subjectOf(event: LogEvent, events: readonly LogEvent[], view: RunView): Subject {
-  const call = callOf(event, view);
+export function buildSubject(event: LogEvent, events: readonly LogEvent[], view: RunView): Subject {
+  const call = findCall(event, view);
   const loose = view.items.find((item) => item.kind === "approval" && item.approval.seq === event.seq);
   return {
     event,
     call,
     approvals: call ? call.approvals : loose?.kind === "approval" ? [loose.approval] : [],
-    model: call ? null : modelOf(event, events, view),
+    model: call ? null : findModelStep(event, events, view),
   };
 }
 
@@ -38,12 +38,14 @@ export function hasDiff({ call }: Subject): boolean {
 }
 
 /** Whether anything is known of the fence. */
-export function hasFence({ call, approvals }: Subject): boolean {
-  return call !== null && (call.sandbox !== null || call.network.length > 0 || fenceOf(approvals) !== null);
+export function hasSandbox({ call, approvals }: Subject): boolean {
+  return (
+    call !== null && (call.sandbox !== null || call.network.length > 0 || findSandbox(approvals) !== null)
+  );
 }
 
 /** The fence that was planned when somebody was asked. */
-export function fenceOf(approvals: readonly ApprovalView[]): Data | null {
+export function findSandbox(approvals: readonly ApprovalView[]): Data | null {
   return dataOf(dataOf(approvals.at(-1)?.request.bound)?.fence);
 }
 
@@ -69,7 +71,7 @@ export function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 }
 
-function callOf(event: LogEvent, view: RunView): CallItem | null {
+function findCall(event: LogEvent, view: RunView): CallItem | null {
   const id = textOf(event.payload.call_id);
   if (!id) {
     return null;
@@ -81,7 +83,7 @@ function callOf(event: LogEvent, view: RunView): CallItem | null {
   return item?.kind === "call" ? item : null;
 }
 
-function modelOf(event: LogEvent, events: readonly LogEvent[], view: RunView): ModelStep | null {
+function findModelStep(event: LogEvent, events: readonly LogEvent[], view: RunView): ModelStep | null {
   if (!event.type.startsWith("llm_")) {
     return null;
   }

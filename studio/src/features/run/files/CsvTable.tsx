@@ -1,25 +1,25 @@
 import { useMemo } from "react";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Cell, HeadCell, Row, Table } from "../../../ui/Table";
 import { readCsv } from "./preview";
 
-const MOST_ROWS = 500;
-const MOST_COLUMNS = 60;
-const MOST_CHARACTERS = 500;
+const MAX_ROWS = 500;
+const MAX_COLUMNS = 60;
+const MAX_CHARACTERS = 500;
 
 /** A table that a file holds as text; its first row names the columns. */
 export function CsvTable({ text, name }: { text: string; name: string }) {
   const words = useWords("artifacts");
   const format = useFormat();
   const { rows, complete } = useMemo(
-    () => readCsv(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",", MOST_ROWS + 1),
+    () => readCsv(text, name.toLowerCase().endsWith(".tsv") ? "\t" : ",", MAX_ROWS + 1),
     [text, name],
   );
-  const [head = [], ...body] = rows.map((row) => row.slice(0, MOST_COLUMNS).map(shortened));
+  const [head = [], ...body] = rows.map((row) => row.slice(0, MAX_COLUMNS).map(truncate));
   return (
     <>
-      <Table caption={shownText(name)}>
+      <Table caption={displayText(name)}>
         <thead>
           <tr>
             {head.map((title, column) => (
@@ -44,16 +44,14 @@ export function CsvTable({ text, name }: { text: string; name: string }) {
           ))}
         </tbody>
       </Table>
-      {complete ? null : (
-        <p className="mt-1 text-xs text-soft">{words.firstRows(format.number(MOST_ROWS))}</p>
-      )}
+      {complete ? null : <p className="mt-1 text-xs text-soft">{words.firstRows(format.number(MAX_ROWS))}</p>}
     </>
   );
 }
 
-function shortened(cell: string): string {
-  const shown = shownText(cell);
-  return shown.length > MOST_CHARACTERS ? `${shown.slice(0, MOST_CHARACTERS)}…` : shown;
+function truncate(cell: string): string {
+  const shown = displayText(cell);
+  return shown.length > MAX_CHARACTERS ? `${shown.slice(0, MAX_CHARACTERS)}…` : shown;
 }
 
 function isFigure(cell: string | undefined): boolean {

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { type Artifact, useArtifacts } from "../../../api/files";
 import { useFormat, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { useSearchValues } from "../../../lib/search";
 import { Button } from "../../../ui/Button";
 import { CopyButton } from "../../../ui/CopyButton";
@@ -13,7 +13,7 @@ import { Skeleton } from "../../../ui/Skeleton";
 import { Download } from "./Download";
 import { Preview } from "./Preview";
 
-const FIRST = 200;
+const INITIAL_FILES = 200;
 const ROLES = ["deliverable", "workspace", "archive", "execution"];
 
 /** The files of a run: those it hands over first; the chosen one is shown as far as that is safe. */
@@ -35,7 +35,7 @@ export function Files({ runId }: { runId: string }) {
     <div className="grid min-w-0 grid-cols-1 items-start gap-4 lg:h-full lg:overflow-y-auto lg:grid-cols-[minmax(18rem,26rem)_minmax(0,1fr)]">
       <div className="flex min-w-0 flex-col gap-3">
         {data.final ? null : <p className="text-xs text-soft">{words.notFinal}</p>}
-        {groupsOf(data.artifacts).map(([role, files]) => (
+        {groupByRole(data.artifacts).map(([role, files]) => (
           <Group
             key={role}
             role={role}
@@ -46,7 +46,7 @@ export function Files({ runId }: { runId: string }) {
         ))}
       </div>
       {chosen ? (
-        <Chosen key={chosen.name} runId={runId} file={chosen} />
+        <SelectedFile key={chosen.name} runId={runId} file={chosen} />
       ) : (
         <p className="rounded-md border border-dashed border-line p-6 text-center text-soft">
           {words.choose}
@@ -56,7 +56,7 @@ export function Files({ runId }: { runId: string }) {
   );
 }
 
-function groupsOf(files: readonly Artifact[]): [string, Artifact[]][] {
+function groupByRole(files: readonly Artifact[]): [string, Artifact[]][] {
   const groups = new Map<string, Artifact[]>();
   for (const file of files) {
     groups.set(file.role, [...(groups.get(file.role) ?? []), file]);
@@ -78,11 +78,11 @@ function Group({
 }) {
   const words = useWords("artifacts");
   const format = useFormat();
-  const [most, setMost] = useState(FIRST);
+  const [most, setMost] = useState(INITIAL_FILES);
   return (
     <section className="min-w-0">
       <h2 className="mb-1 flex items-baseline gap-2 text-xs font-semibold text-soft">
-        {words.roles[role] ?? shownText(role)}
+        {words.roles[role] ?? displayText(role)}
         <span className="font-normal tabular-nums">{format.number(files.length)}</span>
       </h2>
       <ul className="overflow-hidden rounded-md border border-line bg-surface">
@@ -99,7 +99,7 @@ function Group({
             >
               <FileIcon className="mt-0.5 size-4 shrink-0 text-soft" />
               <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                {shownText(shortName(file.name))}
+                {displayText(shortName(file.name))}
               </span>
               <span className="shrink-0 text-xs text-soft tabular-nums">{format.bytes(file.size)}</span>
             </button>
@@ -120,24 +120,24 @@ function shortName(name: string): string {
   return name.slice(name.indexOf("/") + 1);
 }
 
-function Chosen({ runId, file }: { runId: string; file: Artifact }) {
+function SelectedFile({ runId, file }: { runId: string; file: Artifact }) {
   const words = useWords("artifacts");
   const format = useFormat();
   const { sha256 } = file.digest;
   return (
     <section
-      aria-label={words.previewOf(shownText(file.name))}
+      aria-label={words.previewOf(displayText(file.name))}
       className="flex min-w-0 flex-col gap-3 rounded-md border border-line bg-surface p-3"
     >
       <header className="flex flex-wrap items-start gap-2">
         <div className="min-w-0 flex-1 basis-48">
-          <h2 className="font-semibold [overflow-wrap:anywhere]">{shownText(file.name)}</h2>
+          <h2 className="font-semibold [overflow-wrap:anywhere]">{displayText(file.name)}</h2>
           <p className="text-xs text-soft">
-            {format.bytes(file.size)} · {shownText(file.mediaType)}
+            {format.bytes(file.size)} · {displayText(file.mediaType)}
           </p>
           <p className="flex items-center gap-1 text-xs text-soft">
             <span className="min-w-0 truncate">
-              {words.hash} <code className="font-mono">{shownText(sha256)}</code>
+              {words.hash} <code className="font-mono">{displayText(sha256)}</code>
             </span>
             <CopyButton text={sha256} name={words.copyHash} />
           </p>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { type Artifact, useArtifactBlob } from "../../../api/files";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Skeleton } from "../../../ui/Skeleton";
 
@@ -28,7 +28,7 @@ export function PagedDocument({ runId, file }: { runId: string; file: Artifact }
     <>
       <p className="mb-2 text-xs text-soft">{words.inertPdf}</p>
       <iframe
-        title={words.previewOf(shownText(file.name))}
+        title={words.previewOf(displayText(file.name))}
         src={address}
         referrerPolicy="no-referrer"
         className="h-[70vh] w-full rounded border border-line bg-white"

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { accessKey } from "../../../api/access";
 import { type Artifact, previewAddress, useArtifactBlob, useArtifactText } from "../../../api/files";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { JsonView } from "../../../ui/JsonView";
@@ -10,7 +10,7 @@ import { Markdown } from "../../../ui/Markdown";
 import { Skeleton } from "../../../ui/Skeleton";
 import { CsvTable } from "./CsvTable";
 import { PagedDocument } from "./PagedDocument";
-import { isTooLarge, MOST_BYTES, previewKind, TEXT_BYTES } from "./preview";
+import { isTooLarge, MAX_BYTES, previewKind, TEXT_BYTES } from "./preview";
 
 /** A file as far as it can be looked at safely; what cannot is said, and can be downloaded. */
 export function Preview({ runId, file }: { runId: string; file: Artifact }) {
@@ -20,7 +20,7 @@ export function Preview({ runId, file }: { runId: string; file: Artifact }) {
   if (isTooLarge(kind, file.size)) {
     return (
       <p className="text-soft">
-        {words.tooLarge(format.bytes(file.size), format.bytes(MOST_BYTES[kind] ?? 0))}
+        {words.tooLarge(format.bytes(file.size), format.bytes(MAX_BYTES[kind] ?? 0))}
       </p>
     );
   }
@@ -29,13 +29,13 @@ export function Preview({ runId, file }: { runId: string; file: Artifact }) {
   }
   switch (kind) {
     case "none":
-      return <p className="text-soft">{words.noPreview(shownText(file.mediaType))}</p>;
+      return <p className="text-soft">{words.noPreview(displayText(file.mediaType))}</p>;
     case "image":
-      return <Picture runId={runId} file={file} />;
+      return <ImagePreview runId={runId} file={file} />;
     case "pdf":
       return <PagedDocument runId={runId} file={file} />;
     case "html":
-      return <Framed runId={runId} file={file} />;
+      return <FramedPreview runId={runId} file={file} />;
     default:
       return <TextPreview runId={runId} file={file} kind={kind} />;
   }
@@ -85,15 +85,15 @@ function Text({
   if (kind === "csv") {
     return <CsvTable text={text} name={name} />;
   }
-  const value = kind === "json" ? jsonOf(text) : undefined;
+  const value = kind === "json" ? parseJson(text) : undefined;
   return value === undefined ? (
-    <CodeBlock text={text} label={shownText(name)} lines={400} />
+    <CodeBlock text={text} label={displayText(name)} lines={400} />
   ) : (
     <JsonView value={value} depth={3} />
   );
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -101,7 +101,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function Picture({ runId, file }: { runId: string; file: Artifact }) {
+function ImagePreview({ runId, file }: { runId: string; file: Artifact }) {
   const words = useWords("artifacts");
   const { data, error } = useArtifactBlob(runId, file.name);
   const [address, setAddress] = useState<string>();
@@ -124,7 +124,7 @@ function Picture({ runId, file }: { runId: string; file: Artifact }) {
   return address ? (
     <img
       src={address}
-      alt={words.imageOf(shownText(file.name))}
+      alt={words.imageOf(displayText(file.name))}
       onError={() => setBroken(true)}
       className="max-h-[70vh] max-w-full rounded border border-line bg-sunken object-contain"
     />
@@ -134,7 +134,7 @@ function Picture({ runId, file }: { runId: string; file: Artifact }) {
 }
 
 /** A page in a frame that can do nothing: no script, no form, no request, an origin of its own. */
-function Framed({ runId, file }: { runId: string; file: Artifact }) {
+function FramedPreview({ runId, file }: { runId: string; file: Artifact }) {
   const words = useWords("artifacts");
   if (accessKey() !== null) {
     return <p className="text-soft">{words.needsLink}</p>;
@@ -143,7 +143,7 @@ function Framed({ runId, file }: { runId: string; file: Artifact }) {
     <>
       <p className="mb-2 text-xs text-soft">{words.inert}</p>
       <iframe
-        title={words.previewOf(shownText(file.name))}
+        title={words.previewOf(displayText(file.name))}
         src={previewAddress(runId, file.name)}
         sandbox=""
         referrerPolicy="no-referrer"

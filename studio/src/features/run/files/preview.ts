@@ -3,7 +3,7 @@ import { tableOf } from "../../../lib/table";
 /** How a file is shown; `none` can only be downloaded. */
 export type PreviewKind = "text" | "markdown" | "json" | "csv" | "image" | "pdf" | "html" | "none";
 
-const BY_ENDING = tableOf<Record<string, PreviewKind>>({
+const KIND_BY_EXTENSION = tableOf<Record<string, PreviewKind>>({
   md: "markdown",
   markdown: "markdown",
   json: "json",
@@ -23,14 +23,14 @@ const BY_ENDING = tableOf<Record<string, PreviewKind>>({
   avif: "image",
   ico: "image",
 });
-const TEXT_ENDINGS = new Set(
+const TEXT_EXTENSIONS = new Set(
   "txt log py js ts tsx jsx css yaml yml toml ini cfg conf sh bash sql xml jsonl ndjson rst c h cpp hpp cs go rs java kt rb php swift diff patch tex env dockerfile".split(
     " ",
   ),
 );
 
 /** Above these sizes a file is only downloaded; of text the beginning is shown. A PDF has to fit into an address. */
-export const MOST_BYTES: Partial<Record<PreviewKind, number>> = {
+export const MAX_BYTES: Partial<Record<PreviewKind, number>> = {
   image: 20_000_000,
   pdf: 1_400_000,
   html: 10_000_000,
@@ -42,18 +42,18 @@ export const TEXT_BYTES = 1_000_000;
 /** How a file is best shown, by its name and its type. */
 export function previewKind(name: string, mediaType: string): PreviewKind {
   const ending = /\.([^./]+)$/.exec(name.toLowerCase())?.[1] ?? "";
-  const kind = BY_ENDING[ending];
+  const kind = KIND_BY_EXTENSION[ending];
   if (kind) {
     return kind;
   }
-  return TEXT_ENDINGS.has(ending) || mediaType.startsWith("text/") || /json|yaml|toml|xml/.test(mediaType)
+  return TEXT_EXTENSIONS.has(ending) || mediaType.startsWith("text/") || /json|yaml|toml|xml/.test(mediaType)
     ? "text"
     : "none";
 }
 
 /** Whether a file of a kind is too large to be shown at all. */
 export function isTooLarge(kind: PreviewKind, size: number): boolean {
-  return size > (MOST_BYTES[kind] ?? Number.POSITIVE_INFINITY);
+  return size > (MAX_BYTES[kind] ?? Number.POSITIVE_INFINITY);
 }
 
 /** Rows of a table in text, with quoted cells; at most so many rows. */

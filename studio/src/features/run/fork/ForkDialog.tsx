@@ -4,14 +4,14 @@ import { type NewFork, useForkRun } from "../../../api/runs";
 import { useStartOptions } from "../../../api/startRun";
 import { foldLog, type RunView, useRunLog } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
 import { Dialog } from "../../../ui/Dialog";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Select, TextArea, TextInput } from "../../../ui/Field";
-import { AgainIcon, CheckIcon, ForkIcon, InfoIcon } from "../../../ui/icons";
+import { CheckIcon, ForkIcon, InfoIcon, RetryIcon } from "../../../ui/icons";
 import { toast } from "../../../ui/Toast";
-import { type ForkPlan, forkPlan } from "./plan";
+import { buildForkPlan, type ForkPlan } from "./plan";
 
 interface ForkProps {
   runId: string;
@@ -24,10 +24,12 @@ interface ForkProps {
 
 /** Begins a new run that goes on from an event of this one, perhaps with other words, another model or other rules. */
 export function ForkDialog({ runId, event, view, open, onClose }: ForkProps) {
-  return open ? <Opened key={event} runId={runId} event={event} view={view} open onClose={onClose} /> : null;
+  return open ? (
+    <ForkForm key={event} runId={runId} event={event} view={view} open onClose={onClose} />
+  ) : null;
 }
 
-function Opened({ runId, event, view, onClose }: ForkProps) {
+function ForkForm({ runId, event, view, onClose }: ForkProps) {
   const words = useWords("fork");
   const [, navigate] = useLocation();
   const plan = usePlan(runId, event, view);
@@ -89,7 +91,7 @@ function Opened({ runId, event, view, onClose }: ForkProps) {
           <TextInput
             label={words.model}
             value={model}
-            placeholder={shownText(view.state.model)}
+            placeholder={displayText(view.state.model)}
             list="fork-models"
             autoComplete="off"
             hint={words.modelHint}
@@ -134,15 +136,15 @@ function Consequences({ plan, shared }: { plan: ForkPlan; shared: boolean }) {
         </li>
         {plan.executed.map((call) => (
           <li key={call.call_id} className="flex gap-2">
-            <AgainIcon className="mt-0.5 size-4 shrink-0 text-wait" />
+            <RetryIcon className="mt-0.5 size-4 shrink-0 text-wait" />
             <span>
-              <code className="font-mono text-xs">{shownText(call.tool)}</code>{" "}
+              <code className="font-mono text-xs">{displayText(call.tool)}</code>{" "}
               {call.again ? words.executedAgain : words.executed}
             </span>
           </li>
         ))}
         <li className="flex gap-2">
-          <AgainIcon className="mt-0.5 size-4 shrink-0 text-wait" />
+          <RetryIcon className="mt-0.5 size-4 shrink-0 text-wait" />
           {plan.discarded ? words.askedAnew : plan.executed.length > 0 ? words.askedAfter : words.continues}
         </li>
         <li className="flex gap-2">
@@ -159,6 +161,6 @@ function usePlan(runId: string, event: number, view: RunView): ForkPlan {
   const { events } = useRunLog(runId);
   return useMemo(() => {
     const before = events.filter((candidate) => candidate.seq <= event);
-    return forkPlan(before.length > 0 ? foldLog(before) : view);
+    return buildForkPlan(before.length > 0 ? foldLog(before) : view);
   }, [events, event, view]);
 }

@@ -2,7 +2,7 @@ import { Link } from "wouter";
 import { useForks } from "../../../api/forks";
 import type { RunView } from "../../../events";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ForkIcon } from "../../../ui/icons";
 import { StatusMark } from "../../../ui/StatusMark";
 
@@ -32,7 +32,7 @@ export function ForkLinks({ runId, view }: { runId: string; view: RunView }) {
                   href={`/runs/${encodeURIComponent(child.run_id)}`}
                   className="font-mono [overflow-wrap:anywhere]"
                 >
-                  {shownText(child.run_id)}
+                  {displayText(child.run_id)}
                 </Link>
                 <StatusMark state={child.status} />
               </li>

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { foldLog, type LogEvent } from "../../../events";
-import { forkPlan } from "./plan";
+import { buildForkPlan } from "./plan";
 
 const FIXTURE = `${import.meta.dirname}/../../../../../tests/fixtures/studio/agent.json`;
 const { events } = JSON.parse(readFileSync(FIXTURE, "utf8")) as { events: LogEvent[] };
 
 /** What a fork after an event does. */
 function after(seq: number) {
-  return forkPlan(foldLog(events.slice(0, seq + 1)));
+  return buildForkPlan(foldLog(events.slice(0, seq + 1)));
 }
 
 it("before the first answer another text replaces the task", () => {

@@ -15,7 +15,7 @@ export interface ForkPlan {
 }
 
 /** Reads from the view at the point of a fork what will happen in it. */
-export function forkPlan(view: RunView): ForkPlan {
+export function buildForkPlan(view: RunView): ForkPlan {
   const calls = view.items.filter((item): item is CallItem => item.kind === "call");
   const messages = view.items.filter(
     (item): item is UserItem => item.kind === "user" && (item.source === "task" || item.source === "steer"),

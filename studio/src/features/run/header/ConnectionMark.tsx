@@ -1,7 +1,7 @@
 import type { Connection } from "../../../api/sse";
 import { useWords } from "../../../i18n";
 import { Badge, type Tone } from "../../../ui/Badge";
-import { AgainIcon, CheckIcon, PlayIcon, WarnIcon } from "../../../ui/icons";
+import { CheckIcon, PlayIcon, RetryIcon, WarnIcon } from "../../../ui/icons";
 
 const ICON = "size-3.5 shrink-0";
 
@@ -9,10 +9,10 @@ const ICON = "size-3.5 shrink-0";
 export function ConnectionMark({ connection }: { connection: Connection }) {
   const words = useWords("states").connection;
   const looks: Record<Connection, [Tone, React.ReactNode]> = {
-    idle: ["neutral", <AgainIcon key="icon" className={ICON} />],
-    connecting: ["neutral", <AgainIcon key="icon" className={ICON} />],
+    idle: ["neutral", <RetryIcon key="icon" className={ICON} />],
+    connecting: ["neutral", <RetryIcon key="icon" className={ICON} />],
     live: ["good", <PlayIcon key="icon" className={ICON} />],
-    waiting: ["wait", <AgainIcon key="icon" className={ICON} />],
+    waiting: ["wait", <RetryIcon key="icon" className={ICON} />],
     ended: ["neutral", <CheckIcon key="icon" className={ICON} />],
     failed: ["bad", <WarnIcon key="icon" className={ICON} />],
   };

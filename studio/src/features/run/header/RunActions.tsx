@@ -11,19 +11,19 @@ import { Button } from "../../../ui/Button";
 import { useProblemText } from "../../../ui/ErrorNote";
 import { IconButton } from "../../../ui/IconButton";
 import {
-  AgainIcon,
   DownloadIcon,
   ForkIcon,
   MoreIcon,
   PlayIcon,
+  RetryIcon,
   ShieldIcon,
   StoppedIcon,
 } from "../../../ui/icons";
 import { Menu, MenuItem, MenuLine } from "../../../ui/Menu";
 import { toast } from "../../../ui/Toast";
-import { isOver } from "../shownStatus";
+import { isFinished } from "../displayStatus";
 import { CancelDialog } from "./CancelDialog";
-import { saveFrom } from "./saving";
+import { downloadFrom } from "./download";
 import { TryAgain } from "./TryAgain";
 import { VerifyDialog } from "./VerifyDialog";
 
@@ -51,7 +51,7 @@ export function RunActions({
   const problemText = useProblemText();
   const [open, setOpen] = useState<"cancel" | "verify" | null>(null);
   const resume = useResumeRun();
-  const over = isOver(view);
+  const over = isFinished(view);
   const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;
   const stands = !over && (trouble || (view.state.status === "waiting_for_user" && !hasOpenRequests));
   const goOn = () =>
@@ -63,7 +63,7 @@ export function RunActions({
       },
     );
   const save = (address: string, name: string) =>
-    saveFrom(address, name, accessKey() === null ? null : getBlob).catch((error: unknown) =>
+    downloadFrom(address, name, accessKey() === null ? null : getBlob).catch((error: unknown) =>
       toast(problemText(error), { bad: true }),
     );
   const archive = () => void save(exportAddress(runId), `${runId}.tar.gz`);
@@ -120,7 +120,7 @@ export function RunActions({
         {over ? null : (
           <>
             <MenuLine />
-            <MenuItem icon={<AgainIcon />} onSelect={goOn}>
+            <MenuItem icon={<RetryIcon />} onSelect={goOn}>
               {words.resume}
             </MenuItem>
           </>

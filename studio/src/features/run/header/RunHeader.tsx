@@ -4,15 +4,15 @@ import type { Run } from "../../../api/runs";
 import type { LiveLog, RunView } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { usePageTitle } from "../../../lib/title";
 import { Badge } from "../../../ui/Badge";
 import { CopyButton } from "../../../ui/CopyButton";
 import { StatusMark } from "../../../ui/StatusMark";
-import { isOver, shownStatus } from "../shownStatus";
+import { displayStatus, isFinished } from "../displayStatus";
 import { ConnectionMark } from "./ConnectionMark";
 
-const LONGEST = 300;
+const MAX_TITLE = 300;
 
 /** What a run is and where it stands, in one glance. */
 export function RunHeader({
@@ -33,44 +33,44 @@ export function RunHeader({
 }) {
   const words = useWords("run");
   const { state } = view;
-  const task = (state.task || run?.task || "").trim().split("\n")[0]?.slice(0, LONGEST) ?? "";
-  usePageTitle(task ? shownText(task) : `${words.title} ${runId}`);
+  const task = (state.task || run?.task || "").trim().split("\n")[0]?.slice(0, MAX_TITLE) ?? "";
+  usePageTitle(task ? displayText(task) : `${words.title} ${runId}`);
   return (
     <header className="flex flex-col gap-1.5">
       <div className="flex flex-wrap items-start gap-x-3 gap-y-1.5">
         <h1 className="line-clamp-2 min-w-48 flex-1 text-lg leading-snug font-semibold [overflow-wrap:anywhere]">
-          <bdi>{shownText(task) || words.title}</bdi>
+          <bdi>{displayText(task) || words.title}</bdi>
         </h1>
         <div className="flex flex-wrap items-center gap-1">{actions}</div>
       </div>
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <StatusMark state={log.events.length > 0 ? shownStatus(view) : (run?.status ?? "pending")} />
+        <StatusMark state={log.events.length > 0 ? displayStatus(view) : (run?.status ?? "pending")} />
         <ConnectionMark connection={log.connection} />
         {run?.scripted ? <Badge tone="model">{words.scripted}</Badge> : null}
         {run?.imported ? <Badge>{words.imported}</Badge> : null}
         <span className="inline-flex min-w-0 items-center font-mono text-xs text-soft">
-          <span className="truncate max-sm:max-w-40">{shownText(runId)}</span>
+          <span className="truncate max-sm:max-w-40">{displayText(runId)}</span>
           <CopyButton text={runId} name={words.copyId} />
         </span>
-        <Relatives view={view} />
+        <RelatedRuns view={view} />
       </div>
       <Figures view={view} sandbox={sandbox} still={view !== log.view} />
     </header>
   );
 }
 
-function Relatives({ view }: { view: RunView }) {
+function RelatedRuns({ view }: { view: RunView }) {
   const words = useWords("run");
   const { fork, parent_run_id: parent, session_id: session } = view.state;
   return (
     <span className="flex flex-wrap gap-x-3 text-xs">
       {fork ? (
         <Link href={`/runs/${encodeURIComponent(fork.run_id)}?event=${fork.seq}`}>
-          {words.forkOf(shownText(fork.run_id), fork.seq)}
+          {words.forkOf(displayText(fork.run_id), fork.seq)}
         </Link>
       ) : null}
       {parent && parent !== fork?.run_id ? (
-        <Link href={`/runs/${encodeURIComponent(parent)}`}>{words.parent(shownText(parent))}</Link>
+        <Link href={`/runs/${encodeURIComponent(parent)}`}>{words.parent(displayText(parent))}</Link>
       ) : null}
       {session ? <Link href={`/sessions/${encodeURIComponent(session)}`}>{words.session}</Link> : null}
     </span>
@@ -96,8 +96,8 @@ function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; sti
         )}
       </Figure>
       <Figure name={words.cost}>{format.money(state.cost_usd)}</Figure>
-      <Figure name={words.model}>{shownText(state.model) || "–"}</Figure>
-      <Figure name={words.sandbox}>{shownText(fence) || "–"}</Figure>
+      <Figure name={words.model}>{displayText(state.model) || "–"}</Figure>
+      <Figure name={words.sandbox}>{displayText(fence) || "–"}</Figure>
       <Figure name={words.calls}>{format.number(state.tool_calls)}</Figure>
     </dl>
   );
@@ -120,7 +120,7 @@ function Elapsed({ view, still }: { view: RunView; still: boolean }) {
   if (!state.started_at) {
     return "–";
   }
-  const over = still || isOver(view);
+  const over = still || isFinished(view);
   const until = over ? Date.parse(state.completed_at ?? state.updated_at) : now;
   const took = Math.max(0, until - Date.parse(state.started_at));
   return format.duration(over ? took : Math.round(took / 1000) * 1000);

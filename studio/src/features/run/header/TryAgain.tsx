@@ -3,7 +3,7 @@ import { useForkRun } from "../../../api/runs";
 import { useWords } from "../../../i18n";
 import { Button } from "../../../ui/Button";
 import { useProblemText } from "../../../ui/ErrorNote";
-import { AgainIcon } from "../../../ui/icons";
+import { RetryIcon } from "../../../ui/icons";
 import { toast } from "../../../ui/Toast";
 
 /** Goes on where a run failed: what has ended cannot be resumed, so a fork takes over everything it did. */
@@ -24,7 +24,7 @@ export function TryAgain({ runId }: { runId: string }) {
       },
     );
   return (
-    <Button small tone="primary" icon={<AgainIcon />} busy={fork.isPending} onClick={start}>
+    <Button small tone="primary" icon={<RetryIcon />} busy={fork.isPending} onClick={start}>
       {words.tryAgain}
     </Button>
   );

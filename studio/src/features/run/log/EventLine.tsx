@@ -2,7 +2,7 @@ import { memo } from "react";
 import type { LogEvent } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { CopyButton } from "../../../ui/CopyButton";
 import { IconButton } from "../../../ui/IconButton";
 import { ChevronDownIcon, ChevronRightIcon, InfoIcon } from "../../../ui/icons";
@@ -47,16 +47,16 @@ export const EventLine = memo(function EventLine({
           <span className="hidden shrink-0 text-soft tabular-nums sm:inline">
             {format.time(event.timestamp)}
           </span>
-          <code className="shrink-0 font-medium">{shownText(event.type)}</code>
+          <code className="shrink-0 font-medium">{displayText(event.type)}</code>
           {open ? null : (
             <code className="hidden min-w-0 flex-1 truncate font-mono text-soft sm:inline">
-              {shownText(preview(event.payload))}
+              {displayText(preview(event.payload))}
             </code>
           )}
         </button>
         <IconButton
           small
-          label={words.select(event.seq, shownText(event.type))}
+          label={words.select(event.seq, displayText(event.type))}
           icon={<InfoIcon />}
           onClick={() => onSelect(event.seq)}
         />

@@ -7,7 +7,7 @@ import { ChevronRightIcon, PauseIcon, PlayIcon } from "../../../ui/icons";
 import { countUpTo, nextStep } from "./replay";
 
 const SPEEDS = [1, 2, 4, 8, 16];
-const CALM_MS = 1000;
+const REDUCED_MOTION_MS = 1000;
 
 /** A slider over the events of a run; `position` is the number of the last event that is shown. */
 export function ReplayControls({
@@ -109,7 +109,7 @@ function usePlaying(
   const [playing, setPlaying] = useState(false);
   const latest = useRef(onChange);
   latest.current = onChange;
-  const beat = playing ? nextStep(events, position, speed, leastPause()) : null;
+  const beat = playing ? nextStep(events, position, speed, minPause()) : null;
   const seq = beat?.seq;
   const wait = beat?.wait ?? 0;
   useEffect(() => {
@@ -126,6 +126,6 @@ function usePlaying(
   return [playing, setPlaying];
 }
 
-function leastPause(): number | undefined {
-  return window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ? CALM_MS : undefined;
+function minPause(): number | undefined {
+  return window.matchMedia?.("(prefers-reduced-motion: reduce)").matches ? REDUCED_MOTION_MS : undefined;
 }

@@ -49,21 +49,21 @@ export function TailList<Item>(props: TailListProps<Item>) {
   const target = useRef<ScrollTarget | null>(null);
   useImperativeHandle(handle, () => ({
     scrollToIndex: (index, align = "auto") => {
-      target.current = { index, align, since: performance.now(), left: SETTLED };
+      target.current = { index, align, since: performance.now(), left: STABLE_FRAMES };
       virtual.scrollToIndex(index, { align });
     },
   }));
   // Where a far item stands is known only when those around it were measured, so it is gone to again until it is there.
   useLayoutEffect(() => {
-    const goal = target.current;
-    if (!goal) {
+    const current = target.current;
+    if (!current) {
       return;
     }
-    goal.left -= isSeen(scroller.current, goal.index) ? 1 : 0;
-    if (goal.left <= 0 || gesture.isAfter(goal.since)) {
+    current.left -= isVisible(scroller.current, current.index) ? 1 : 0;
+    if (current.left <= 0 || gesture.isAfter(current.since)) {
       target.current = null;
     } else {
-      virtual.scrollToIndex(goal.index, { align: goal.align });
+      virtual.scrollToIndex(current.index, { align: current.align });
     }
   });
   useLayoutEffect(() => {
@@ -72,7 +72,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
       element.scrollTop = element.scrollHeight;
     }
   });
-  const fresh = useFresh(items.length, following);
+  const fresh = useNewItemCount(items.length, following);
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <section
@@ -137,16 +137,16 @@ interface ScrollTarget {
   left: number;
 }
 
-const SETTLED = 3;
+const STABLE_FRAMES = 3;
 
-function isSeen(scroller: HTMLElement | null, index: number): boolean {
+function isVisible(scroller: HTMLElement | null, index: number): boolean {
   const row = scroller?.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect();
   const box = scroller?.getBoundingClientRect();
   return row !== undefined && box !== undefined && row.bottom > box.top && row.top < box.bottom;
 }
 
 /** How many items came since the end was last in sight. */
-function useFresh(count: number, following: boolean): number {
+function useNewItemCount(count: number, following: boolean): number {
   const [seen, setSeen] = useState(count);
   if (following && seen !== count) {
     setSeen(count);

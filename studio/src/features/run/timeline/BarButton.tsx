@@ -5,7 +5,7 @@ import { FailedIcon, HandIcon } from "../../../ui/icons";
 import type { Bar } from "./rows";
 
 /** The look of each kind: a tone and a shape, so that neither is needed to tell them apart. */
-export const BAR_LOOK: Record<Bar["kind"], string> = {
+export const BAR_STYLE: Record<Bar["kind"], string> = {
   model: "rounded-full bg-model",
   tool: "rounded-[2px] bg-accent",
   waiting: "rounded-[2px] border-2 border-dashed border-wait bg-wait-soft",
@@ -43,7 +43,7 @@ export const BarButton = memo(function BarButton({
         aria-hidden="true"
         className={classes(
           "absolute inset-y-[5px] flex min-w-1.5 items-center overflow-hidden",
-          BAR_LOOK[bar.kind],
+          BAR_STYLE[bar.kind],
           bad && "border-bad! bg-bad!",
           bar.state === "running" && "animate-pulse",
         )}

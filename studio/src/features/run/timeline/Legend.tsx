@@ -1,6 +1,6 @@
 import { useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { BAR_LOOK } from "./BarButton";
+import { BAR_STYLE } from "./BarButton";
 
 const KINDS = ["model", "tool", "waiting"] as const;
 
@@ -11,7 +11,7 @@ export function Legend() {
     <ul aria-label={words.legend} className="flex flex-wrap items-center gap-x-4 gap-y-1 text-xs text-soft">
       {KINDS.map((kind) => (
         <li key={kind} className="flex items-center gap-1.5">
-          <span aria-hidden="true" className={classes("inline-block h-3 w-6", BAR_LOOK[kind])} />
+          <span aria-hidden="true" className={classes("inline-block h-3 w-6", BAR_STYLE[kind])} />
           {words.kinds[kind]}
         </li>
       ))}

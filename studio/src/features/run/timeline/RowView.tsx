@@ -1,10 +1,10 @@
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ModelIcon, PersonIcon, ToolIcon } from "../../../ui/icons";
-import { type Axis, placeOf } from "./axis";
+import { type Axis, positionOf } from "./axis";
 import { BarButton } from "./BarButton";
 import type { TimelineRow } from "./rows";
-import type { Window } from "./TimeAxis";
+import type { VisibleRange } from "./TimeAxis";
 
 const ICONS = { model: ModelIcon, tool: ToolIcon, waiting: PersonIcon };
 
@@ -30,13 +30,13 @@ export function RowView({
 }: {
   row: TimelineRow;
   axis: Axis;
-  seen: Window;
+  seen: VisibleRange;
   selected: number | undefined;
   reachable: number | undefined;
   onSelect: (seq: number) => void;
 }) {
   const format = useFormat();
-  const name = shownText(useRowName()(row));
+  const name = displayText(useRowName()(row));
   const Icon = ICONS[row.kind];
   const length = seen.last - seen.first;
   const took = row.bars.reduce((sum, bar) => sum + (bar.kind === row.kind ? bar.to - bar.from : 0), 0);
@@ -62,8 +62,8 @@ export function RowView({
             ) : null,
           )}
           {row.bars.map((bar) => {
-            const from = placeOf(axis, bar.from);
-            const to = placeOf(axis, bar.to);
+            const from = positionOf(axis, bar.from);
+            const to = positionOf(axis, bar.to);
             return (
               <BarButton
                 key={bar.key}

@@ -2,20 +2,20 @@ import { useFormat, useWords } from "../../../i18n";
 import { type Axis, ticksBetween } from "./axis";
 
 /** What of the axis is seen. */
-export interface Window {
+export interface VisibleRange {
   first: number;
   last: number;
 }
 
-const MOST_TICKS = 8;
+const MAX_TICKS = 8;
 
 /** Times since the start above the bars, as far as they are seen. */
-export function TimeAxis({ axis, seen }: { axis: Axis; seen: Window }) {
+export function TimeAxis({ axis, range }: { axis: Axis; range: VisibleRange }) {
   const words = useWords("timeline");
   const format = useFormat();
-  const length = seen.last - seen.first;
-  const toPercent = (at: number) => `${((at - seen.first) / length) * 100}%`;
-  const ticks = ticksBetween(axis, seen.first, seen.last, MOST_TICKS);
+  const length = range.last - range.first;
+  const toPercent = (at: number) => `${((at - range.first) / length) * 100}%`;
+  const ticks = ticksBetween(axis, range.first, range.last, MAX_TICKS);
   return (
     <div className="relative h-6 overflow-hidden text-xs text-soft">
       <div className="absolute inset-y-0 right-6 left-0.5">

@@ -7,7 +7,7 @@ import { EmptyState } from "../../../ui/EmptyState";
 import { VirtualList, type VirtualListHandle } from "../../../ui/VirtualList";
 import { Legend } from "./Legend";
 import { COLUMNS, RowView } from "./RowView";
-import { barOf, layoutOf } from "./rows";
+import { buildLayout, findBar } from "./rows";
 import { TimeAxis } from "./TimeAxis";
 import { useZoom, ZoomControls } from "./zoom";
 
@@ -28,7 +28,7 @@ export function Timeline({
   const list = useRef<VirtualListHandle>(null);
   const frame = useRef<HTMLElement>(null);
   const scale = useZoom();
-  const chosen = useMemo(() => barOf(rows, selected)?.seq, [rows, selected]);
+  const chosen = useMemo(() => findBar(rows, selected)?.seq, [rows, selected]);
   const bars = useMemo(
     () => rows.flatMap((row, index) => row.bars.map((bar) => ({ seq: bar.seq, index }))),
     [rows],
@@ -76,7 +76,7 @@ export function Timeline({
       <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line bg-surface">
         <div className={`${COLUMNS} border-b @max-[480px]:grid-cols-1`}>
           <span className="@max-[480px]:hidden" />
-          <TimeAxis axis={axis} seen={seen} />
+          <TimeAxis axis={axis} range={seen} />
           <span className="@max-[480px]:hidden" />
         </div>
         {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the bars inside */}
@@ -128,5 +128,5 @@ function useLayout(view: RunView) {
   const clock = useNow();
   const moving = !FINAL_STATUSES.has(view.state.status) && view.spans.some((span) => span.ended_at === null);
   const now = moving ? clock : 0;
-  return useMemo(() => layoutOf(view, now), [view, now]);
+  return useMemo(() => buildLayout(view, now), [view, now]);
 }

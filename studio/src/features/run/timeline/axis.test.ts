@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildAxis, mergeIntervals, placeOf, roundStep, subtractIntervals, ticksBetween } from "./axis";
+import { buildAxis, mergeIntervals, positionOf, roundStep, subtractIntervals, ticksBetween } from "./axis";
 
 const HOUR = 3_600_000;
 
@@ -33,10 +33,10 @@ describe("an axis", () => {
     ]);
     expect(axis.parts.map((part) => part.quiet)).toEqual([false, true, false]);
     expect(axis.length).toBe(2080);
-    expect(placeOf(axis, 1000)).toBe(1000);
-    expect(placeOf(axis, 4 * HOUR + 1000)).toBeCloseTo(1040);
-    expect(placeOf(axis, 8 * HOUR + 1000)).toBe(1080);
-    expect(placeOf(axis, 8 * HOUR + 2000)).toBe(2080);
+    expect(positionOf(axis, 1000)).toBe(1000);
+    expect(positionOf(axis, 4 * HOUR + 1000)).toBeCloseTo(1040);
+    expect(positionOf(axis, 8 * HOUR + 1000)).toBe(1080);
+    expect(positionOf(axis, 8 * HOUR + 2000)).toBe(2080);
   });
 
   it("keeps short pauses as they are", () => {
@@ -55,7 +55,7 @@ describe("an axis", () => {
       { from: 400, to: 380 },
       { from: 500, to: 2000 },
     ]);
-    const places = Array.from({ length: 41 }, (_, index) => placeOf(axis, 100 + index * 20));
+    const places = Array.from({ length: 41 }, (_, index) => positionOf(axis, 100 + index * 20));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(places[0]).toBe(0);
     expect(places.at(-1)).toBe(axis.length);
@@ -63,8 +63,8 @@ describe("an axis", () => {
 
   it("holds moments outside at its ends", () => {
     const axis = buildAxis(100, 200, [{ from: 100, to: 200 }]);
-    expect(placeOf(axis, 0)).toBe(0);
-    expect(placeOf(axis, 999)).toBe(axis.length);
+    expect(positionOf(axis, 0)).toBe(0);
+    expect(positionOf(axis, 999)).toBe(axis.length);
   });
 
   it("of nothing has a length all the same", () => {

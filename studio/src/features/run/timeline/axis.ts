@@ -93,7 +93,7 @@ export function buildAxis(start: number, end: number, busy: readonly Interval[])
 }
 
 /** Where a moment stands on the axis. */
-export function placeOf(axis: Axis, moment: number): number {
+export function positionOf(axis: Axis, moment: number): number {
   const part = partAt(axis, moment);
   if (!part) {
     return moment <= axis.start ? 0 : axis.length;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { foldLog, type LogEvent } from "../../../events";
-import { barOf, layoutOf } from "./rows";
+import { buildLayout, findBar } from "./rows";
 
 const PLACE = `${import.meta.dirname}/../../../../../tests/fixtures/studio/`;
 
@@ -9,10 +9,10 @@ function eventsOf(name: string): LogEvent[] {
   return JSON.parse(readFileSync(`${PLACE}${name}.json`, "utf8")).events;
 }
 
-const agent = layoutOf(foldLog(eventsOf("agent")), 0);
+const agent = buildLayout(foldLog(eventsOf("agent")), 0);
 
 it("a call is one row with what it waited for", () => {
-  const { rows } = layoutOf(foldLog(eventsOf("complete")), 0);
+  const { rows } = buildLayout(foldLog(eventsOf("complete")), 0);
   const written = rows.find((row) => row.label === "file_write");
   expect(written?.kind).toBe("tool");
   expect(written?.bars.map((bar) => [bar.kind, bar.state])).toEqual([
@@ -33,20 +33,20 @@ it("a call that was begun again after a pause has no bar that never ends", () =>
 
 it("what is denied looks so, and what is open reaches until now", () => {
   const events = eventsOf("deciding");
-  const denied = layoutOf(foldLog(events), 0).rows.flatMap((row) => row.bars.map((bar) => bar.state));
+  const denied = buildLayout(foldLog(events), 0).rows.flatMap((row) => row.bars.map((bar) => bar.state));
   expect(denied).toContain("denied");
   const now = Date.parse(events[10]?.timestamp ?? "") + 60_000;
-  const { rows } = layoutOf(foldLog(events.slice(0, 11)), now);
+  const { rows } = buildLayout(foldLog(events.slice(0, 11)), now);
   expect(rows.at(-1)?.bars.at(-1)).toMatchObject({ state: "running", to: now });
 });
 
 it("an event belongs to the bar it begins, or to the latest around it", () => {
-  expect(barOf(agent.rows, 18)?.seq).toBe(18);
-  expect(barOf(agent.rows, 11)?.seq).toBe(10);
-  expect(barOf(agent.rows, undefined)).toBeUndefined();
-  expect(barOf(agent.rows, 0)).toBeUndefined();
+  expect(findBar(agent.rows, 18)?.seq).toBe(18);
+  expect(findBar(agent.rows, 11)?.seq).toBe(10);
+  expect(findBar(agent.rows, undefined)).toBeUndefined();
+  expect(findBar(agent.rows, 0)).toBeUndefined();
 });
 
 it("a run without bars has an axis all the same", () => {
-  expect(layoutOf(foldLog([]), 0).rows).toEqual([]);
+  expect(buildLayout(foldLog([]), 0).rows).toEqual([]);
 });

@@ -28,20 +28,23 @@ export interface TimelineLayout {
 }
 
 /** The rows of a run; what is still open reaches until now. */
-export function layoutOf(view: RunView, now: number): TimelineLayout {
-  const spans = closedSpans(view, now);
-  const rows = rowsOf(view, spans);
+export function buildLayout(view: RunView, now: number): TimelineLayout {
+  const spans = closeSpans(view, now);
+  const rows = buildRows(view, spans);
   const bars = rows.flatMap((row) => row.bars);
   const start = Math.min(
     ...bars.slice(0, 1).map((bar) => bar.from),
     timeOf(view.state.started_at, Number.POSITIVE_INFINITY),
   );
   const end = bars.reduce((latest, bar) => Math.max(latest, bar.to), start);
-  return { rows, axis: Number.isFinite(start) ? buildAxis(start, end, busyOf(rows)) : buildAxis(0, 0, []) };
+  return {
+    rows,
+    axis: Number.isFinite(start) ? buildAxis(start, end, findBusyIntervals(rows)) : buildAxis(0, 0, []),
+  };
 }
 
 /** The bar that an event belongs to: the one it begins, else the latest that is around it. */
-export function barOf(rows: readonly TimelineRow[], seq: number | undefined): Bar | undefined {
+export function findBar(rows: readonly TimelineRow[], seq: number | undefined): Bar | undefined {
   if (seq === undefined) {
     return undefined;
   }
@@ -60,7 +63,7 @@ export function barOf(rows: readonly TimelineRow[], seq: number | undefined): Ba
 }
 
 /** Work is what a model or a tool does; a tool that waits for a person does nothing meanwhile. */
-function busyOf(rows: readonly TimelineRow[]): Interval[] {
+function findBusyIntervals(rows: readonly TimelineRow[]): Interval[] {
   return rows.flatMap((row) => {
     const waiting = row.bars.filter((bar) => bar.kind === "waiting");
     const working = row.bars.filter((bar) => bar.kind !== "waiting");
@@ -68,7 +71,7 @@ function busyOf(rows: readonly TimelineRow[]): Interval[] {
   });
 }
 
-interface Closed {
+interface ClosedSpan {
   span: Span;
   from: number;
   to: number;
@@ -77,11 +80,11 @@ interface Closed {
 }
 
 /** Spans with their ends; one whose call was begun again after a pause was stopped by the pause. */
-function closedSpans(view: RunView, now: number): Closed[] {
+function closeSpans(view: RunView, now: number): ClosedSpan[] {
   const ended = view.state.completed_at;
   const latest = timeOf(ended ?? view.state.updated_at, now);
-  const next = new Map<string, Closed>();
-  const closed: Closed[] = [];
+  const next = new Map<string, ClosedSpan>();
+  const closed: ClosedSpan[] = [];
   for (const span of view.spans.toReversed()) {
     const name = `${span.kind} ${span.call_id ?? ""}`;
     const later = span.call_id ? next.get(name) : undefined;
@@ -89,7 +92,7 @@ function closedSpans(view: RunView, now: number): Closed[] {
     const stopped = span.ended_at === null && later !== undefined;
     const open = ended === null && !stopped ? Math.max(now, latest) : latest;
     const to = timeOf(span.ended_at, stopped ? (later?.from ?? latest) : open);
-    const closedSpan: Closed = {
+    const closedSpan: ClosedSpan = {
       span,
       from,
       to: Math.max(from, to),
@@ -113,7 +116,7 @@ function endState(span: Span): BarState {
   return span.ok ? "approved" : "denied";
 }
 
-function rowsOf(view: RunView, spans: readonly Closed[]): TimelineRow[] {
+function buildRows(view: RunView, spans: readonly ClosedSpan[]): TimelineRow[] {
   const calls = new Map<string, CallItem>();
   for (const item of view.items) {
     if (item.kind === "call") {

@@ -2,9 +2,9 @@ import { useState } from "react";
 import { useFormat, useWords } from "../../../i18n";
 import { useKeys } from "../../../lib/keys";
 import { IconButton } from "../../../ui/IconButton";
-import { AgainIcon, MinusIcon, PlusIcon } from "../../../ui/icons";
+import { MinusIcon, PlusIcon, RetryIcon } from "../../../ui/icons";
 
-const MOST_ZOOM = 256;
+const MAX_ZOOM = 256;
 const STEPS = 1000;
 
 /** How much of the axis is seen, and from which share of it on. */
@@ -23,7 +23,7 @@ export function useZoom(): Scale {
   const [{ zoom, offset }, set] = useState({ zoom: 1, offset: 0 });
   const within = (at: number, times: number) => Math.min(1 - 1 / times, Math.max(0, at));
   const change = (times: number) => {
-    const next = Math.min(MOST_ZOOM, Math.max(1, times));
+    const next = Math.min(MAX_ZOOM, Math.max(1, times));
     set({ zoom: next, offset: within(offset + 0.5 / zoom - 0.5 / next, next) });
   };
   useKeys([
@@ -65,13 +65,13 @@ export function ZoomControls({ scale: { zoom, offset, change, move } }: { scale:
         small
         label={words.zoomIn}
         icon={<PlusIcon />}
-        disabled={zoom >= MOST_ZOOM}
+        disabled={zoom >= MAX_ZOOM}
         onClick={() => change(zoom * 2)}
       />
       <IconButton
         small
         label={words.zoomAll}
-        icon={<AgainIcon />}
+        icon={<RetryIcon />}
         disabled={zoom <= 1}
         onClick={() => change(1)}
       />

@@ -1,6 +1,6 @@
 import type { ApprovalItem } from "../../../events";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { HandIcon } from "../../../ui/icons";
 import { CallDecisions } from "./CallDecisions";
 import { Frame } from "./Frame";
@@ -16,7 +16,7 @@ export function ApprovalEntry({ item }: { item: ApprovalItem }) {
       item={item}
       icon={<HandIcon />}
       tone={open ? "wait" : "plain"}
-      title={`${words.asksApproval}: ${shownText(approval.tool)}`}
+      title={`${words.asksApproval}: ${displayText(approval.tool)}`}
     >
       {open ? <OpenApproval approval={approval} /> : <CallDecisions approvals={[approval]} />}
     </Frame>

@@ -1,6 +1,6 @@
 import type { ApprovalView } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { DoneIcon, StoppedIcon, WarnIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
 import { ServerText } from "../../../ui/ServerText";
@@ -23,10 +23,10 @@ function Decision({ approval }: { approval: ApprovalView }) {
   const allowed = approval.decision?.startsWith("approved") ?? false;
   const decision = approval.decision ?? "";
   const facts = [
-    approval.decided_by ? words.decidedBy(shownText(approval.decided_by)) : "",
+    approval.decided_by ? words.decidedBy(displayText(approval.decided_by)) : "",
     approval.decided_at ? format.time(approval.decided_at) : "",
     approval.reason
-      ? words.decidedVia(words.decisionReasons[approval.reason] ?? shownText(approval.reason))
+      ? words.decidedVia(words.decisionReasons[approval.reason] ?? displayText(approval.reason))
       : "",
     approval.arguments_changed ? words.argumentsChanged : "",
   ].filter(Boolean);
@@ -46,7 +46,7 @@ function Decision({ approval }: { approval: ApprovalView }) {
                 {words.refused} <ServerText text={approval.refused} />
               </>
             ) : (
-              (words.decisions[decision] ?? shownText(decision))
+              (words.decisions[decision] ?? displayText(decision))
             )}
           </strong>
           {facts.length > 0 ? ` · ${facts.join(" · ")}` : ""}

@@ -1,10 +1,10 @@
 import { Link } from "wouter";
 import type { CallItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { ServerText } from "../../../ui/ServerText";
-import { Fold } from "./Frame";
+import { Collapsible } from "./Frame";
 
 const FEW = 5;
 
@@ -16,18 +16,18 @@ export function CallEffects({ item }: { item: CallItem }) {
     <>
       {files.length > 0 && files.length <= FEW ? <Files files={files} /> : null}
       {files.length > FEW ? (
-        <Fold id={`${item.key}-files`} title={words.fileOperations(files.length)}>
+        <Collapsible id={`${item.key}-files`} title={words.fileOperations(files.length)}>
           <Files files={files} />
-        </Fold>
+        </Collapsible>
       ) : null}
       {network.length > 0 ? (
-        <Fold id={`${item.key}-network`} title={words.connections(network.length)}>
+        <Collapsible id={`${item.key}-network`} title={words.connections(network.length)}>
           <Network network={network} />
-        </Fold>
+        </Collapsible>
       ) : null}
       {children.map((id) => (
         <Link key={id} href={`/runs/${encodeURIComponent(id)}`} className="text-xs">
-          {words.childRun} {shownText(id)}
+          {words.childRun} {displayText(id)}
         </Link>
       ))}
     </>
@@ -41,7 +41,7 @@ function Files({ files }: { files: CallItem["files"] }) {
     <ul className="flex max-h-60 flex-col overflow-y-auto text-xs text-soft">
       {files.map((file) => (
         <li key={file.seq} className="[overflow-wrap:anywhere]">
-          {words.fileOps[file.op] ?? shownText(file.op)} <code>{shownText(file.path)}</code>
+          {words.fileOps[file.op] ?? displayText(file.op)} <code>{displayText(file.path)}</code>
           {typeof file.size === "number" ? ` · ${format.bytes(file.size)}` : ""}
           {file.ok ? null : (
             <span className="text-bad">
@@ -65,7 +65,7 @@ function Network({ network }: { network: CallItem["network"] }) {
             {access.verdict === "deny" ? words.networkDenied : words.networkAllowed}
           </Badge>{" "}
           <code>
-            {shownText(access.host)}:{access.port}
+            {displayText(access.host)}:{access.port}
           </code>{" "}
           <ServerText text={[access.by, access.reason].filter(Boolean).join(" · ")} className="text-soft" />
         </li>

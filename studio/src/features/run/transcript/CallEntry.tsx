@@ -1,6 +1,6 @@
 import type { CallItem, Data } from "../../../events";
 import { useFormat, useMessages, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { ToolIcon } from "../../../ui/icons";
@@ -8,10 +8,10 @@ import { JsonView } from "../../../ui/JsonView";
 import { StatusMark } from "../../../ui/StatusMark";
 import { CallDecisions } from "./CallDecisions";
 import { CallEffects } from "./CallEffects";
-import { Fold, Frame } from "./Frame";
-import { gist, sizeOf } from "./gist";
+import { sizeOf, summarizeArguments } from "./callSummary";
+import { Collapsible, Frame } from "./Frame";
 import { OpenApproval } from "./OpenApproval";
-import { useShown } from "./runContext";
+import { useRunContext } from "./runContext";
 
 const TONES = { ok: "good", failed: "bad", denied: "bad", waiting: "wait" } as const;
 
@@ -19,8 +19,8 @@ const TONES = { ok: "good", failed: "bad", denied: "bad", waiting: "wait" } as c
 export function CallEntry({ item }: { item: CallItem }) {
   const words = useWords("run");
   const format = useFormat();
-  const { asking } = useShown();
-  const about = gist(item.arguments);
+  const { asking } = useRunContext();
+  const about = summarizeArguments(item.arguments);
   const state = asking.has(item.call_id) && item.result === null ? "waiting" : item.state;
   const open = item.approvals.filter((approval) => approval.decision === null && !approval.refused);
   return (
@@ -30,10 +30,10 @@ export function CallEntry({ item }: { item: CallItem }) {
       tone={TONES[state as keyof typeof TONES] ?? "plain"}
       title={
         <span className="flex min-w-0 flex-wrap gap-x-2">
-          <code className="font-mono text-[0.8125rem]">{shownText(item.tool)}</code>
+          <code className="font-mono text-[0.8125rem]">{displayText(item.tool)}</code>
           {about ? (
             <bdi className="line-clamp-2 min-w-0 font-mono text-[0.8125rem] font-normal break-all text-soft">
-              {shownText(about)}
+              {displayText(about)}
             </bdi>
           ) : null}
         </span>
@@ -60,17 +60,20 @@ export function CallEntry({ item }: { item: CallItem }) {
       ))}
       <div className="flex flex-col">
         {Object.keys(item.arguments).length > 0 ? (
-          <Fold id={`${item.key}-input`} title={`${words.input} · ${format.bytes(sizeOf(item.arguments))}`}>
+          <Collapsible
+            id={`${item.key}-input`}
+            title={`${words.input} · ${format.bytes(sizeOf(item.arguments))}`}
+          >
             <JsonView value={item.arguments} depth={3} />
-          </Fold>
+          </Collapsible>
         ) : null}
         {item.result ? (
-          <Fold
+          <Collapsible
             id={`${item.key}-output`}
             title={`${words.output} · ${format.bytes(item.size ?? sizeOf(item.result))}`}
           >
             <Output result={item.result} />
-          </Fold>
+          </Collapsible>
         ) : null}
       </div>
       <CallEffects item={item} />
@@ -95,7 +98,7 @@ function Failure({ result, denied }: { result: Data; denied: boolean }) {
   return (
     <div className="border-l-2 border-bad pl-2">
       <p className="text-xs text-bad">
-        {[words.failed, code, shownText(meaning)].filter(Boolean).join(" · ")}
+        {[words.failed, code, displayText(meaning)].filter(Boolean).join(" · ")}
       </p>
       {sentence ? <CodeBlock text={String(sentence)} label={words.failed} lines={12} /> : null}
     </div>

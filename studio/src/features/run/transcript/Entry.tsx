@@ -3,11 +3,11 @@ import type { TranscriptItem } from "../../../events";
 import { classes } from "../../../lib/classes";
 import { ApprovalEntry } from "./ApprovalEntry";
 import { CallEntry } from "./CallEntry";
-import { ArtifactsEntry, ChildEntry, CompactionEntry, EndEntry, ErrorEntry, PlanEntry } from "./facts";
+import { ArtifactsEntry, ChildEntry, CompactionEntry, EndEntry, ErrorEntry, PlanEntry } from "./entries";
+import { AssistantEntry, ReasoningEntry, UserEntry } from "./messages";
 import { NoticeEntry } from "./NoticeEntry";
 import { QuestionEntry } from "./QuestionEntry";
 import { SkillEntry } from "./SkillEntry";
-import { AssistantEntry, ReasoningEntry, UserEntry } from "./talk";
 
 /** One entry of a transcript; drawn anew only when its item changed. */
 export const Entry = memo(function Entry({
@@ -29,12 +29,12 @@ export const Entry = memo(function Entry({
         selected && "border-accent! bg-accent-soft",
       )}
     >
-      <Kind item={item} />
+      <EntryContent item={item} />
     </div>
   );
 });
 
-function Kind({ item }: { item: TranscriptItem }) {
+function EntryContent({ item }: { item: TranscriptItem }) {
   switch (item.kind) {
     case "user":
       return <UserEntry item={item} />;

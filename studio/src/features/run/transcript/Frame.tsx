@@ -2,8 +2,8 @@ import type { ReactNode } from "react";
 import type { TranscriptItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
 import { classes } from "../../../lib/classes";
-import { Disclosed } from "../../../ui/Disclosure";
-import { useOpened, useShown } from "./runContext";
+import { ControlledDisclosure } from "../../../ui/Disclosure";
+import { useOpenState, useRunContext } from "./runContext";
 
 const TONES = {
   plain: "text-soft",
@@ -47,7 +47,7 @@ export function Frame({
             <div className={classes("min-w-0", quiet ? "" : "font-medium")}>{title}</div>
             {marks}
           </div>
-          <When item={item} />
+          <EntryTime item={item} />
         </div>
         {children ? <div className="mt-1 flex flex-col gap-1.5">{children}</div> : null}
       </div>
@@ -56,10 +56,10 @@ export function Frame({
 }
 
 /** The time of an entry, which selects it. */
-function When({ item }: { item: TranscriptItem }) {
+function EntryTime({ item }: { item: TranscriptItem }) {
   const words = useWords("run");
   const format = useFormat();
-  const { onSelect } = useShown();
+  const { onSelect } = useRunContext();
   return (
     <button
       type="button"
@@ -75,7 +75,7 @@ function When({ item }: { item: TranscriptItem }) {
 }
 
 /** Something long behind its name and size; what is closed does not exist. */
-export function Fold({
+export function Collapsible({
   id,
   title,
   initially,
@@ -87,10 +87,10 @@ export function Fold({
   initially?: boolean;
   children: ReactNode;
 }) {
-  const [open, setOpen] = useOpened(id, initially);
+  const [open, setOpen] = useOpenState(id, initially);
   return (
-    <Disclosed small title={title} open={open} onToggle={() => setOpen(!open)}>
+    <ControlledDisclosure small title={title} open={open} onToggle={() => setOpen(!open)}>
       {children}
-    </Disclosed>
+    </ControlledDisclosure>
   );
 }

@@ -1,6 +1,6 @@
 import type { NoticeItem } from "../../../events";
 import { useMessages, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { InfoIcon } from "../../../ui/icons";
 import { ServerText } from "../../../ui/ServerText";
 import { Frame } from "./Frame";
@@ -22,7 +22,7 @@ export function NoticeEntry({ item }: { item: NoticeItem }) {
       icon={<InfoIcon />}
       quiet
       tone={item.type === "run_waiting_human" ? "wait" : "plain"}
-      title={<span>{shownText(messages.notice(item.type, values) || item.type)}</span>}
+      title={<span>{displayText(messages.notice(item.type, values) || item.type)}</span>}
     >
       {sentence.length > 0 ? <ServerText text={sentence.join(" · ")} /> : null}
     </Frame>

@@ -5,7 +5,7 @@ import type { ApprovalView } from "../../../events";
 import { useWords } from "../../../i18n";
 import { HandIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
-import { useShown } from "./runContext";
+import { useRunContext } from "./runContext";
 
 const ApprovalCard = lazy(async () => ({
   default: (await import("../../../events/approval/ApprovalCard")).ApprovalCard,
@@ -13,7 +13,7 @@ const ApprovalCard = lazy(async () => ({
 
 /** A request that waits, decided on where it was asked. */
 export function OpenApproval({ approval }: { approval: ApprovalView }) {
-  const { runId, live } = useShown();
+  const { runId, live } = useRunContext();
   const open = useApprovals(runId);
   const request = live
     ? open.data?.find((candidate) => candidate.approval_id === approval.approval_id)

@@ -1,20 +1,20 @@
 import type { QuestionItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { HandIcon, HelpIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
 import { Frame } from "./Frame";
 import { QuestionForm } from "./QuestionForm";
-import { partsOf } from "./questionParts";
-import { useShown } from "./runContext";
+import { buildParts } from "./questionParts";
+import { useRunContext } from "./runContext";
 
 /** A question to a person, answered where it stands; the answer stays with it. */
 export function QuestionEntry({ item }: { item: QuestionItem }) {
   const words = useWords("run");
   const format = useFormat();
-  const { live } = useShown();
-  const parts = partsOf(item);
+  const { live } = useRunContext();
+  const parts = buildParts(item);
   return (
     <Frame
       item={item}
@@ -51,7 +51,7 @@ export function QuestionEntry({ item }: { item: QuestionItem }) {
         </dl>
       )}
       {item.answered_at ? (
-        <p className="text-xs text-soft">{words.answeredAt(shownText(format.time(item.answered_at)))}</p>
+        <p className="text-xs text-soft">{words.answeredAt(displayText(format.time(item.answered_at)))}</p>
       ) : null}
     </Frame>
   );

@@ -1,28 +1,28 @@
 import { useId, useState } from "react";
 import { useAnswer } from "../../../api/runs";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Button } from "../../../ui/Button";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { TextArea } from "../../../ui/Field";
 import { announce } from "../../../ui/LiveRegion";
 import { PlainText } from "../../../ui/PlainText";
 import type { QuestionPart } from "./questionParts";
-import { useShown } from "./runContext";
+import { useRunContext } from "./runContext";
 
 /** Answers what a run asks: a choice, or own words; several parts are sent together. */
 export function QuestionForm({ callId, parts }: { callId: string; parts: readonly QuestionPart[] }) {
   const words = useWords("run");
-  const { runId } = useShown();
-  const [given, setGiven] = useState<Readonly<Record<string, string>>>({});
+  const { runId } = useRunContext();
+  const [answers, setAnswers] = useState<Readonly<Record<string, string>>>({});
   const answer = useAnswer();
-  const complete = parts.every((part) => given[part.id]?.trim());
+  const complete = parts.every((part) => answers[part.id]?.trim());
   const send = () => {
     if (!complete || answer.isPending || answer.isSuccess) {
       return;
     }
     const only = parts.length === 1 ? parts[0] : undefined;
-    const body = only ? { answer: given[only.id] } : { answers: { ...given } };
+    const body = only ? { answer: answers[only.id] } : { answers: { ...answers } };
     answer.mutate({ id: runId, call_id: callId, ...body }, { onSuccess: () => announce(words.answerSent) });
   };
   return (
@@ -37,8 +37,8 @@ export function QuestionForm({ callId, parts }: { callId: string; parts: readonl
         <Part
           key={part.id}
           part={part}
-          value={given[part.id] ?? ""}
-          onChange={(text) => setGiven({ ...given, [part.id]: text })}
+          value={answers[part.id] ?? ""}
+          onChange={(text) => setAnswers({ ...answers, [part.id]: text })}
           onSend={send}
         />
       ))}
@@ -81,9 +81,9 @@ function Part({
             onChange={() => onChange(choice.label)}
           />
           <span className="min-w-0 [overflow-wrap:anywhere]">
-            <bdi>{shownText(choice.label)}</bdi>
+            <bdi>{displayText(choice.label)}</bdi>
             {choice.description ? (
-              <span className="text-soft"> – {shownText(choice.description)}</span>
+              <span className="text-soft"> – {displayText(choice.description)}</span>
             ) : null}
           </span>
         </label>

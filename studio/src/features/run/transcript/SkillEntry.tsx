@@ -1,25 +1,25 @@
 import { Link } from "wouter";
 import type { Data, SkillItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { BookIcon } from "../../../ui/icons";
 import { PlainText } from "../../../ui/PlainText";
 import { ServerText } from "../../../ui/ServerText";
-import { Fold, Frame } from "./Frame";
+import { Collapsible, Frame } from "./Frame";
 
 /** Something about a skill: used, left, not used, or chosen for the task and why. */
 export function SkillEntry({ item }: { item: SkillItem }) {
   return item.action === "routed" ? (
-    <Routed item={item} />
+    <RoutedSkills item={item} />
   ) : item.action === "offered" ? (
-    <Offered item={item} />
+    <OfferedSkills item={item} />
   ) : (
-    <One item={item} />
+    <SkillLine item={item} />
   );
 }
 
-function One({ item }: { item: SkillItem }) {
+function SkillLine({ item }: { item: SkillItem }) {
   const words = useWords("run");
   const format = useFormat();
   const missing = Array.isArray(item.details.missing_env_vars)
@@ -38,7 +38,7 @@ function One({ item }: { item: SkillItem }) {
       }
       marks={
         <>
-          {source ? <Badge>{words.skillSources[source] ?? shownText(source)}</Badge> : null}
+          {source ? <Badge>{words.skillSources[source] ?? displayText(source)}</Badge> : null}
           {typeof item.details.size === "number" && item.details.size > 0 ? (
             <span className="text-xs text-soft">{format.bytes(item.details.size)}</span>
           ) : null}
@@ -53,7 +53,7 @@ function One({ item }: { item: SkillItem }) {
   );
 }
 
-function Routed({ item }: { item: SkillItem }) {
+function RoutedSkills({ item }: { item: SkillItem }) {
   const words = useWords("run");
   const format = useFormat();
   const choices = Array.isArray(item.details.choices) ? (item.details.choices as Data[]) : [];
@@ -74,7 +74,7 @@ function Routed({ item }: { item: SkillItem }) {
             <SkillLink name={String(choice.mention ?? "")} />
             <span className="text-soft">
               {[
-                words.rules[String(choice.rule)] ?? shownText(String(choice.rule ?? "")),
+                words.rules[String(choice.rule)] ?? displayText(String(choice.rule ?? "")),
                 typeof choice.score === "number" ? words.score(format.number(choice.score)) : "",
               ]
                 .filter(Boolean)
@@ -93,18 +93,18 @@ function Routed({ item }: { item: SkillItem }) {
   );
 }
 
-function Offered({ item }: { item: SkillItem }) {
+function OfferedSkills({ item }: { item: SkillItem }) {
   const words = useWords("run");
   const { offered, omitted, level } = item.details;
   return (
     <Frame item={item} icon={<BookIcon />} quiet title={words.offered(Number(offered ?? 0))}>
       {item.reason || Number(omitted ?? 0) > 0 ? (
-        <Fold id={item.key} title={words.facts}>
+        <Collapsible id={item.key} title={words.facts}>
           <PlainText
             text={[String(level ?? ""), words.omitted(Number(omitted ?? 0))].filter(Boolean).join(" · ")}
           />
           {item.reason ? <ServerText text={item.reason} /> : null}
-        </Fold>
+        </Collapsible>
       ) : null}
     </Frame>
   );
@@ -114,7 +114,7 @@ function SkillLink({ name }: { name: string }) {
   const bare = name.replace(/^\$/, "");
   return (
     <Link href={`/skills/${encodeURIComponent(bare)}`} className="font-mono text-[0.8125rem]">
-      <bdi>{shownText(name)}</bdi>
+      <bdi>{displayText(name)}</bdi>
     </Link>
   );
 }

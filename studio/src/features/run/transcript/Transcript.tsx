@@ -3,9 +3,9 @@ import type { RunView, TranscriptItem } from "../../../events";
 import { useWords } from "../../../i18n";
 import { EmptyState } from "../../../ui/EmptyState";
 import { type TailHandle, TailList } from "../tail/TailList";
-import { placeOf } from "../useViewAt";
+import { findItemIndex } from "../useViewAt";
 import { Entry } from "./Entry";
-import { RunContext, type Shown } from "./runContext";
+import { RunContext, type RunContextValue } from "./runContext";
 
 const keyOf = (item: TranscriptItem) => item.key;
 
@@ -35,11 +35,11 @@ export function Transcript({
   const words = useWords("run");
   const [opened] = useState(() => new Map<string, boolean>());
   const open = JSON.stringify(view.questions.map((question) => question.call_id));
-  const shown = useMemo<Shown>(
+  const shown = useMemo<RunContextValue>(
     () => ({ runId, live, onSelect, opened, asking: new Set(JSON.parse(open) as string[]) }),
     [runId, live, onSelect, opened, open],
   );
-  const itemIndex = selected === undefined ? -1 : placeOf(view.items, selected);
+  const itemIndex = selected === undefined ? -1 : findItemIndex(view.items, selected);
   const render = useCallback(
     (item: TranscriptItem, index: number) => (
       <Entry item={item} selected={index === itemIndex} isMatch={matches.has(item)} />

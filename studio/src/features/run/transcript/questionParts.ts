@@ -8,7 +8,7 @@ export interface QuestionPart {
 }
 
 /** The parts of a question; one that was asked alone is called `answer`. */
-export function partsOf(item: QuestionItem): QuestionPart[] {
+export function buildParts(item: QuestionItem): QuestionPart[] {
   if (item.questions.length === 0) {
     const choices = item.choices.map((label) => ({ label, description: "" }));
     return [{ id: "answer", question: item.question, choices }];

@@ -1,7 +1,7 @@
 import { createContext, useContext, useState } from "react";
 
 /** What every entry of a transcript may need besides its own item. */
-export interface Shown {
+export interface RunContextValue {
   runId: string;
   /** False where the state of an earlier moment is shown, or the run is over: nothing can be done then. */
   live: boolean;
@@ -13,7 +13,7 @@ export interface Shown {
 }
 
 /** The run that entries belong to. */
-export const RunContext = createContext<Shown>({
+export const RunContext = createContext<RunContextValue>({
   runId: "",
   live: false,
   onSelect: () => undefined,
@@ -22,13 +22,13 @@ export const RunContext = createContext<Shown>({
 });
 
 /** The run that an entry belongs to. */
-export function useShown(): Shown {
+export function useRunContext(): RunContextValue {
   return useContext(RunContext);
 }
 
 /** Whether a part of an entry is open; remembered while the page is shown. */
-export function useOpened(key: string, initially = false): [boolean, (open: boolean) => void] {
-  const { opened } = useShown();
+export function useOpenState(key: string, initially = false): [boolean, (open: boolean) => void] {
+  const { opened } = useRunContext();
   const [open, setOpen] = useState(() => opened.get(key) ?? initially);
   return [
     open,

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { type Execution, executionFileAddress } from "../../../api/executions";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { DownloadIcon, FileIcon } from "../../../ui/icons";
 import { ServerText } from "../../../ui/ServerText";
 import { FilePreview } from "./FilePreview";
@@ -31,14 +31,14 @@ export function ExecutionFiles({ execution }: { execution: Execution }) {
                 className="flex min-h-9 min-w-0 flex-1 items-center gap-2 px-3 text-left hover:bg-sunken"
               >
                 <FileIcon className="size-4 shrink-0 text-soft" />
-                <span className="min-w-0 [overflow-wrap:anywhere]">{shownText(file.path)}</span>
+                <span className="min-w-0 [overflow-wrap:anywhere]">{displayText(file.path)}</span>
                 <span className="text-xs whitespace-nowrap text-soft">{format.bytes(file.size)}</span>
               </button>
               <a
                 href={executionFileAddress(execution.execution_id, file.path)}
                 download
-                aria-label={words.save(shownText(file.path))}
-                title={words.save(shownText(file.path))}
+                aria-label={words.save(displayText(file.path))}
+                title={words.save(displayText(file.path))}
                 className="inline-flex size-8 items-center justify-center rounded-md text-text hover:bg-sunken"
               >
                 <DownloadIcon />
@@ -53,7 +53,7 @@ export function ExecutionFiles({ execution }: { execution: Execution }) {
         ))}
         {refused.map((file) => (
           <li key={file.path} className="px-3 py-2 text-soft [overflow-wrap:anywhere]">
-            {words.notKept(shownText(file.path))} <ServerText text={file.reason} />
+            {words.notKept(displayText(file.path))} <ServerText text={file.reason} />
           </li>
         ))}
       </ul>

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { tableOf } from "../../../lib/table";
 import { Badge, type Tone } from "../../../ui/Badge";
 import { ClockIcon, DoneIcon, FailedIcon, PlayIcon, StoppedIcon } from "../../../ui/icons";
@@ -20,7 +20,7 @@ export function ExecutionMark({ status }: { status: string }) {
   const [tone, icon] = LOOKS[status] ?? ["neutral", null];
   return (
     <Badge tone={tone} icon={icon}>
-      {words.states[status] ?? shownText(status)}
+      {words.states[status] ?? displayText(status)}
     </Badge>
   );
 }

@@ -1,12 +1,12 @@
 import { executionFileAddress, useExecutionFile } from "../../../api/executions";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { CodeBlock } from "../../../ui/CodeBlock";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { Markdown } from "../../../ui/Markdown";
 import { Skeleton } from "../../../ui/Skeleton";
 
-const PICTURE = /\.(png|jpe?g|gif|webp|bmp|avif|ico)$/i;
+const IMAGE = /\.(png|jpe?g|gif|webp|bmp|avif|ico)$/i;
 const FRAMED = /\.(html?|svg)$/i;
 const BINARY =
   /\.(pdf|zip|t?gz|tar|bz2|xz|7z|docx?|xlsx?|pptx?|parquet|sqlite|db|so|wasm|mp[34]|wav|mov|bin)$/i;
@@ -14,11 +14,11 @@ const BINARY =
 /** A file of an execution where nothing in it can act: pictures, text, or a frame without any rights. */
 export function FilePreview({ id, path }: { id: string; path: string }) {
   const words = useWords("execute");
-  if (PICTURE.test(path)) {
+  if (IMAGE.test(path)) {
     return (
       <img
         src={executionFileAddress(id, path, true)}
-        alt={shownText(path)}
+        alt={displayText(path)}
         className="max-h-[32rem] max-w-full rounded border border-line"
       />
     );
@@ -28,7 +28,7 @@ export function FilePreview({ id, path }: { id: string; path: string }) {
       <iframe
         sandbox=""
         src={executionFileAddress(id, path, true)}
-        title={shownText(path)}
+        title={displayText(path)}
         className="h-96 w-full rounded border border-line bg-white"
       />
     );
@@ -55,6 +55,6 @@ function FileText({ id, path }: { id: string; path: string }) {
   return /\.(md|markdown)$/i.test(path) ? (
     <Markdown text={data} />
   ) : (
-    <CodeBlock text={data} label={shownText(path)} />
+    <CodeBlock text={data} label={displayText(path)} />
   );
 }

@@ -1,5 +1,5 @@
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Checkbox, Select, TextArea, TextInput } from "../../../ui/Field";
 import type { InputError, InputField } from "./schema";
 
@@ -16,11 +16,11 @@ export function InputControl({
   onChange: (value: string) => void;
 }) {
   const words = useWords("execute");
-  const title = shownText(field.title);
+  const title = displayText(field.title);
   const about = {
     label: field.required ? words.required(title) : title,
-    hint: field.description ? <bdi>{shownText(field.description)}</bdi> : undefined,
-    error: error ? words.errors[error.code](shownText(String(error.limit ?? ""))) : undefined,
+    hint: field.description ? <bdi>{displayText(field.description)}</bdi> : undefined,
+    error: error ? words.errors[error.code](displayText(String(error.limit ?? ""))) : undefined,
   };
   const typed = {
     value,
@@ -45,7 +45,7 @@ export function InputControl({
           {...typed}
           options={[
             ...none,
-            ...field.choices.map((choice) => ({ ...choice, label: shownText(choice.label) })),
+            ...field.choices.map((choice) => ({ ...choice, label: displayText(choice.label) })),
           ]}
         />
       );

@@ -6,8 +6,8 @@ import { TextArea, TextInput } from "../../../ui/Field";
 import { PlayIcon } from "../../../ui/icons";
 import { InputControl } from "./InputControl";
 import { readInput, readJson } from "./readInput";
-import { fieldsOf, initialValues } from "./schema";
-import type { Wish } from "./useExecuting";
+import { initialValues, parseFields } from "./schema";
+import type { ExecutionRequest } from "./useExecuteSkill";
 
 /** The input of a skill: a field for each property of its schema, or JSON where there is no schema. */
 export function InputForm({
@@ -19,10 +19,10 @@ export function InputForm({
   schema: Record<string, unknown> | null;
   busy: boolean;
   error: unknown;
-  onSubmit: (wish: Wish) => void;
+  onSubmit: (wish: ExecutionRequest) => void;
 }) {
   const words = useWords("execute");
-  const fields = useMemo(() => fieldsOf(schema), [schema]);
+  const fields = useMemo(() => parseFields(schema), [schema]);
   const [values, setValues] = useState(() => initialValues(fields ?? []));
   const [json, setJson] = useState<string | null>(fields ? null : "{}");
   const [limit, setLimit] = useState("");

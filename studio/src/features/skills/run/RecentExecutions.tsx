@@ -3,7 +3,7 @@ import { useFormat, useWords } from "../../../i18n";
 import { useNow } from "../../../lib/clock";
 import { ExecutionMark } from "./ExecutionMark";
 
-const MOST = 20;
+const MAX_EXECUTIONS = 20;
 
 /** The latest executions of a skill; one can be opened. */
 export function RecentExecutions({
@@ -27,7 +27,7 @@ export function RecentExecutions({
         {words.recent}
       </h2>
       <ul className="max-h-80 divide-y overflow-y-auto rounded-lg border border-line bg-surface">
-        {executions.slice(0, MOST).map((execution) => (
+        {executions.slice(0, MAX_EXECUTIONS).map((execution) => (
           <li key={execution.execution_id}>
             <button
               type="button"

@@ -1,11 +1,11 @@
 import type { SkillDocument } from "../../../api/skills";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { useSearchValues } from "../../../lib/search";
 import { ExecutionView } from "./ExecutionView";
 import { InputForm } from "./InputForm";
 import { RecentExecutions } from "./RecentExecutions";
-import { useExecuting } from "./useExecuting";
+import { useExecuteSkill } from "./useExecuteSkill";
 
 /** The program of a skill: a form for its input, and what executions of it came to. */
 export function RunSkill({ skill }: { skill: SkillDocument }) {
@@ -21,7 +21,7 @@ function Program({ skill, name }: { skill: SkillDocument; name: string }) {
   const words = useWords("execute");
   const [values, change] = useSearchValues();
   const open = (id: string) => change({ execution: id }, true);
-  const executing = useExecuting(name, open);
+  const executing = useExecuteSkill(name, open);
   return (
     <div className="grid gap-5 lg:grid-cols-[minmax(0,26rem)_minmax(0,1fr)]">
       <div className="flex min-w-0 flex-col gap-5">
@@ -60,7 +60,7 @@ function About({ skill }: { skill: SkillDocument }) {
   ];
   return (
     <p className="text-xs text-soft">
-      {words.deterministic} {shownText(facts.filter(Boolean).join(" · "))}
+      {words.deterministic} {displayText(facts.filter(Boolean).join(" · "))}
     </p>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { readInput } from "./readInput";
-import { fieldsOf, initialValues } from "./schema";
+import { initialValues, parseFields } from "./schema";
 
 const SCHEMA = {
   type: "object",
@@ -15,7 +15,7 @@ const SCHEMA = {
     more: { oneOf: [] },
   },
 };
-const fields = fieldsOf(SCHEMA) ?? [];
+const fields = parseFields(SCHEMA) ?? [];
 const read = (values: Record<string, string>) => readInput(fields, { ...initialValues(fields), ...values });
 
 it("each property becomes a field of its kind", () => {
@@ -31,9 +31,9 @@ it("each property becomes a field of its kind", () => {
 });
 
 it("a schema that is not one of an object has no form", () => {
-  expect(fieldsOf(null)).toBeNull();
-  expect(fieldsOf({ type: "array" })).toBeNull();
-  expect(fieldsOf({})).toBeNull();
+  expect(parseFields(null)).toBeNull();
+  expect(parseFields({ type: "array" })).toBeNull();
+  expect(parseFields({})).toBeNull();
 });
 
 it("what was filled in has its type, defaults count, and the rest is left out", () => {

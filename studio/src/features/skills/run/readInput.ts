@@ -81,7 +81,7 @@ function ruleError(field: InputField, value: unknown): InputError | null {
     return { code: "object" };
   }
   if (typeof value === "number") {
-    return first([
+    return firstError([
       [rules.minimum !== undefined && value < rules.minimum, { code: "minimum", limit: rules.minimum }],
       [rules.maximum !== undefined && value > rules.maximum, { code: "maximum", limit: rules.maximum }],
       [rules.above !== undefined && value <= rules.above, { code: "above", limit: rules.above }],
@@ -93,7 +93,7 @@ function ruleError(field: InputField, value: unknown): InputError | null {
 
 function textError({ rules }: InputField, value: string): InputError | null {
   const length = [...value].length;
-  return first([
+  return firstError([
     [
       rules.minLength !== undefined && length < rules.minLength,
       { code: "minLength", limit: rules.minLength },
@@ -102,12 +102,15 @@ function textError({ rules }: InputField, value: string): InputError | null {
       rules.maxLength !== undefined && length > rules.maxLength,
       { code: "maxLength", limit: rules.maxLength },
     ],
-    [rules.pattern !== undefined && !fits(value, rules.pattern), { code: "pattern", limit: rules.pattern }],
+    [
+      rules.pattern !== undefined && !matchesPattern(value, rules.pattern),
+      { code: "pattern", limit: rules.pattern },
+    ],
   ]);
 }
 
 /** A pattern that is none is the server's business. */
-function fits(value: string, pattern: string): boolean {
+function matchesPattern(value: string, pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").test(value);
   } catch {
@@ -115,6 +118,6 @@ function fits(value: string, pattern: string): boolean {
   }
 }
 
-function first(checks: [wrong: boolean, error: InputError][]): InputError | null {
+function firstError(checks: [wrong: boolean, error: InputError][]): InputError | null {
   return checks.find(([wrong]) => wrong)?.[1] ?? null;
 }

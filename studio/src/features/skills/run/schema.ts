@@ -50,18 +50,18 @@ type Schema = Readonly<Record<string, unknown>>;
 const LONG = 200;
 
 /** The fields of a schema of an object, or nothing where no form can be made from it. */
-export function fieldsOf(schema: Schema | null): InputField[] | null {
+export function parseFields(schema: Schema | null): InputField[] | null {
   const properties = record(schema?.properties);
   if (!schema || !properties || (schema.type !== undefined && schema.type !== "object")) {
     return null;
   }
   const required = Array.isArray(schema.required) ? schema.required : [];
   return Object.entries(properties).map(([name, value]) =>
-    fieldOf(name, record(value) ?? {}, required.includes(name)),
+    parseField(name, record(value) ?? {}, required.includes(name)),
   );
 }
 
-function fieldOf(name: string, schema: Schema, required: boolean): InputField {
+function parseField(name: string, schema: Schema, required: boolean): InputField {
   const choices = choicesOf(schema);
   const kind = choices.length > 0 ? "choice" : kindOf(schema);
   return {

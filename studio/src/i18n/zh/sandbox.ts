@@ -1,7 +1,7 @@
-import type { fence as english } from "../en/fence";
+import type { sandbox as english } from "../en/sandbox";
 
-/** Texts of what a fence lets a command read, write and reach, in Chinese. */
-export const fence = {
+/** Texts of what a sandbox lets a command read, write and reach, in Chinese. */
+export const sandbox = {
   writes: "可写入",
   reads: "可读取",
   workspace: "工作区",

@@ -1,12 +1,12 @@
 import type { LogEvent, RunView } from "../../../events";
-import { isOver } from "../shownStatus";
+import { isFinished } from "../displayStatus";
 import { ContinueBox } from "./ContinueBox";
 import { ReviewBox } from "./ReviewBox";
 import { SteerBox } from "./SteerBox";
 import { WaitingBox } from "./WaitingBox";
 
 /** What a person can say to a run now: steer it, let it go on, review it, or continue after its end. */
-export function TalkBox({
+export function Composer({
   runId,
   view,
   events,
@@ -18,7 +18,7 @@ export function TalkBox({
   trouble: string | null;
 }) {
   const { state } = view;
-  if (isOver(view)) {
+  if (isFinished(view)) {
     return state.session_id ? <ContinueBox sessionId={state.session_id} /> : null;
   }
   if (state.status === "review_required") {

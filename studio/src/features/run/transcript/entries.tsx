@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { ArtifactsItem, ChildItem, CompactionItem, EndItem, ErrorItem, PlanItem } from "../../../events";
 import { useFormat, useMessages, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { tableOf } from "../../../lib/table";
 import { Badge } from "../../../ui/Badge";
 import {
@@ -20,9 +20,9 @@ import {
 import { JsonView } from "../../../ui/JsonView";
 import { ServerBlock } from "../../../ui/ServerBlock";
 import { StatusMark } from "../../../ui/StatusMark";
-import { Fold, Frame } from "./Frame";
-import { useShown } from "./runContext";
-import { Said } from "./Said";
+import { Collapsible, Frame } from "./Frame";
+import { MessageText } from "./MessageText";
+import { useRunContext } from "./runContext";
 
 /** Something that went wrong; never folded. */
 export function ErrorEntry({ item }: { item: ErrorItem }) {
@@ -33,12 +33,12 @@ export function ErrorEntry({ item }: { item: ErrorItem }) {
       item={item}
       icon={<WarnIcon />}
       tone={item.level === "error" ? "bad" : "wait"}
-      title={`${item.level === "error" ? words.error : words.warning}: ${shownText(meaning)}`}
+      title={`${item.level === "error" ? words.error : words.warning}: ${displayText(meaning)}`}
     >
       {item.message ? <ServerBlock text={item.message} label={words.error} lines={12} /> : null}
-      <Fold id={item.key} title={words.facts}>
+      <Collapsible id={item.key} title={words.facts}>
         <JsonView value={item.details} />
-      </Fold>
+      </Collapsible>
     </Frame>
   );
 }
@@ -55,9 +55,9 @@ export function CompactionEntry({ item }: { item: CompactionItem }) {
     >
       {item.error === null ? null : <ServerBlock text={item.error} label={words.error} lines={12} />}
       {item.summary === null ? null : (
-        <Fold id={item.key} title={words.summary}>
-          <Said text={item.summary} markdown />
-        </Fold>
+        <Collapsible id={item.key} title={words.summary}>
+          <MessageText text={item.summary} markdown />
+        </Collapsible>
       )}
     </Frame>
   );
@@ -76,13 +76,13 @@ export function ChildEntry({ item }: { item: ChildItem }) {
         <span>
           {words.childRun}{" "}
           <Link href={`/runs/${encodeURIComponent(item.run_id)}`} className="font-mono text-xs">
-            {shownText(item.run_id)}
+            {displayText(item.run_id)}
           </Link>
         </span>
       }
       marks={<StatusMark state={item.status} />}
     >
-      {item.message ? <Said text={item.message} /> : null}
+      {item.message ? <MessageText text={item.message} /> : null}
       {item.tokens > 0 || item.tool_calls > 0 ? (
         <p className="text-xs text-soft">
           {[
@@ -106,7 +106,7 @@ export function PlanEntry({ item }: { item: PlanItem }) {
   const words = useWords("run");
   return (
     <Frame item={item} icon={<ListIcon />} tone="model" title={words.plan}>
-      {item.explanation ? <Said text={item.explanation} /> : null}
+      {item.explanation ? <MessageText text={item.explanation} /> : null}
       <ol className="flex flex-col gap-1">
         {item.plan.map((step, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the steps of one plan never change
@@ -115,10 +115,10 @@ export function PlanEntry({ item }: { item: PlanItem }) {
               {STEP_ICONS[step.status ?? ""] ?? <PendingIcon className="size-4 shrink-0 text-soft" />}
             </span>
             <span className="min-w-0 [overflow-wrap:anywhere]">
-              <bdi>{shownText(step.step ?? "")}</bdi>
+              <bdi>{displayText(step.step ?? "")}</bdi>
               <span className="sr-only">
                 {" "}
-                ({words.steps[step.status ?? ""] ?? shownText(step.status ?? "")})
+                ({words.steps[step.status ?? ""] ?? displayText(step.status ?? "")})
               </span>
             </span>
           </li>
@@ -131,7 +131,7 @@ export function PlanEntry({ item }: { item: PlanItem }) {
 /** The list of files was written. */
 export function ArtifactsEntry({ item }: { item: ArtifactsItem }) {
   const words = useWords("run");
-  const { runId } = useShown();
+  const { runId } = useRunContext();
   return (
     <Frame
       item={item}
@@ -155,14 +155,14 @@ export function EndEntry({ item }: { item: EndItem }) {
       item={item}
       icon={icons[item.status]}
       tone={tones[item.status]}
-      title={[states[item.status], shownText(messages.error(item.error_kind, item.details))]
+      title={[states[item.status], displayText(messages.error(item.error_kind, item.details))]
         .filter(Boolean)
         .join(" · ")}
     >
       {item.text && item.status === "failed" ? (
         <ServerBlock text={item.text} label={words.error} lines={20} />
       ) : (
-        <Said text={item.text} markdown={item.status === "completed"} />
+        <MessageText text={item.text} markdown={item.status === "completed"} />
       )}
     </Frame>
   );

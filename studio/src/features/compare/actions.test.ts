@@ -1,18 +1,20 @@
 import { expect, it } from "vitest";
 import type { ComparedRow } from "../../api/comparison";
-import { firstDifference, moveText, sideBySide } from "./moves";
+import { firstDifference, formatAction, pairActions } from "./actions";
 
 const task = { kind: "task", what: '"Write a haiku."' } as const;
 const row = (op: ComparedRow["op"], a: ComparedRow["a"], b: ComparedRow["b"]): ComparedRow => ({ op, a, b });
 
 it("a quoted text is shown without its quotes", () => {
-  expect(moveText(task)).toBe("Write a haiku.");
-  expect(moveText({ kind: "answer", what: '"two\\nlines"' })).toBe("two\nlines");
+  expect(formatAction(task)).toBe("Write a haiku.");
+  expect(formatAction({ kind: "answer", what: '"two\\nlines"' })).toBe("two\nlines");
 });
 
 it("a call is shown with its arguments below its name", () => {
-  expect(moveText({ kind: "call", what: 'shell {"command": "ls"}' })).toBe('shell\n{\n  "command": "ls"\n}');
-  expect(moveText({ kind: "call", what: "cut {" })).toBe("cut\n{");
+  expect(formatAction({ kind: "call", what: 'shell {"command": "ls"}' })).toBe(
+    'shell\n{\n  "command": "ls"\n}',
+  );
+  expect(formatAction({ kind: "call", what: "cut {" })).toBe("cut\n{");
 });
 
 it("the first difference is the first row that is not equal", () => {
@@ -21,7 +23,7 @@ it("the first difference is the first row that is not equal", () => {
 });
 
 it("the shorter side ends with nothing", () => {
-  expect(sideBySide(row("replace", [task], [task, task]))).toEqual([
+  expect(pairActions(row("replace", [task], [task, task]))).toEqual([
     [task, task],
     [undefined, task],
   ]);

@@ -1,6 +1,6 @@
 import type { Data } from "../../../events";
 
-const TELLING = [
+const PREFERRED_ARGUMENTS = [
   "command",
   "cmd",
   "argv",
@@ -13,17 +13,17 @@ const TELLING = [
   "message",
   "name",
 ];
-const LONGEST = 240;
+const MAX_LENGTH = 240;
 const sizes = new WeakMap<object, number>();
 
 /** The argument that tells most about a call, in one line. */
-export function gist(given: Data): string {
-  for (const name of [...TELLING, ...Object.keys(given)]) {
-    const value = given[name];
+export function summarizeArguments(values: Data): string {
+  for (const name of [...PREFERRED_ARGUMENTS, ...Object.keys(values)]) {
+    const value = values[name];
     const text =
       Array.isArray(value) && value.every((item) => typeof item === "string") ? value.join(" ") : value;
     if (typeof text === "string" && text.trim() !== "") {
-      return text.slice(0, LONGEST).replace(/\s+/g, " ").trim();
+      return text.slice(0, MAX_LENGTH).replace(/\s+/g, " ").trim();
     }
   }
   return "";

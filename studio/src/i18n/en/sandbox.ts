@@ -1,5 +1,5 @@
 /** Texts of what the sandbox lets a command read, write and reach. */
-export const fence = {
+export const sandbox = {
   writes: "Can write",
   reads: "Can read",
   workspace: "the workspace",

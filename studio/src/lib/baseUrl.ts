@@ -4,6 +4,6 @@ export function appPath(base: string = document.baseURI): string {
 }
 
 /** The address of the API, with a slash at its end; it stands beside the app. */
-export function apiAddress(base: string = document.baseURI): string {
+export function apiUrl(base: string = document.baseURI): string {
   return new URL("../api/v1/", base.endsWith("/") ? base : `${base}/`).href;
 }

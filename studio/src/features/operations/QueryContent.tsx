@@ -4,7 +4,7 @@ import { ErrorNote } from "../../ui/ErrorNote";
 import { Skeleton } from "../../ui/Skeleton";
 
 /** What was asked for once it is there; until then that it loads, or why it cannot. */
-export function Loaded<Data>({
+export function QueryContent<Data>({
   query,
   lines,
   children,

@@ -7,10 +7,10 @@ import { Button } from "../../ui/Button";
 import { CodeBlock } from "../../ui/CodeBlock";
 import { Disclosure } from "../../ui/Disclosure";
 import { ChevronDownIcon } from "../../ui/icons";
-import { firstDifference, moveText, sideBySide } from "./moves";
+import { firstDifference, formatAction, pairActions } from "./actions";
 
 /** What both runs did, side by side; what is the same is folded, the first difference is one step away. */
-export function Rows({ comparison }: { comparison: Comparison }) {
+export function ComparisonRows({ comparison }: { comparison: Comparison }) {
   const words = useWords("compare");
   const element = useRef<HTMLLIElement>(null);
   const first = firstDifference(comparison.rows);
@@ -47,7 +47,7 @@ export function Rows({ comparison }: { comparison: Comparison }) {
               row.op === "equal" ? "border-line" : "border-wait",
             )}
           >
-            <OneRow row={row} isFirst={index === first} />
+            <ComparisonRow row={row} isFirst={index === first} />
           </li>
         ))}
       </ol>
@@ -55,15 +55,15 @@ export function Rows({ comparison }: { comparison: Comparison }) {
   );
 }
 
-function OneRow({ row, isFirst }: { row: ComparedRow; isFirst: boolean }) {
+function ComparisonRow({ row, isFirst }: { row: ComparedRow; isFirst: boolean }) {
   const words = useWords("compare");
   if (row.op === "equal") {
     return (
       <Disclosure title={words.equal(row.a.length)}>
         <div className="flex flex-col gap-2">
-          {row.a.map((move, index) => (
+          {row.a.map((action, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: moves have no other identity
-            <OneMove key={index} move={move} side="" />
+            <ActionText key={index} action={action} side="" />
           ))}
         </div>
       </Disclosure>
@@ -75,31 +75,36 @@ function OneRow({ row, isFirst }: { row: ComparedRow; isFirst: boolean }) {
         <Badge tone="wait">{words.ops[row.op]}</Badge>
         {isFirst ? <Badge tone="accent">{words.firstDifference}</Badge> : null}
       </div>
-      {sideBySide(row).map(([left, right], index) => (
+      {pairActions(row).map(([left, right], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: moves have no other identity
         <div key={index} className="grid min-w-0 grid-cols-1 gap-2 md:grid-cols-2">
-          <OneMove move={left} side="A" />
-          <OneMove move={right} side="B" />
+          <ActionText action={left} side="A" />
+          <ActionText action={right} side="B" />
         </div>
       ))}
     </div>
   );
 }
 
-function OneMove({ move, side }: { move: Action | undefined; side: string }) {
+function ActionText({ action, side }: { action: Action | undefined; side: string }) {
   const words = useWords("compare");
-  if (!move) {
+  if (!action) {
     return (
       <p className="hidden rounded-md border border-dashed border-line px-2 py-1 text-xs text-soft md:block">
         {side} · {words.nothing}
       </p>
     );
   }
-  const kind = words.kinds[move.kind] ?? move.kind;
+  const kind = words.kinds[action.kind] ?? action.kind;
   return (
     <div className="min-w-0">
       <p className="mb-0.5 text-xs font-medium text-soft">{side ? `${side} · ${kind}` : kind}</p>
-      <CodeBlock text={moveText(move)} label={side ? `${side} · ${kind}` : kind} lines={12} copy={false} />
+      <CodeBlock
+        text={formatAction(action)}
+        label={side ? `${side} · ${kind}` : kind}
+        lines={12}
+        copy={false}
+      />
     </div>
   );
 }

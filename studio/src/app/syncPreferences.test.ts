@@ -1,13 +1,13 @@
 import { expect, test, vi } from "vitest";
 import { languageStore } from "../i18n";
-import { followChoices } from "./follow";
+import { syncPreferences } from "./syncPreferences";
 
 function chosenElsewhere(key: string, newValue: string | null): void {
   window.dispatchEvent(new StorageEvent("storage", { key, newValue }));
 }
 
 test("what is chosen in another tab is taken over", async () => {
-  const stop = followChoices();
+  const stop = syncPreferences();
   chosenElsewhere("studio.theme", "dark");
   expect(document.documentElement.dataset.theme).toBe("dark");
   chosenElsewhere("studio.theme", null);

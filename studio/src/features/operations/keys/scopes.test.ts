@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isKeyName, ordered, toggled } from "./naming";
+import { isKeyName, sortKeys, toggleScope } from "./scopes";
 
 it.each([
   ["ci", true],
@@ -13,8 +13,8 @@ it.each([
 });
 
 it("takes scopes in and out in the usual order", () => {
-  expect(toggled(["admin"], "read")).toEqual(["read", "admin"]);
-  expect(toggled(["read", "admin"], "read")).toEqual(["admin"]);
+  expect(toggleScope(["admin"], "read")).toEqual(["read", "admin"]);
+  expect(toggleScope(["read", "admin"], "read")).toEqual(["admin"]);
 });
 
 it("shows keys in use first, the newest first", () => {
@@ -24,5 +24,5 @@ it("shows keys in use first, the newest first", () => {
     revoked_at,
   });
   const keys = [key("old", "2026-01-01"), key("gone", "2026-03-01", "2026-03-02"), key("new", "2026-02-01")];
-  expect(ordered(keys).map(({ name }) => name)).toEqual(["new", "old", "gone"]);
+  expect(sortKeys(keys).map(({ name }) => name)).toEqual(["new", "old", "gone"]);
 });

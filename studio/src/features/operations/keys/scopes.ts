@@ -9,12 +9,12 @@ export function isKeyName(text: string): boolean {
 }
 
 /** The scopes with one taken in or out, in the usual order. */
-export function toggled(scopes: readonly Scope[], scope: Scope): Scope[] {
+export function toggleScope(scopes: readonly Scope[], scope: Scope): Scope[] {
   return SCOPES.filter((name) => (name === scope ? !scopes.includes(name) : scopes.includes(name)));
 }
 
 /** Keys in use first, the newest first; of equal ones the name decides. */
-export function ordered<Key extends { revoked_at: string | null; created_at: string; name: string }>(
+export function sortKeys<Key extends { revoked_at: string | null; created_at: string; name: string }>(
   keys: readonly Key[],
 ): Key[] {
   return [...keys].sort(

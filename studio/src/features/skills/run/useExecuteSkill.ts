@@ -3,21 +3,23 @@ import { newIdempotencyKey } from "../../../api/client";
 import { type Execution, useExecute, useExecutions } from "../../../api/executions";
 
 /** What is executed: an input, and how long it may take. */
-export interface Wish {
+export interface ExecutionRequest {
   input: unknown;
   timeout_ms?: number;
 }
 
 /** Executes a skill, and shows the execution as soon as it is known, which is before it has ended. */
-export function useExecuting(skill: string, onBegun: (id: string) => void) {
+export function useExecuteSkill(skill: string, onStarted: (id: string) => void) {
   const { mutate, isPending, error } = useExecute();
   const listed = useExecutions({ skill }, isPending);
   const executions: Execution[] = listed.data?.pages.flatMap((page) => page.executions) ?? [];
   const before = useRef<ReadonlySet<string> | null>(null);
-  const begun = executions.find((execution) => before.current && !before.current.has(execution.execution_id));
-  const id = isPending ? begun?.execution_id : undefined;
-  const latest = useRef(onBegun);
-  latest.current = onBegun;
+  const started = executions.find(
+    (execution) => before.current && !before.current.has(execution.execution_id),
+  );
+  const id = isPending ? started?.execution_id : undefined;
+  const latest = useRef(onStarted);
+  latest.current = onStarted;
   useEffect(() => {
     if (id !== undefined && before.current) {
       before.current = null;
@@ -28,7 +30,7 @@ export function useExecuting(skill: string, onBegun: (id: string) => void) {
     executions,
     busy: isPending,
     error,
-    send: (wish: Wish) => {
+    send: (wish: ExecutionRequest) => {
       before.current = new Set(executions.map((execution) => execution.execution_id));
       mutate(
         { skill, ...wish, key: newIdempotencyKey() },

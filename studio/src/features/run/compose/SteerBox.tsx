@@ -2,13 +2,13 @@ import { useState } from "react";
 import { useSendMessage } from "../../../api/runs";
 import type { LogEvent } from "../../../events";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { ClockIcon } from "../../../ui/icons";
 import { announce } from "../../../ui/LiveRegion";
 import { countTo } from "../useViewAt";
 import { MessageForm } from "./MessageForm";
 
-interface Sent {
+interface SentMessage {
   id: string;
   text: string;
   /** The last event when it was sent; it can only be read after that. */
@@ -19,8 +19,8 @@ interface Sent {
 export function SteerBox({ runId, events }: { runId: string; events: readonly LogEvent[] }) {
   const words = useWords("run");
   const send = useSendMessage();
-  const [sent, setSent] = useState<readonly Sent[]>([]);
-  const waiting = sent.filter((message) => !wasRead(events, message));
+  const [sent, setSent] = useState<readonly SentMessage[]>([]);
+  const waiting = sent.filter((message) => !isRead(events, message));
   return (
     <section aria-label={words.steer} className="flex flex-col gap-1.5">
       {waiting.length > 0 ? (
@@ -29,7 +29,7 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
             <li key={message.id} className="flex items-center gap-1.5">
               <ClockIcon />
               <span className="min-w-0 truncate">
-                {words.received}: <bdi>{shownText(message.text)}</bdi>
+                {words.received}: <bdi>{displayText(message.text)}</bdi>
               </span>
             </li>
           ))}
@@ -58,7 +58,7 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
   );
 }
 
-function wasRead(events: readonly LogEvent[], sent: Sent): boolean {
+function isRead(events: readonly LogEvent[], sent: SentMessage): boolean {
   return events
     .slice(countTo(events, sent.after))
     .some((event) => event.type === "inbox_received" && event.payload.message_id === sent.id);

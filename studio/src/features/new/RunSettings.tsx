@@ -1,13 +1,13 @@
 import type { StartOptions } from "../../api/startRun";
 import { useWords } from "../../i18n";
-import { shownText } from "../../lib/hidden";
+import { displayText } from "../../lib/hiddenCharacters";
 import { Select, TextInput } from "../../ui/Field";
 import type { Draft } from "./draft";
 
 type Errors = Readonly<Record<string, string | undefined>>;
 
 /** Who works and how far it may go: model, workspace, sandbox and policy; only what is allowed is offered. */
-export function Fences({
+export function RunSettings({
   draft,
   options,
   errors,
@@ -31,8 +31,8 @@ export function Fences({
           autoComplete="off"
           spellCheck={false}
           maxLength={200}
-          placeholder={shownText(model)}
-          hint={model ? words.modelHint(shownText(model)) : undefined}
+          placeholder={displayText(model)}
+          hint={model ? words.modelHint(displayText(model)) : undefined}
           error={errors.model}
           value={draft.model}
           onChange={(event) => onChange({ model: event.target.value })}
@@ -74,7 +74,7 @@ export function Fences({
         />
       </div>
       <p className="text-xs text-soft [overflow-wrap:anywhere]">
-        {words.workspaceRoot}: <code className="font-mono">{shownText(options.workspace_root)}</code>
+        {words.workspaceRoot}: <code className="font-mono">{displayText(options.workspace_root)}</code>
       </p>
     </fieldset>
   );

@@ -6,7 +6,7 @@ const LazyTimeline = lazy(async () => ({ default: (await import("./timeline/Time
 const LazyDetails = lazy(async () => ({ default: (await import("./details/Details")).Details }));
 const LazyFiles = lazy(async () => ({ default: (await import("./files/Files")).Files }));
 const LazyFork = lazy(async () => ({ default: (await import("./fork/ForkDialog")).ForkDialog }));
-const LazyPlayhead = lazy(async () => ({
+const LazyReplayControls = lazy(async () => ({
   default: (await import("./replay/ReplayControls")).ReplayControls,
 }));
 
@@ -47,10 +47,10 @@ export function ForkDialog(props: ComponentProps<typeof LazyFork>) {
 }
 
 /** A slider over the events of a run. */
-export function Playhead(props: ComponentProps<typeof LazyPlayhead>) {
+export function ReplayControls(props: ComponentProps<typeof LazyReplayControls>) {
   return (
     <Suspense fallback={<Skeleton lines={1} />}>
-      <LazyPlayhead {...props} />
+      <LazyReplayControls {...props} />
     </Suspense>
   );
 }

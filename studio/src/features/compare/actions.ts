@@ -1,15 +1,15 @@
 import type { Action, ComparedRow } from "../../api/comparison";
 
 /** The text of a move as people read it: what is only a quoted text loses its quotes, data stands on several lines. */
-export function moveText({ kind, what }: Action): string {
+export function formatAction({ kind, what }: Action): string {
   if (kind === "call") {
     const space = what.indexOf(" ");
-    return space < 0 ? what : `${what.slice(0, space)}\n${readable(what.slice(space + 1))}`;
+    return space < 0 ? what : `${what.slice(0, space)}\n${decodeEscapes(what.slice(space + 1))}`;
   }
-  return readable(what);
+  return decodeEscapes(what);
 }
 
-function readable(text: string): string {
+function decodeEscapes(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "string" ? value : JSON.stringify(value, null, 2);
@@ -24,7 +24,7 @@ export function firstDifference(rows: readonly ComparedRow[]): number {
 }
 
 /** Moves that stand beside each other; the shorter side ends with nothing. */
-export function sideBySide(row: ComparedRow): [Action | undefined, Action | undefined][] {
+export function pairActions(row: ComparedRow): [Action | undefined, Action | undefined][] {
   const length = Math.max(row.a.length, row.b.length);
   return Array.from({ length }, (_, index) => [row.a[index], row.b[index]]);
 }

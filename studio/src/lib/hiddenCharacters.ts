@@ -16,7 +16,7 @@ const HIDDEN = new RegExp(
 );
 
 /** The text without what steers a terminal; lines that were drawn over keep their last state. */
-export function withoutEscapes(text: string): string {
+export function stripEscapes(text: string): string {
   const plain = text.includes(ESCAPE) ? text.replace(SEQUENCES, "") : text;
   return plain.includes("\r") ? plain.split("\n").map(lastState).join("\n") : plain;
 }
@@ -28,7 +28,7 @@ function lastState(line: string): string {
 }
 
 /** The text with every invisible or order-changing character written out, such as `‹U+202E›`. */
-export function withHiddenShown(text: string): string {
+export function revealHidden(text: string): string {
   return text.replace(HIDDEN, (char: string, lineBreak?: string) =>
     lineBreak === undefined
       ? `‹U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`
@@ -37,6 +37,6 @@ export function withHiddenShown(text: string): string {
 }
 
 /** Text of a program as it may be shown: harmless and complete. */
-export function shownText(text: string): string {
-  return withHiddenShown(withoutEscapes(text));
+export function displayText(text: string): string {
+  return revealHidden(stripEscapes(text));
 }

@@ -6,7 +6,7 @@ import { ContrastIcon, GlobeIcon } from "../ui/icons";
 import { Menu, MenuChoice } from "../ui/Menu";
 
 /** The menus of language and colours, which are commands too. */
-export function Choices() {
+export function PreferenceMenus() {
   const words = useWords("shell");
   const language = useLanguage();
   const [theme, setTheme] = useTheme();

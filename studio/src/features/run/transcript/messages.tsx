@@ -1,11 +1,11 @@
 import type { AssistantItem, ReasoningItem, UserItem } from "../../../events";
 import { useFormat, useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { MessageIcon, ModelIcon, PersonIcon, WarnIcon } from "../../../ui/icons";
 import { Spinner } from "../../../ui/Spinner";
-import { Fold, Frame } from "./Frame";
-import { Said } from "./Said";
+import { Collapsible, Frame } from "./Frame";
+import { MessageText } from "./MessageText";
 
 /** What a person said, or what the run was told in their place. */
 export function UserEntry({ item }: { item: UserItem }) {
@@ -19,7 +19,7 @@ export function UserEntry({ item }: { item: UserItem }) {
       tone={item.source === "rejected" ? "wait" : "person"}
       title={words.users[item.source]}
     >
-      <Said text={item.text} />
+      <MessageText text={item.text} />
     </Frame>
   );
 }
@@ -35,7 +35,7 @@ export function AssistantEntry({ item }: { item: AssistantItem }) {
       title={
         <span>
           {item.history ? words.modelBefore : item.purpose === "compaction" ? words.summing : words.model}
-          {item.model ? <bdi className="ml-1.5 font-normal text-soft">{shownText(item.model)}</bdi> : null}
+          {item.model ? <bdi className="ml-1.5 font-normal text-soft">{displayText(item.model)}</bdi> : null}
         </span>
       }
       marks={
@@ -45,7 +45,7 @@ export function AssistantEntry({ item }: { item: AssistantItem }) {
         </>
       }
     >
-      <Said text={item.text} markdown={item.complete} />
+      <MessageText text={item.text} markdown={item.complete} />
     </Frame>
   );
 }
@@ -56,9 +56,9 @@ export function ReasoningEntry({ item }: { item: ReasoningItem }) {
   const format = useFormat();
   return (
     <Frame item={item} icon={<ModelIcon />} tone="model" quiet title={words.reasoning}>
-      <Fold id={item.key} title={words.reasoningSize(format.number(item.text.length))}>
-        <Said text={item.text} />
-      </Fold>
+      <Collapsible id={item.key} title={words.reasoningSize(format.number(item.text.length))}>
+        <MessageText text={item.text} />
+      </Collapsible>
     </Frame>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
 /** A value as it was when it last stayed the same for a while; for questions that typing should not repeat. */
-export function useSettledValue<Value>(value: Value, afterMs = 400): Value {
+export function useDebouncedValue<Value>(value: Value, afterMs = 400): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(value), afterMs);

@@ -1,6 +1,6 @@
 import type { SandboxAdapter } from "../../../api/configuration";
 import { useWords } from "../../../i18n";
-import { shownText } from "../../../lib/hidden";
+import { displayText } from "../../../lib/hiddenCharacters";
 import { Badge } from "../../../ui/Badge";
 import { Disclosure } from "../../../ui/Disclosure";
 import { DoneIcon, FailedIcon } from "../../../ui/icons";
@@ -9,13 +9,13 @@ import { ServerBlock } from "../../../ui/ServerBlock";
 import { ServerText } from "../../../ui/ServerText";
 
 /** One fence: whether it works, why not, and what helps. */
-export function FenceCard({ fence, inUse }: { fence: SandboxAdapter; inUse: boolean }) {
+export function AdapterCard({ adapter, inUse }: { adapter: SandboxAdapter; inUse: boolean }) {
   const words = useWords("operations").sandbox;
   return (
     <li className="flex min-w-0 flex-col gap-2 rounded-lg border bg-surface p-3">
       <div className="flex flex-wrap items-center gap-2">
-        <h4 className="font-semibold">{shownText(fence.adapter)}</h4>
-        {fence.works ? (
+        <h4 className="font-semibold">{displayText(adapter.adapter)}</h4>
+        {adapter.works ? (
           <Badge tone="good" icon={<DoneIcon />}>
             {words.works}
           </Badge>
@@ -25,18 +25,18 @@ export function FenceCard({ fence, inUse }: { fence: SandboxAdapter; inUse: bool
           </Badge>
         )}
         {inUse ? <Badge tone="accent">{words.inUse}</Badge> : null}
-        <span className="text-soft">{shownText(fence.version)}</span>
+        <span className="text-soft">{displayText(adapter.version)}</span>
       </div>
-      {fence.problem ? <ServerText text={fence.problem} className="block" /> : null}
-      {fence.fix ? (
+      {adapter.problem ? <ServerText text={adapter.problem} className="block" /> : null}
+      {adapter.fix ? (
         <div>
           <p className="mb-1 font-medium">{words.fix}</p>
-          <ServerBlock text={fence.fix} label={words.fix} />
+          <ServerBlock text={adapter.fix} label={words.fix} />
         </div>
       ) : null}
-      {Object.keys(fence.facts).length > 0 ? (
+      {Object.keys(adapter.facts).length > 0 ? (
         <Disclosure title={words.facts}>
-          <JsonView value={fence.facts} />
+          <JsonView value={adapter.facts} />
         </Disclosure>
       ) : null}
     </li>

@@ -3,20 +3,20 @@ import { Note } from "../Note";
 import { OriginText } from "../OriginText";
 
 /** What was chosen but does not hold, and what counts more. */
-export function Overridden({ given }: { given: readonly Readonly<Record<string, string>>[] }) {
+export function OverrideNote({ overrides }: { overrides: readonly Readonly<Record<string, string>>[] }) {
   const words = useWords("operations").model;
   const fields: Record<string, string> = {
     base_url: words.baseUrl,
     model: words.name,
     api_key_env: words.variable,
   };
-  if (given.length === 0) {
+  if (overrides.length === 0) {
     return null;
   }
   return (
     <Note tone="wait" title={words.overridden} label={words.overridden}>
       <ul className="list-disc pl-5">
-        {given.map(({ field = "", by = "" }) => (
+        {overrides.map(({ field = "", by = "" }) => (
           <li key={field}>
             {words.by(fields[field] ?? field)} <OriginText source={by} />
           </li>

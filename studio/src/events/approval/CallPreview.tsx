@@ -7,7 +7,7 @@ import { ChevronDownIcon, ChevronRightIcon } from "../../ui/icons";
 import { JsonView } from "../../ui/JsonView";
 
 /** The exact command and the changes to files; for any other call its arguments. */
-export function WhatItDoes({
+export function CallPreview({
   approval,
   diffOpen,
   onDiff,

@@ -1,14 +1,14 @@
 import { preferredLanguage } from "../i18n/language";
 import { setLanguage } from "../i18n/words";
-import { knownTheme, setTheme } from "../lib/theme";
+import { parseTheme, setTheme } from "../lib/theme";
 
 /** Takes over the language and the colours that somebody chooses in another tab. */
-export function followChoices(): () => void {
+export function syncPreferences(): () => void {
   const listener = ({ key, newValue }: StorageEvent) => {
     if (key === "studio.language") {
       void setLanguage(preferredLanguage(newValue, navigator.languages));
     } else if (key === "studio.theme") {
-      setTheme(knownTheme(newValue));
+      setTheme(parseTheme(newValue));
     }
   };
   window.addEventListener("storage", listener);
