@@ -104,7 +104,7 @@ def test_edited_arguments_are_checked_compared_and_used(studio: Open, service: S
         editor.fill('{\n  "command": \n}')
         expect(card.get_by_text("Line 3, column 1")).to_be_visible()
         editor.fill("[1]")
-        expect(card.get_by_text("have to be an object")).to_be_visible()
+        expect(card.get_by_text("Arguments must be an object")).to_be_visible()
         expect(approve).to_be_disabled()
         editor.fill(json.dumps({"command": "echo seven"}))
         changes = card.get_by_role("region", name="Requested and edited")

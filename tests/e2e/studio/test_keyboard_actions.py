@@ -29,7 +29,7 @@ class Action:
 
 
 NEW_SKILL = (Type("by-keys"), "Tab", Type("Made by keys."))
-LOOK_AT_SKILLS = (Type("./packs"), "Enter", To("checkbox", "I have looked"), "Space")
+LOOK_AT_SKILLS = (Type("./packs"), "Enter", To("checkbox", "I have reviewed"), "Space")
 NEW_KEY = (Type("by-keys"), To("checkbox", "run"), "Space", To("button", "Create key"), "Enter")
 ACTIONS = {
     "start": Action("new", (Type("Say hello."), To("button", "Start"), "Enter"), "Say hello.", "heading"),
@@ -166,7 +166,7 @@ def decision_after(page: Page, place: Seeded, command: str, *steps: Step) -> dic
 def test_a_run_gets_a_message_and_is_then_cancelled(page: Page, place: Seeded) -> None:
     run_id = start_calls(place.service, ("shell_command", {"command": "sleep 50"}))
     go(page, f"/studio/runs/{run_id}")
-    do(page, To("textbox", "Tell the run something"), Type("Hurry up."), "Enter")
+    do(page, To("textbox", "Send a message to the run"), Type("Hurry up."), "Enter")
     expect(page.get_by_role("list", name="Unread messages")).to_contain_text("Hurry up.")
     do(page, To("button", "Cancel run"), "Enter", Type("It takes too long."), To("button", "Cancel the run"), "Enter")
     expect(page.get_by_role("article").filter(has_text="It takes too long.")).to_be_visible()

@@ -98,7 +98,7 @@ def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: 
         expect(state).to_contain_text("No model configured")
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
         page.get_by_role("textbox", name="Base URL").fill("ftp://nowhere")
-        expect(page.get_by_text("This is not an address")).to_be_visible()
+        expect(page.get_by_text("Enter a URL that starts with")).to_be_visible()
         page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:9/v1")
         page.get_by_role("textbox", name="Model", exact=True).fill("local-one")
         page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)

@@ -41,7 +41,7 @@ def test_ten_thousand_events_open_and_scroll_to_the_end_with_few_rows(studio: Op
     with studio("/studio/runs/run_long") as page:
         transcript = page.get_by_role("region", name="Transcript")
         expect(transcript.get_by_text("part-0.txt")).to_be_visible()
-        expect(page.get_by_text("Complete", exact=True)).to_be_visible()
+        expect(page.get_by_text("All events loaded", exact=True)).to_be_visible()
         expect(page.get_by_text(f"{count} events")).to_be_visible()
         transcript.focus()
         page.keyboard.press("End")
@@ -108,7 +108,7 @@ def test_a_search_counts_and_walks_what_it_finds(studio: Open) -> None:
 
 def test_the_events_are_downloaded_as_they_stand_in_the_log(studio: Open, service: Service, tmp_path: Path) -> None:
     with studio("/studio/runs/run_short/events") as page:
-        expect(page.get_by_text("Complete", exact=True)).to_be_visible()
+        expect(page.get_by_text("All events loaded", exact=True)).to_be_visible()
         with page.expect_download() as download:
             page.get_by_role("button", name="Events (.jsonl)").click()
         download.value.save_as(tmp_path / "events.jsonl")
@@ -124,7 +124,7 @@ def test_a_run_is_verified_and_exported_as_one_page(studio: Open, service: Servi
     with studio(f"/studio/runs/{run_id}") as page:
         page.get_by_role("button", name="More actions").click()
         page.get_by_role("menuitem", name="Verify").click()
-        expect(page.get_by_role("dialog")).to_contain_text("Everything is as the run left it")
+        expect(page.get_by_role("dialog")).to_contain_text("Verified: the run directory is unchanged")
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Export").click()
         with page.expect_download() as download:

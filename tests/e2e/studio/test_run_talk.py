@@ -137,7 +137,7 @@ def test_a_run_that_reached_its_limit_goes_on_with_more(studio: Open, service: S
 def test_a_run_whose_limit_was_not_raised_says_so_again(studio: Open, service: Service) -> None:
     run_id = start_run(service, "READ 3 times", max_steps=1, on_limit="park")
     with studio(f"/studio/runs/{run_id}", viewport=PHONE, locale="zh-CN") as page:
-        box = page.get_by_role("region", name="运行停在这里")
+        box = page.get_by_role("region", name="运行已暂停")
         expect(box).to_be_visible()
         keep_screenshot(page, "resume-parked-360-zh")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
