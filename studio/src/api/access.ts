@@ -2,10 +2,10 @@ import { createStore } from "../lib/store";
 
 const STORAGE_KEY = "studio.key";
 
-/** True while the server wants to know who asks; the shell then asks for a key. */
+/** True while the server requires authentication; the shell then asks for a key. */
 export const accessNeeded = createStore(false);
 
-/** The API key of this tab. The printed link needs none: the server then keeps its token in a cookie of its own. */
+/** The API key of this tab. The printed link needs none: its token is stored in a cookie. */
 export function accessKey(): string | null {
   try {
     return sessionStorage.getItem(STORAGE_KEY);
@@ -14,7 +14,7 @@ export function accessKey(): string | null {
   }
 }
 
-/** Uses a key until the tab is closed; `null` forgets it. */
+/** Stores a key until the tab is closed; `null` removes it. */
 export function storeAccessKey(key: string | null): void {
   try {
     if (key === null) {

@@ -4,7 +4,7 @@ import { getJson, path, sendJson } from "./client";
 import { Problem } from "./problem";
 import type { components } from "./schema";
 
-/** A call that waits for a decision, with everything whoever decides should see. */
+/** A call that waits for a decision, with all the facts needed to decide. */
 export interface Approval {
   approval_id: string;
   approval_key: string;
@@ -26,9 +26,9 @@ export interface Approval {
   expires_at: string;
   details: Record<string, unknown>;
   intent: Record<string, unknown>;
-  /** What was decided already and is not acted on yet. */
+  /** A decision that the run has not processed yet. */
   decided: Record<string, unknown> | null;
-  /** The exact command as one would type it. */
+  /** The exact command line. */
   command: string | null;
   argv: string[];
   cwd: string;
@@ -51,7 +51,7 @@ export interface FileTouch {
   touch: string;
 }
 
-/** The fence a call would run behind; empty where it runs nothing. */
+/** The sandbox a call would run in; empty if it runs no command. */
 export interface SandboxPlan {
   adapter?: string;
   active?: boolean;
@@ -79,7 +79,7 @@ export interface RulePreview {
   file: string | null;
 }
 
-/** A decision about exactly what was seen: it names the request and its digest. */
+/** A decision bound to the request and to the digest that was shown. */
 export interface NewDecision {
   approval_id: string;
   approval_key: string;
@@ -92,13 +92,13 @@ export interface NewDecision {
   rule?: RuleScope;
 }
 
-/** What tells requests apart: a fork asks with the ids of its parent, and the same call may be asked about twice. */
+/** Identifies a request: forks reuse the ids of their parent, and a call may be asked about twice. */
 export function requestKey(request: Pick<Approval, "run_id" | "approval_id" | "approval_key">): string {
   return `${request.run_id} ${request.approval_id} ${request.approval_key}`;
 }
 
 const DECIDE = ["decide"];
-/** The feed tells of new ones at once; this is for when it cannot be reached. */
+/** Fallback polling; the feed announces new requests at once. */
 const REFETCH_MS = 5_000;
 
 /** Every request that waits, the oldest first; with a run, only its own. */
@@ -122,7 +122,7 @@ export function useDecide() {
     mutationFn: ({ approval_id, ...body }: NewDecision) =>
       sendJson<components["schemas"]["Receipt"]>("POST", path`approvals/${approval_id}`, { body }),
     onSettled() {
-      // Whoever decided is told first, and what is listed changes afterwards: nobody waits for that here.
+      // Not awaited: the caller gets the result first, the lists refresh afterwards.
       for (const name of ["approvals", "run", "runs"]) {
         void client.invalidateQueries({ queryKey: [name] });
       }
@@ -130,7 +130,7 @@ export function useDecide() {
   });
 }
 
-/** What was decided on this page since it was opened, by request: on its way or counted, or too late. */
+/** The decisions made on this page since it was opened, by request: sent, or too late. */
 export function useOwnDecisions(): ReadonlyMap<string, "sent" | "late"> {
   const mutations = useMutationState({
     filters: { mutationKey: DECIDE },

@@ -10,7 +10,7 @@ export interface Loaded {
 
 const MAX_BYTES = 8_000_000;
 
-/** What the log only refers to by its digest, as text; asked for only when somebody wants to see it. */
+/** The text of a blob that the log refers to by digest; fetched only on demand. */
 export function useBlobText(runId: string, digest: string | null | undefined, enabled = true) {
   return useQuery({
     queryKey: ["blob", runId, digest],

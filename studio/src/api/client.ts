@@ -2,10 +2,10 @@ import { apiUrl } from "../lib/baseUrl";
 import { accessKey, accessNeeded } from "./access";
 import { Problem, readProblem } from "./problem";
 
-/** Values of a query; absent ones are left out. */
+/** Query parameters; empty ones are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** What a request may have besides its path. */
+/** Options of a request. */
 export interface RequestOptions {
   query?: Query;
   /** Sent as JSON. */
@@ -38,7 +38,7 @@ export function addressOf(endpoint: string, query: Query = {}): string {
   return address.href;
 }
 
-/** Asks the server, and throws a `Problem` unless it agrees. */
+/** Sends a request and throws a `Problem` unless it succeeds. */
 export async function request(
   method: string,
   endpoint: string,
@@ -107,7 +107,7 @@ export async function getText(
       await request("GET", endpoint, { ...options, headers: { accept: "*/*", ...range, ...options.headers } })
     ).text();
   } catch (error) {
-    // What is empty has no first bytes.
+    // An empty resource has no first bytes: the range request fails.
     if (options.limit && error instanceof Problem && error.status === 416) {
       return "";
     }
@@ -122,7 +122,7 @@ export async function getBlob(endpoint: string, options: RequestOptions = {}): P
   ).blob();
 }
 
-/** Changes something, and reads the answer if there is one. */
+/** Sends a change and parses the JSON response, if there is one. */
 export async function sendJson<Answer>(
   method: "POST" | "PUT" | "DELETE",
   endpoint: string,
@@ -133,7 +133,7 @@ export async function sendJson<Answer>(
   return (text ? JSON.parse(text) : null) as Answer;
 }
 
-/** A new key for one wish; keep it while the same wish is tried again. */
+/** Creates an idempotency key; reuse it when the same request is retried. */
 export function newIdempotencyKey(): string {
   return crypto.randomUUID();
 }

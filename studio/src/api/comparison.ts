@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getJson, path } from "./client";
 
-/** One thing a run did, without ids and times. */
+/** One action of a run, without ids and times. */
 export interface Action {
   kind: "task" | "answer" | "call" | "result" | "end";
   what: string;
 }
 
-/** Moves that are the same in both runs, or stand where the other has others. */
+/** Actions that are equal in both runs, or replaced, deleted or inserted. */
 export interface ComparedRow {
   op: "equal" | "replace" | "delete" | "insert";
   a: Action[];

@@ -17,14 +17,14 @@ export interface Configuration {
   notices: string[];
 }
 
-/** Which fences work on the machine of the server. */
+/** The sandbox adapters that work on the server's machine. */
 export interface Doctor {
   adapters: SandboxAdapter[];
   gaps: Gap[];
   required_promises_kept: boolean;
 }
 
-/** One fence: whether it works here, and if not, why and what would help. */
+/** One sandbox adapter: whether it works here, and if not, why and how to fix it. */
 export interface SandboxAdapter {
   adapter: string;
   works: boolean;
@@ -34,7 +34,7 @@ export interface SandboxAdapter {
   facts: Readonly<Record<string, unknown>>;
 }
 
-/** Something that the fence in use does not promise, and what would change that. */
+/** A promise that the sandbox in use does not keep, and how to change that. */
 export interface Gap {
   promise: string;
   text: string;
@@ -43,7 +43,7 @@ export interface Gap {
   partial: boolean;
 }
 
-/** A call that nobody makes. */
+/** A hypothetical call to check against the policy. */
 export type PlannedCommand = Partial<components["schemas"]["PlannedCommand"]>;
 
 /** What decides on a call. */
@@ -52,7 +52,7 @@ export interface MatchedRule {
   justification: string;
 }
 
-/** What the rules say about a call that nobody makes. */
+/** The policy decision about a hypothetical call. */
 export interface PolicyDecision {
   verdict: string;
   explanation: {
@@ -78,7 +78,7 @@ export function useConfiguration() {
   });
 }
 
-/** Which fences work, and what is missing; takes a moment, so it is not repeated by itself. */
+/** The state of the sandbox; slow to compute, so it is not refetched automatically. */
 export function useDoctor() {
   return useQuery({
     queryKey: ["doctor"],

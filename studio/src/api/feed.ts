@@ -8,7 +8,7 @@ import { readFrames } from "./frames";
 
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
-/** The server gives a sign of life more often. */
+/** The server sends heartbeats more often than this. */
 const SILENCE_TIMEOUT_MS = 45_000;
 
 /** One message: a run changed, or how many of its requests wait. */
@@ -25,7 +25,7 @@ interface SharedConnection {
 
 const connections = new WeakMap<QueryClient, SharedConnection>();
 
-/** Keeps the lists current by what the server tells; all who use it share one connection. */
+/** Keeps the lists current through the server's feed; all components share one connection. */
 export function useFeed(): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -48,7 +48,7 @@ function openConnection(client: QueryClient): SharedConnection {
   return connection;
 }
 
-/** Looks again at what a message is about; the first of a connection is about everything. */
+/** Invalidates the queries a message is about; the first message of a connection is about all. */
 export function invalidateQueries(client: QueryClient, message: FeedMessage): void {
   const { run_id } = message;
   const names: (readonly unknown[])[] = run_id
@@ -62,7 +62,7 @@ export function invalidateQueries(client: QueryClient, message: FeedMessage): vo
     names.push(["approvals"]);
   }
   for (const queryKey of names) {
-    // What is being fetched already may be older than the message.
+    // A response in flight may be older than the message.
     void client.invalidateQueries({ queryKey }, { cancelRefetch: true });
   }
 }
@@ -77,7 +77,7 @@ async function follow(signal: AbortSignal, onMessage: (message: FeedMessage) => 
         onMessage(message);
       });
     } catch {
-      // Whoever waits for the lists is told of the problem there.
+      // The list queries report the problem to the user.
     }
     await pause(wait, signal);
     wait = Math.min(MAX_RETRY_MS, wait * 2);

@@ -4,7 +4,7 @@ export interface Frame {
   data: string;
 }
 
-/** Cuts a stream of text into messages, however its pieces fall. */
+/** Splits a stream of text into messages, wherever its chunks end. */
 export class FrameReader {
   private rest = "";
   private id = "";
@@ -39,7 +39,7 @@ export class FrameReader {
   }
 }
 
-/** Hands over each message of an answer until it ends; one that is silent for too long is cut. */
+/** Passes each message of a response to the callback; aborts a stream that is silent for too long. */
 export async function readFrames(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   timeoutMs: number,

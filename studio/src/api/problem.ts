@@ -1,4 +1,4 @@
-/** What the server said when it refused, in one shape whatever the path. */
+/** An error response of the server, in one shape for all endpoints. */
 export class Problem extends Error {
   override readonly name = "Problem";
 

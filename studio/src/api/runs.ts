@@ -138,28 +138,28 @@ function useRunMutation<Input, Result>(mutate: (input: Input) => Promise<Result>
   });
 }
 
-/** Begins a run: `mutate(wanted)` gives `{run_id, created}`. */
+/** Starts a run: `mutate(request)` returns `{run_id, created}`. */
 export function useCreateRun() {
   return useRunMutation((request: NewRun) =>
     sendJson<Schemas["MadeDocument"]>("POST", "runs", { body: request, idempotencyKey: newIdempotencyKey() }),
   );
 }
 
-/** Ends a run for good. */
+/** Cancels a run. */
 export function useCancelRun() {
   return useRunMutation(({ id, reason }: { id: string; reason?: string }) =>
     sendJson<Run>("POST", path`runs/${id}/cancel`, { body: reason ? { reason } : {} }),
   );
 }
 
-/** Goes on with a run that waits or was left. */
+/** Resumes a waiting or interrupted run. */
 export function useResumeRun() {
   return useRunMutation(({ id, limits }: { id: string; limits?: Limits }) =>
     sendJson<Run>("POST", path`runs/${id}/resume`, { body: limits ?? {} }),
   );
 }
 
-/** Begins a run that goes on from an event of another one. */
+/** Forks a run from one of its events. */
 export function useForkRun() {
   return useRunMutation(({ id, request }: { id: string; request: NewFork }) =>
     sendJson<Schemas["MadeDocument"]>("POST", path`runs/${id}/fork`, {
@@ -176,7 +176,7 @@ export function useReplayRun() {
   );
 }
 
-/** Tells a run something. */
+/** Sends a message to a run. */
 export function useSendMessage() {
   return useRunMutation(({ id, text }: { id: string; text: string }) =>
     sendJson<Schemas["Receipt"]>("POST", path`runs/${id}/messages`, {

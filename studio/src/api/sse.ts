@@ -4,10 +4,10 @@ import { path, request } from "./client";
 import { readFrames } from "./frames";
 import { type Problem, problemOf } from "./problem";
 
-/** How the connection to a log stands; `waiting` tries again by itself, `failed` does not. */
+/** The state of a log stream; `waiting` reconnects automatically, `failed` does not. */
 export type Connection = "idle" | "connecting" | "live" | "waiting" | "ended" | "failed";
 
-/** Who follows a log. */
+/** Callbacks of a log stream. */
 export interface StreamHandler {
   /** New events in order, each once; at most once per frame of the screen. */
   onEvents(events: LogEvent[]): void;
@@ -20,7 +20,7 @@ const TERMINAL = new Set(["run_completed", "run_failed", "run_cancelled"]);
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 15_000;
 const HIDDEN_TAB_DELAY_MS = 200;
-/** Without any sign of life for so long a connection counts as lost; the server sends one more often. */
+/** A connection without heartbeats for this long is lost; the server sends them more often. */
 const SILENCE_TIMEOUT_MS = 60_000;
 
 /** Follows the log of a run after one event until it ends; call what it returns to stop. */
@@ -117,7 +117,7 @@ class EventStream {
     }
   }
 
-  /** Whether trying again makes no sense; a log that became shorter is read anew. */
+  /** Whether a retry is pointless; a log that became shorter is read again from its start. */
   private isFinal(problem: Problem): boolean {
     if (problem.status === 409 && problem.kind === "conflict" && this.last >= 0) {
       this.last = -1;

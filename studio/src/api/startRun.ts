@@ -17,7 +17,7 @@ export function useStartOptions() {
   });
 }
 
-/** Begins a run; the same wish under the same key begins only one, however often it is sent. */
+/** Starts a run; requests with the same key start only one. */
 export function useStartRun() {
   const client = useQueryClient();
   return useMutation({
@@ -27,7 +27,7 @@ export function useStartRun() {
   });
 }
 
-/** Begins the demonstration, whose model is scripted; once under the same key. */
+/** Starts the demo with a scripted model; once per key. */
 export function useStartDemo() {
   const client = useQueryClient();
   return useMutation({

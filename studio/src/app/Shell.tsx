@@ -148,7 +148,7 @@ function NavLink({ to, label, icon, badge }: NavLinkProps) {
   );
 }
 
-/** How many requests wait that nobody has decided; more than before is announced. */
+/** The number of undecided approval requests; an increase is announced. */
 function usePendingApprovals(): number {
   const words = useWords("shell");
   useFeed();

@@ -2,7 +2,7 @@ import { preferredLanguage } from "../i18n/language";
 import { setLanguage } from "../i18n/words";
 import { parseTheme, setTheme } from "../lib/theme";
 
-/** Takes over the language and the colours that somebody chooses in another tab. */
+/** Applies the language and the theme chosen in another tab. */
 export function syncPreferences(): () => void {
   const listener = ({ key, newValue }: StorageEvent) => {
     if (key === "studio.language") {

@@ -85,7 +85,7 @@ export interface CallItem extends Item {
   result: Data | null;
   result_blob: string | null;
   size: number | null;
-  /** What the fence recorded: `result.data.sandbox`. */
+  /** What the sandbox recorded: `result.data.sandbox`. */
   sandbox: Data | null;
   approvals: readonly ApprovalView[];
   files: readonly (Payloads["file_operation"] & { seq: number })[];
@@ -103,7 +103,7 @@ export interface QuestionItem extends Item {
   questions: readonly Data[];
   answers: Readonly<Record<string, string>> | null;
   answered_at: string | null;
-  /** True while somebody has to answer. */
+  /** True while it waits for an answer. */
   open: boolean;
 }
 

@@ -53,7 +53,7 @@ function acquire(id: string): () => void {
   return () => release(id, entry);
 }
 
-/** What nobody shows any more is kept for a while, so that going back is instant. */
+/** Keeps an unused log for a while, so that going back is instant. */
 function release(id: string, entry: Entry): void {
   entry.users -= 1;
   if (entry.users > 0) {

@@ -10,7 +10,7 @@ export const LANGUAGES: readonly { id: Language; name: string }[] = [
   { id: "zh-CN", name: "简体中文" },
 ];
 
-/** The language somebody chose earlier, or the first of the browser's that there is. */
+/** The stored language, or the first supported one of the browser's. */
 export function preferredLanguage(stored: string | null, requested: readonly string[]): Language {
   if (stored === "en" || stored === "zh-CN") {
     return stored;

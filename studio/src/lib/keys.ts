@@ -52,7 +52,7 @@ export function keyName(event: KeyboardEvent): string {
   return event.ctrlKey || event.metaKey ? `mod+${name}` : name;
 }
 
-/** Whether somebody is typing, or a dialog or menu has the keys. */
+/** Whether the user is typing, or a dialog or menu handles the keys. */
 export function isTaken(target: EventTarget | null): boolean {
   if (!(target instanceof Element)) {
     return false;
@@ -64,7 +64,7 @@ export function isTaken(target: EventTarget | null): boolean {
   );
 }
 
-/** Finds what a pressed key means; nothing while somebody types or single keys are off. */
+/** Finds the binding of a pressed key; none while the user types or single keys are off. */
 export function bindingFor(
   event: KeyboardEvent,
   candidates: readonly KeyBinding[],

@@ -54,7 +54,7 @@ describe("keys", () => {
     expect(press("J", document.createElement("div"))).toBe("new");
   });
 
-  it("mean nothing while somebody types, unless with Ctrl or Cmd", () => {
+  it("are ignored while typing, except with Ctrl or Cmd", () => {
     expect(press("j", document.createElement("textarea"))).toBeUndefined();
     expect(press("k", document.createElement("textarea"), { ctrlKey: true })).toBe("palette");
   });

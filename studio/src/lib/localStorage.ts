@@ -1,4 +1,4 @@
-/** Reads a choice somebody made earlier; nothing where storage is forbidden. */
+/** Reads a stored preference; null where storage is forbidden. */
 export function readStored(name: string): string | null {
   try {
     return localStorage.getItem(`studio.${name}`);

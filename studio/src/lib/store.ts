@@ -7,7 +7,7 @@ export interface Store<Value> {
   subscribe(listener: () => void): () => void;
 }
 
-/** Makes a store; setting an equal value tells nobody. */
+/** Creates a store; setting an equal value notifies no listener. */
 export function createStore<Value>(initial: Value): Store<Value> {
   let current = initial;
   const listeners = new Set<() => void>();

@@ -1,7 +1,7 @@
 import { readStored, writeStored } from "./localStorage";
 import { createStore, useStore } from "./store";
 
-/** Which colours somebody chose; `system` leaves it to the system. */
+/** The chosen theme; `system` follows the operating system. */
 export type Theme = "system" | "light" | "dark";
 
 /** All choices, in the order they are offered. */

@@ -24,7 +24,7 @@ describe("a page out of sight", () => {
     expect(cut.signal.aborted).toBe(true);
   });
 
-  it("keeps it when it is back in time, or nobody watches any more", () => {
+  it("keeps it when it is back in time, or nothing is watched any more", () => {
     const [back, left] = [new AbortController(), new AbortController()];
     abortWhenHidden(back, 1000);
     const leave = abortWhenHidden(left, 1000);
@@ -35,7 +35,7 @@ describe("a page out of sight", () => {
     expect([back.signal.aborted, left.signal.aborted]).toEqual([false, false]);
   });
 
-  it("waits until somebody looks", async () => {
+  it("waits until the page is visible", async () => {
     show(true);
     const seen = vi.fn();
     const waiting = waitUntilVisible(new AbortController().signal).then(seen);

@@ -18,7 +18,7 @@ export function abortWhenHidden(controller: AbortController, milliseconds = HIDD
   };
 }
 
-/** Waits until the page is in sight, or nobody cares any more. */
+/** Waits until the page is visible or the signal is aborted. */
 export function waitUntilVisible(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     function look() {

@@ -1,6 +1,6 @@
 import { Operations } from "../features/operations/Operations";
 
-/** Model, keys, fences, rules, settings and storage. */
+/** Model, keys, sandbox, policy, settings and storage. */
 export default function OperationsPage({ tab }: { tab?: string }) {
   return <Operations tab={tab ?? "model"} />;
 }

@@ -17,7 +17,7 @@ export function Disclosure({
   return <ControlledDisclosure open={open} onToggle={() => setOpen(!open)} {...rest} />;
 }
 
-/** The same for whoever remembers elsewhere whether it is open. */
+/** A `Disclosure` whose open state the parent controls. */
 export function ControlledDisclosure({
   title,
   children,

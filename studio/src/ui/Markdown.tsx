@@ -3,7 +3,7 @@ import { MAX_CHARACTERS, PlainText } from "./PlainText";
 
 const Rendered = lazy(() => import("./MarkdownBody"));
 
-/** Markdown that somebody else wrote; without scripts, pictures from elsewhere or live links into this page. */
+/** Untrusted Markdown, without scripts, remote images or live links into this page. */
 export function Markdown({ text }: { text: string }) {
   if (text.length > MAX_CHARACTERS) {
     return <PlainText text={text} />;

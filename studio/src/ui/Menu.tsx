@@ -48,7 +48,7 @@ export function MenuItem({ onSelect, children, icon, danger, disabled }: MenuIte
   return (
     <Primitive.Item
       onSelect={(event) => {
-        // Whatever this opens gives the focus back to what has it now; the entry itself is about to vanish.
+        // A dialog opened by this entry returns the focus to the active element; the entry itself is about to unmount.
         triggerOf(event.target)?.focus();
         onSelect();
       }}

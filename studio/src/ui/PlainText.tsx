@@ -6,7 +6,7 @@ import { displayText } from "../lib/hiddenCharacters";
 /** How much of one text a page shows: a browser takes seconds to lay out more. */
 export const MAX_CHARACTERS = 200_000;
 
-/** Running text that somebody else wrote, as text: line breaks stay, hidden characters are shown. */
+/** Untrusted running text, rendered as text: line breaks stay, hidden characters are made visible. */
 export function PlainText({ text, className }: { text: string; className?: string }) {
   const words = useWords("ui");
   const format = useFormat();

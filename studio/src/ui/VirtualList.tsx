@@ -3,7 +3,7 @@ import type { ReactNode, Ref } from "react";
 import { useImperativeHandle, useRef } from "react";
 import { classes } from "../lib/classes";
 
-/** What whoever holds a list can make it do. */
+/** Imperative methods of a list. */
 export interface VirtualListHandle {
   scrollToIndex(index: number, align?: "start" | "center" | "end" | "auto"): void;
   scrollToEnd(): void;

@@ -137,7 +137,7 @@ export const PersonIcon = icon(
     <path d="M2.8 13.800c.6-3 2.7-4.3 5.2-4.300s4.6 1.3 5.2 4.3" />
   </>,
 );
-/** A shield: the fence. */
+/** A shield: the sandbox. */
 export const ShieldIcon = icon(
   <path d="M8 1.8 13.2 3.500V8c0 3-2.2 5.2-5.2 6.200C5 13.2 2.8 11 2.8 8V3.500z" />,
 );

@@ -22,7 +22,7 @@ const HOSTILE = [
   '<div style="position:fixed" class="x" id="root">e</div><svg onload="window.hit = 1"></svg>',
 ].join("\n\n");
 
-describe("Markdown of somebody else", () => {
+describe("untrusted Markdown", () => {
   it("stays harmless: no scripts, no requests, no way into this page", async () => {
     const { container } = renderApp(<Markdown text={HOSTILE} />);
     await screen.findByText("c");

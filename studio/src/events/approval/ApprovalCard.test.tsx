@@ -83,7 +83,7 @@ describe("a card", () => {
     expect(screen.getByText("Medium risk")).toBeTruthy();
   });
 
-  it("tells what the fence lets be written, read and reached, and unfolds what it does not", async () => {
+  it("lists writable, readable and reachable targets of the sandbox, and expands the rest", async () => {
     mockServer({});
     const sandbox = {
       adapter: "bubblewrap",
@@ -119,7 +119,7 @@ describe("a card", () => {
     }
   });
 
-  it("tells a decision that already decided what became of the request", async () => {
+  it("a late decision shows the outcome of the request", async () => {
     const decided = {
       seq: 5,
       type: "approval_decided",

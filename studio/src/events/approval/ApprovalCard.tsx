@@ -27,7 +27,7 @@ export interface ApprovalHandle {
   diff(): void;
 }
 
-/** What the card tells when it is over; `stale` when somebody was faster. */
+/** The result of a decision on the card; `stale` if another decision came first. */
 export interface DecisionResult {
   decision: Choice["decision"];
   stale: boolean;

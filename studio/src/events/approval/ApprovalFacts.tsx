@@ -10,7 +10,7 @@ import { SandboxFact } from "./SandboxFact";
 
 const FIRST_FILES = 12;
 
-/** Where, why, by which rule and behind which fence: everything but the call itself. */
+/** Where, why, by which rule and in which sandbox: everything but the call itself. */
 export function ApprovalFacts({ approval }: { approval: Approval }) {
   const words = useWords("approvals");
   const variables = recordOf(approval.intent.environment);

@@ -2,7 +2,7 @@ import { useWords } from "../../i18n";
 import { displayText } from "../../lib/hiddenCharacters";
 import { recordOf, textsOf } from "./fileAccess";
 
-/** The hosts that a fence lets be reached, by the rules that say so; nothing where there are none. */
+/** The hosts that a sandbox can reach, by rule; nothing if there are none. */
 export function HostList({ egress }: { egress: unknown }) {
   const words = useWords("sandbox");
   const rules = recordOf(egress);

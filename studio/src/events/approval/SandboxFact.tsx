@@ -10,7 +10,7 @@ import { FileAccessFacts } from "./FileAccessFacts";
 import { parseFileAccess, recordOf } from "./fileAccess";
 import { HostList } from "./HostList";
 
-/** Behind which fence a call would run: what it may write, the network, and what the fence does not do. */
+/** The sandbox a call would run in: writable paths, network, and gaps. */
 export function SandboxFact({ approval }: { approval: Approval }) {
   const words = useWords("approvals");
   const promises = useWords("operations").sandbox.promises;

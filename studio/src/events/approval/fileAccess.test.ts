@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { countPaths, parseFileAccess, shortPath } from "./fileAccess";
 
-describe("what a fence lets be read and written", () => {
+describe("the file access of a sandbox", () => {
   it("is nothing where a request does not tell it", () => {
     expect(parseFileAccess(undefined)).toBeNull();
     expect(parseFileAccess(["/w"])).toBeNull();

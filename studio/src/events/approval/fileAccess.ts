@@ -1,4 +1,4 @@
-/** What a command can read and write behind its fence; each list may be only the beginning of a longer one. */
+/** What a sandboxed command can read and write; each list may be truncated. */
 export interface FileAccess {
   workspace: string;
   writable: PathList;

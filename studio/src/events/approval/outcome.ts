@@ -2,11 +2,11 @@ import type { AnyTypedEvent, LogEvent } from "../types";
 
 /** What became of a request: the decision, or why none counts any more. */
 export interface Outcome {
-  /** `approved`, `denied`, …; or `refused` and `ended` where nobody decided. */
+  /** `approved`, `denied`, …; or `refused` and `ended` if no decision was made. */
   kind: string;
   by: string;
   at: string;
-  /** What whoever decided wrote, or why the request became void. */
+  /** The note of the decision, or why the request became void. */
   note: string;
   edited: boolean;
   rule: boolean;
@@ -57,7 +57,7 @@ export function sentOutcome(sent: Record<string, unknown>): Outcome {
   };
 }
 
-/** What is known of a request that nobody can decide any more, and that its run has not looked at since. */
+/** The outcome of a request that expired before its run noticed. */
 export function expiredOutcome(expiresAt: string, now: number): Outcome | null {
   return Date.parse(expiresAt) <= now ? createUndecided("timeout", expiresAt, "") : null;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { argumentsText, readArguments } from "./readArguments";
 
-describe("the arguments somebody typed", () => {
+describe("edited arguments", () => {
   it("are an object", () => {
     expect(readArguments('{"a": [1, {"b": null}], "c": "\\u00e4"}').value).toEqual({
       a: [1, { b: null }],

@@ -80,7 +80,7 @@ function lookAgain(): void {
 }
 
 describe("the inbox", () => {
-  it("decides with a key only what somebody has gone to", async () => {
+  it("a key decides only the request that has the focus", async () => {
     const { decided } = await shown(makeApproval("a"), makeApproval("bb"));
     await userEvent.keyboard("a");
     expect(document.activeElement).toBe(card("a"));
@@ -90,7 +90,7 @@ describe("the inbox", () => {
     await waitFor(() => expect(document.activeElement).toBe(card("bb")));
   });
 
-  it("never calls its own decisions somebody else's, however early the list knows of them", async () => {
+  it("never reports its own decisions as made elsewhere, however early the list has them", async () => {
     const { answers } = await shown(makeApproval("a"), makeApproval("bb"));
     answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     await userEvent.keyboard("ja");

@@ -26,12 +26,12 @@ export function useInboxKeys(
     }
   };
   const quietUntil = useRef(0);
-  const hush = () => {
+  const suspend = () => {
     quietUntil.current = Date.now() + SUSPEND_MS;
   };
   const act = (what: "approve" | "reject" | "edit" | "diff") => (event: KeyboardEvent) => {
     if (Date.now() < quietUntil.current) {
-      hush(); // somebody still types into a field that is gone
+      suspend(); // the user may still be typing into a field that is gone
       return;
     }
     if (event.repeat) {
@@ -41,7 +41,7 @@ export function useInboxKeys(
     if (current) {
       cards.get(requestKey(current))?.[what]();
     } else {
-      // Nobody has looked at one yet: the first key only goes there.
+      // No request has the focus yet: the first key only moves it there.
       move(0);
     }
   };
@@ -53,5 +53,5 @@ export function useInboxKeys(
     { keys: "e", label: words.keyEdit, run: act("edit") },
     { keys: "d", label: words.keyDiff, run: act("diff") },
   ]);
-  return hush;
+  return suspend;
 }

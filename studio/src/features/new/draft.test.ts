@@ -4,7 +4,7 @@ import { buildRequest, createDraft, findField, validateLimits } from "./draft";
 
 const allowed = { max_steps: 40, max_wall_time_sec: 1800, max_tool_calls: null };
 
-it("what nobody filled in is not sent", () => {
+it("empty fields are not sent", () => {
   expect(buildRequest(createDraft("do it"))).toEqual({ prompt: "do it" });
 });
 

@@ -14,7 +14,7 @@ export const LIMITS = [
 /** One limit. */
 export type Limit = (typeof LIMITS)[number];
 
-/** What somebody has filled in; empty means what holds here. */
+/** The values of the form; an empty value means the server's default. */
 export interface Draft {
   prompt: string;
   skills: readonly string[];
@@ -42,7 +42,7 @@ export function createDraft(prompt: string): Draft {
   };
 }
 
-/** What is wrong with a limit before anybody is asked. */
+/** A limit that is invalid before it is sent. */
 export type LimitError = { code: "number" | "whole" | "positive" } | { code: "most"; most: number };
 
 /** What is wrong with the limits of a draft, by name. */

@@ -23,7 +23,7 @@ const TABS = {
 
 type Name = keyof typeof TABS;
 
-/** What the server works with: the model, keys, fences, rules, settings and storage; each has an address. */
+/** Model, API keys, sandbox, policy, configuration and storage of the server; each tab has its own URL. */
 export function Operations({ tab }: { tab: string }) {
   const words = useWords("operations");
   const [, navigate] = useLocation();

@@ -35,7 +35,7 @@ function parseOrigin(source: string): Origin {
   return { kind: "other", location: source };
 }
 
-/** Whether somebody set it: everything but a default. */
+/** Whether the setting differs from its default source. */
 export function isChanged(source: string): boolean {
   return parseOrigins(source).some(({ kind }) => kind !== "default");
 }

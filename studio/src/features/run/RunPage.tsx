@@ -22,7 +22,7 @@ import { countTo, findItemIndex, useViewAt } from "./useViewAt";
 /** One run: its head, one of four views over one selection, and what can be said to it. */
 export function RunPage({ runId, viewName }: { runId: string; viewName: string | undefined }) {
   const log = useRunLog(runId);
-  // The whole log is on its way already; whoever reads it on the server a second time should not be in its way.
+  // The log is being fetched already: query the run only afterwards, since the server reads the same log for it.
   const { data: run } = useRun(runId, log.events.length > 0);
   useMarks(log.events.length > 0, log.connection === "ended");
   const [values, change] = useSearchValues();

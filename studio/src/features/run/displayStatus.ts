@@ -1,7 +1,7 @@
 import { FINAL_STATUSES } from "../../api/runs";
 import type { RunView } from "../../events";
 
-/** The state of a run as people see it: whoever is asked for something is told so first. */
+/** The status to display: a pending request for the user takes precedence. */
 export function displayStatus(view: RunView): string {
   const { status } = view.state;
   const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;

@@ -28,7 +28,7 @@ const EVENTS = log(
   ["approval_requested", { approval_key: "k", approval_id: "a", tool: "shell", call_id: "c1" }],
 );
 
-it("a run that asks for something waits for you, whatever it does besides", () => {
+it("a run with an open request waits for you, even while it runs", () => {
   const view = foldLog(EVENTS);
   expect(view.state.status).not.toBe("waiting_for_user");
   expect(displayStatus(view)).toBe("waiting_for_user");
@@ -60,14 +60,14 @@ it("steps go from call to call and entries leave out small facts", () => {
   expect(findStep(items, 6, 1, true)).toBeUndefined();
 });
 
-it("a search finds all words wherever they stand, quotes too", () => {
+it("a search finds all words in any order, quotes too", () => {
   const { items } = foldLog(EVENTS);
   expect(filterMatches(items, "LS -la").map((item) => item.kind)).toEqual(["call"]);
   expect(filterMatches(items, '"look"').map((item) => item.kind)).toEqual(["assistant"]);
   expect(filterMatches(items, "   ")).toEqual([]);
 });
 
-it("the next place that was found goes around at the ends", () => {
+it("the next search result wraps around at the ends", () => {
   expect(findNextResult([2, 5, 9], undefined, 1)).toBe(2);
   expect(findNextResult([2, 5, 9], 5, 1)).toBe(9);
   expect(findNextResult([2, 5, 9], 9, 1)).toBe(2);
@@ -75,7 +75,7 @@ it("the next place that was found goes around at the ends", () => {
   expect(findNextResult([], 2, 1)).toBeUndefined();
 });
 
-it("a call is told by its most telling argument, in one line", () => {
+it("a call is summarized by its preferred argument, in one line", () => {
   expect(summarizeArguments({ limit: 3, command: "ls\n  -la" })).toBe("ls -la");
   expect(summarizeArguments({ argv: ["git", "status"] })).toBe("git status");
   expect(summarizeArguments({ other: "x" })).toBe("x");

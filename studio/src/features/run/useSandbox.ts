@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import type { Data, LogEvent, RunView } from "../../events";
 
-/** The profile of a run's fences: what it was started with, or what its first call in a fence recorded. */
+/** The sandbox profile of a run: from its start options, or as recorded by its first sandboxed call. */
 export function useSandbox(events: readonly LogEvent[], view: RunView): string {
   const begun = useMemo(() => readStartProfile(events), [events]);
   return useMemo(() => begun || readRecordedProfile(view), [begun, view]);

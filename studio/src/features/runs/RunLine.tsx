@@ -14,7 +14,7 @@ const WIDE = "hidden lg:table-cell";
 const MIDDLE = "hidden md:table-cell";
 const MAX_TITLE = 300;
 
-/** One run; whoever is waited for is told so whatever the run does besides. */
+/** One run of the list; a pending request for the user takes precedence in the status. */
 export const RunLine = memo(function RunLine({ row }: { row: RunRow }) {
   const words = useWords("runs");
   const format = useFormat();

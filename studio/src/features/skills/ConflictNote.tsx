@@ -7,7 +7,7 @@ import { DiffView } from "../../ui/DiffView";
 import { WarnIcon } from "../../ui/icons";
 import { Skeleton } from "../../ui/Skeleton";
 
-/** Somebody else changed the skill meanwhile: what differs, and the two ways on. */
+/** The skill changed on the server meanwhile: the difference, and two ways to resolve it. */
 export function ConflictNote({
   name,
   mine,

@@ -15,7 +15,7 @@ import { useLeaveGuard } from "./useLeaveGuard";
 
 const CHECK_MS = 300;
 
-/** The text of a skill in an editor that is checked as one types; nothing that somebody else wrote is replaced unseen. */
+/** An editor for the text of a skill that validates while typing and never overwrites unseen changes. */
 export function Editor({ name, skill }: { name: string; skill: SkillDocument }) {
   const words = useWords("skills");
   const area = useRef<HTMLTextAreaElement>(null);

@@ -106,8 +106,8 @@ export const operations = {
     notKept: "Sandbox requirements not met",
     notKeptHint:
       "A required guarantee is missing; runs that need it are refused. See the known limits below.",
-    noFence: "No sandbox works here; commands that need one are refused.",
-    fences: "Sandboxes",
+    noSandbox: "No sandbox works here; commands that need one are refused.",
+    sandboxes: "Sandboxes",
     works: "Works",
     fails: "Does not work",
     inUse: "In use",
@@ -176,7 +176,7 @@ export const operations = {
     parts: "Effects",
     part: "Part",
     allowedBy: "Allowed by",
-    nobody: "no rule",
+    noRuleMatched: "no rule",
     kinds: {
       command: "runs",
       write: "writes to",

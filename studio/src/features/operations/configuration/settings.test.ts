@@ -35,7 +35,7 @@ describe("the settings", () => {
     expect(names("park safety")).toEqual([]);
   });
 
-  it("are only those that somebody changed", () => {
+  it("are only those that were changed", () => {
     expect(names("", true)).toEqual([
       ["safety", ["safety.mode"]],
       ["run", ["run.on_limit"]],

@@ -12,7 +12,7 @@ import { isKeyName, SCOPES, toggleScope } from "./scopes";
 interface Draft {
   name: string;
   scopes: readonly Scope[];
-  /** Whether somebody tried to make it; only then it is said what is missing. */
+  /** Whether the form was submitted; errors are shown only then. */
   tried: boolean;
 }
 

@@ -34,7 +34,7 @@ export function Parts({ parts }: { parts: PolicyDecision["explanation"]["parts"]
                 {part.allowed_by ? (
                   <ServerText text={part.allowed_by} />
                 ) : (
-                  <span className="text-soft">{words.nobody}</span>
+                  <span className="text-soft">{words.noRuleMatched}</span>
                 )}
               </Cell>
             </Row>

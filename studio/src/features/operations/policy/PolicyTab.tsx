@@ -6,7 +6,7 @@ import { Section } from "../Section";
 import { CallForm } from "./CallForm";
 import { Decision } from "./Decision";
 
-/** The playground: what the rules say about a call that nobody makes, and why. */
+/** The policy playground: the decision about a hypothetical call, and the reason. */
 export default function PolicyTab() {
   const words = useWords("operations").policy;
   const check = useCheckPolicy();

@@ -8,7 +8,7 @@ import { JsonView } from "../../../ui/JsonView";
 import { ServerBlock } from "../../../ui/ServerBlock";
 import { ServerText } from "../../../ui/ServerText";
 
-/** One fence: whether it works, why not, and what helps. */
+/** One sandbox adapter: whether it works, and if not, why and how to fix it. */
 export function AdapterCard({ adapter, inUse }: { adapter: SandboxAdapter; inUse: boolean }) {
   const words = useWords("operations").sandbox;
   return (

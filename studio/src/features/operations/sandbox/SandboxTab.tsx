@@ -10,7 +10,7 @@ import { QueryContent } from "../QueryContent";
 import { Section } from "../Section";
 import { AdapterCard } from "./AdapterCard";
 
-/** The doctor: which fences work on the machine of the server, what is missing, and what helps. */
+/** The sandbox doctor: which adapters work on the server's machine, what is missing, and how to fix it. */
 export default function SandboxTab() {
   const words = useWords("operations").sandbox;
   const query = useDoctor();
@@ -39,14 +39,14 @@ function Findings({ doctor }: { doctor: Doctor }) {
         </Note>
       ) : (
         <Note tone="bad" title={words.notKept} label={words.state}>
-          <p>{first ? words.notKeptHint : words.noFence}</p>
+          <p>{first ? words.notKeptHint : words.noSandbox}</p>
         </Note>
       )}
-      <h3 className="font-semibold">{words.fences}</h3>
-      {doctor.adapters.length === 0 ? <p className="text-soft">{words.noFence}</p> : null}
-      <ul aria-label={words.fences} className="grid gap-3 md:grid-cols-2">
-        {doctor.adapters.map((fence) => (
-          <AdapterCard key={fence.adapter} adapter={fence} inUse={fence === first} />
+      <h3 className="font-semibold">{words.sandboxes}</h3>
+      {doctor.adapters.length === 0 ? <p className="text-soft">{words.noSandbox}</p> : null}
+      <ul aria-label={words.sandboxes} className="grid gap-3 md:grid-cols-2">
+        {doctor.adapters.map((adapter) => (
+          <AdapterCard key={adapter.adapter} adapter={adapter} inUse={adapter === first} />
         ))}
       </ul>
       <h3 className="font-semibold">{words.gaps}</h3>

@@ -12,7 +12,7 @@ export function hasInput({ call, model, event }: Subject): boolean {
   return call !== null || model !== null || messageOf(event) !== "" || textBlob(event) !== "";
 }
 
-/** What went in: arguments of a call, the question to the model, what somebody said. */
+/** The input of an event: arguments of a call, the request to the model, or a message. */
 export function InputTab({ runId, subject }: { runId: string; subject: Subject }) {
   const words = useWords("details");
   const { call, model, event } = subject;

@@ -108,7 +108,7 @@ const LISTED_FIELDS = new Set(["ok", "stdout", "stderr", "exit_code", "error_kin
 function Result({ result }: { result: Data }) {
   const words = useWords("details");
   const format = useFormat();
-  const { sandbox: _fence, ...data } = dataOf(result.data) ?? {};
+  const { sandbox: _sandbox, ...data } = dataOf(result.data) ?? {};
   const other = Object.fromEntries(Object.entries(result).filter(([name]) => !LISTED_FIELDS.has(name)));
   const code = result.exit_code;
   const kind = textOf(result.error_kind);

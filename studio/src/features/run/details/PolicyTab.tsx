@@ -51,7 +51,7 @@ function ApprovalRequest({ approval }: { approval: ApprovalView }) {
       </Fact>
       {approval.decision ? (
         <Fact name={words.who}>
-          {displayText(approval.decided_by || words.nobody)}
+          {displayText(approval.decided_by || words.notRecorded)}
           {approval.decided_at ? (
             <time dateTime={approval.decided_at} className="text-soft">
               {" "}

@@ -31,7 +31,7 @@ const LISTED_FIELDS = new Set([
   "accepted_gaps",
 ]);
 
-/** Behind which fence a call ran: what it promises, what it does not, and what it stopped. */
+/** The sandbox a call ran in: its promises, its gaps, and what it blocked. */
 export function SandboxTab({
   runId,
   call,
@@ -46,7 +46,7 @@ export function SandboxTab({
   const shown = blob.data ? dataOf(dataOf(dataOf(parseJson(blob.data.text))?.intent)?.fence) : null;
   const planned = call.sandbox === null;
   const sandbox = call.sandbox ?? findSandbox(call.approvals) ?? {};
-  // Results do not repeat it: it is what somebody was shown, as long as that was the same fence.
+  // Results do not repeat the file access: take it from the approval request if the sandbox was the same.
   const access = shown?.policy === sandbox.policy ? parseFileAccess(shown?.file_access) : null;
   const denials = readDenials(call);
   const other = Object.fromEntries(Object.entries(sandbox).filter(([name]) => !LISTED_FIELDS.has(name)));
@@ -96,7 +96,7 @@ function Evidence({
   const promises = textsOf(sandbox.promises);
   return (
     <dl className="flex flex-col gap-2">
-      <Fact name={words.fence}>
+      <Fact name={words.sandbox}>
         <Badge
           tone={active ? "good" : "bad"}
           icon={active ? <ShieldIcon className={ICON} /> : <WarnIcon className={ICON} />}

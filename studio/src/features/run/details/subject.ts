@@ -37,19 +37,19 @@ export function hasDiff({ call }: Subject): boolean {
   return call !== null && CHANGES_FILES.has(call.tool) && call.arguments_valid;
 }
 
-/** Whether anything is known of the fence. */
+/** Whether anything about the sandbox is recorded. */
 export function hasSandbox({ call, approvals }: Subject): boolean {
   return (
     call !== null && (call.sandbox !== null || call.network.length > 0 || findSandbox(approvals) !== null)
   );
 }
 
-/** The fence that was planned when somebody was asked. */
+/** The sandbox planned in the approval request. */
 export function findSandbox(approvals: readonly ApprovalView[]): Data | null {
   return dataOf(dataOf(approvals.at(-1)?.request.bound)?.fence);
 }
 
-/** The digest of what whoever decided about a call was shown: the changes line by line, and the whole fence. */
+/** The digest of the details shown with the approval request: the changes by line, and the sandbox. */
 export function detailsBlob(call: CallItem, events: readonly LogEvent[]): string | null {
   const seq = call.approvals.findLast((approval) => approval.call_id === call.call_id)?.seq;
   const event = seq === undefined ? undefined : events.find((candidate) => candidate.seq === seq);

@@ -35,7 +35,7 @@ it("after an answer its calls are made, those that had begun again", () => {
   expect(after(20).executed.map((call) => call.again)).toEqual([true, false]);
 });
 
-it("offers what somebody said last", () => {
+it("offers the last user message", () => {
   expect(after(20).message).toBe("be brief");
   expect(after(40).message).toBe("and kind");
 });

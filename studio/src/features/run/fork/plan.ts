@@ -2,7 +2,7 @@ import type { CallItem, RunView, UserItem } from "../../../events";
 
 /** What a fork from some point starts with, and what happens in it first. */
 export interface ForkPlan {
-  /** What somebody said last, to be edited. */
+  /** The last user message, to be edited. */
   message: string;
   /** Whether another text takes the place of the task; else it follows what was said. */
   replacesTask: boolean;

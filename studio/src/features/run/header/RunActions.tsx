@@ -40,7 +40,7 @@ export function RunActions({
   runId: string;
   view: RunView;
   events: readonly LogEvent[];
-  /** Why nobody works on it, if so. */
+  /** Why no worker runs it, if none does. */
   trouble: boolean;
   replaying: boolean;
   onReplay: () => void;

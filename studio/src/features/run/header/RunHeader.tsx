@@ -27,7 +27,7 @@ export function RunHeader({
   run: Run | undefined;
   view: RunView;
   log: LiveLog;
-  /** The profile of its fences, where the log names it. */
+  /** The sandbox profile, if the log names it. */
   sandbox: string;
   actions: ReactNode;
 }) {
@@ -82,7 +82,7 @@ function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; sti
   const format = useFormat();
   const { state } = view;
   const modes = words.workspaces as Record<string, string>;
-  const fence = [sandbox, modes[state.workspace_mode] ?? state.workspace_mode].filter(Boolean).join(" · ");
+  const profile = [sandbox, modes[state.workspace_mode] ?? state.workspace_mode].filter(Boolean).join(" · ");
   return (
     <dl className="flex flex-wrap gap-x-5 gap-y-1 text-xs">
       <Figure name={words.elapsed}>
@@ -97,7 +97,7 @@ function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; sti
       </Figure>
       <Figure name={words.cost}>{format.money(state.cost_usd)}</Figure>
       <Figure name={words.model}>{displayText(state.model) || "–"}</Figure>
-      <Figure name={words.sandbox}>{displayText(fence) || "–"}</Figure>
+      <Figure name={words.sandbox}>{displayText(profile) || "–"}</Figure>
       <Figure name={words.calls}>{format.number(state.tool_calls)}</Figure>
     </dl>
   );

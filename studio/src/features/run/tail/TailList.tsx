@@ -6,7 +6,7 @@ import { classes } from "../../../lib/classes";
 import { Button } from "../../../ui/Button";
 import { ChevronDownIcon } from "../../../ui/icons";
 
-/** What whoever holds the list can make it do. */
+/** Imperative methods of the list. */
 export interface TailHandle {
   scrollToIndex(index: number, align?: "auto" | "center" | "start"): void;
 }
@@ -21,7 +21,7 @@ export interface TailListProps<Item> {
   estimate?: number;
   /** Whether the end stays in sight as items come. */
   following: boolean;
-  /** Told when somebody scrolls away from the end, or back to it. */
+  /** Called when the user scrolls away from the end, or back to it. */
   onFollowing: (following: boolean) => void;
   handle?: Ref<TailHandle>;
 }
@@ -30,7 +30,7 @@ const NEAR_PX = 40;
 /** A scroll so long after a gesture is not its doing. */
 const GESTURE_MS = 1_000;
 
-/** A list of any length, of which only the visible part exists, that sticks to its end until somebody scrolls up. */
+/** A virtualized list that sticks to its end until the user scrolls up. */
 export function TailList<Item>(props: TailListProps<Item>) {
   const { items, keyOf, render, label, estimate = 60, following, onFollowing, handle } = props;
   const words = useWords("run");
@@ -156,7 +156,7 @@ function useNewItemCount(count: number, following: boolean): number {
   return following ? 0 : Math.max(0, count - seen);
 }
 
-/** Tells scrolls that somebody made from those that follow from heights that were measured. */
+/** Distinguishes scrolls by the user from those caused by measured heights. */
 function useGesture() {
   const at = useRef(Number.NEGATIVE_INFINITY);
   const [gesture] = useState(() => {

@@ -48,7 +48,7 @@ describe("an axis", () => {
     expect(axis.length).toBe(1010);
   });
 
-  it("never goes back, whatever the times are", () => {
+  it("never goes back, for any times", () => {
     const axis = buildAxis(100, 900, [
       { from: 0, to: 200 },
       { from: 150, to: 160 },

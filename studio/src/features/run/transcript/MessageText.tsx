@@ -5,7 +5,7 @@ import { PlainText } from "../../../ui/PlainText";
 
 const MAX_MARKDOWN = 40_000;
 
-/** What somebody said, as text or as Markdown; what is very long is shown in part. */
+/** A message as text or Markdown; very long ones are cut. */
 export function MessageText({ text, markdown = false }: { text: string; markdown?: boolean }) {
   const words = useWords("run");
   if (text.length > MAX_MARKDOWN) {

@@ -8,7 +8,7 @@ export interface RunContextValue {
   onSelect: (seq: number) => void;
   /** Calls that wait for an answer of a person. */
   asking: ReadonlySet<string>;
-  /** What somebody opened; entries that scroll out of sight are gone, but this stays. */
+  /** Which entries are open; kept here because entries out of sight are unmounted. */
   opened: Map<string, boolean>;
 }
 

@@ -6,7 +6,7 @@ export interface ReadInput {
   errors: Record<string, InputError>;
 }
 
-/** Reads the input out of what was typed; what nobody filled in is left out. */
+/** Parses the values of the form; empty optional fields are omitted. */
 export function readInput(fields: readonly InputField[], values: InputValues): ReadInput {
   const input: Record<string, unknown> = {};
   const errors: Record<string, InputError> = {};

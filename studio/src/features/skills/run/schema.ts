@@ -1,4 +1,4 @@
-/** What somebody fills in for one property of an input. */
+/** A form field for one property of an input schema. */
 export interface InputField {
   name: string;
   kind: "text" | "long" | "number" | "integer" | "boolean" | "choice" | "json";
