@@ -104,17 +104,17 @@ async def begin_runs(world: World, client: httpx2.AsyncClient, name: str, *, pro
         assert answer.status_code in (200, 201), answer.text
         run_id = answer.json()["run_id"]
         world.begun[key] = run_id
-        said = await world.ask(client, f"/api/v1/runs/{run_id}/messages", {"text": f"note {key}"}, f"note-{key}")
-        if said.status_code == 202:
+        response = await world.ask(client, f"/api/v1/runs/{run_id}/messages", {"text": f"note {key}"}, f"note-{key}")
+        if response.status_code == 202:
             world.told.setdefault(run_id, []).append(f"note {key}")
         await follow(world, client, run_id)
 
 
 async def follow(world: World, client: httpx2.AsyncClient, run_id: str) -> None:
     """Follow a run as a browser does: whenever the connection breaks, come again with the last id."""
-    seen = world.seen.setdefault(run_id, [])
+    messages = world.seen.setdefault(run_id, [])
     while True:
-        headers = {"Last-Event-ID": str(seen[-1].id)} if seen else {}
+        headers = {"Last-Event-ID": str(messages[-1].id)} if messages else {}
         try:
             async with client.stream("GET", f"/api/v1/runs/{run_id}/events/stream", headers=headers) as answer:
                 if answer.status_code == 204:
@@ -124,20 +124,20 @@ async def follow(world: World, client: httpx2.AsyncClient, run_id: str) -> None:
                 async for text in answer.aiter_text():
                     whole, separator, rest = (rest + text).rpartition("\n\n")
                     new = messages_in(whole) if separator else []
-                    seen += new
+                    messages += new
                     world.happened.set()
                     if any(message.event == "human_request" for message in new):
                         await _answer(world, client, run_id)
         except GONE:
             await asyncio.sleep(AGAIN_SECONDS)
-        if seen and seen[-1].event in ("run_completed", "run_failed", "run_cancelled"):
+        if messages and messages[-1].event in ("run_completed", "run_failed", "run_cancelled"):
             return
 
 
 async def _answer(world: World, client: httpx2.AsyncClient, run_id: str) -> None:
     """Say that nobody knows whether a call that was cut off had happened."""
-    said = await world.ask(client, f"/api/v1/runs/{run_id}/answers", {"answer": NOBODY_KNOWS}, f"answer-{run_id}")
-    assert said.status_code == 202, said.text
+    response = await world.ask(client, f"/api/v1/runs/{run_id}/answers", {"answer": NOBODY_KNOWS}, f"answer-{run_id}")
+    assert response.status_code == 202, response.text
 
 
 async def execute_skills(world: World, client: httpx2.AsyncClient, name: str) -> None:

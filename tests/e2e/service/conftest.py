@@ -48,12 +48,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of the module's own."""
     home = tmp_path_factory.mktemp("service")
     write_all(home / "skills")
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.fixture
 def client(service: Service) -> Iterator[httpx2.Client]:
     """Somebody with the token of the service."""
-    with service.client(token=True) as found:
-        yield found
+    with service.client(token=True) as running_service:
+        yield running_service

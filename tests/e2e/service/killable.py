@@ -52,8 +52,8 @@ class Slow:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         """Stream the next answer, piece by piece."""
-        asked = re.search(rf"{WITH_PROCESS}([\w-]+)", str(request.messages))
-        backend = ScriptedBackend(script(asked[1]) if asked else SCRIPT)
+        match = re.search(rf"{WITH_PROCESS}([\w-]+)", str(request.messages))
+        backend = ScriptedBackend(script(match[1]) if match else SCRIPT)
         async for event in backend.stream_chat(request):
             await asyncio.sleep(0.01)
             yield event
@@ -80,7 +80,7 @@ def _redefine(skill: Path, **fields: Any) -> None:
     (skill / "skill.yaml").write_text(json.dumps({"name": skill.name, "description": "For a test.", **fields}))
 
 
-def _told(_: RunningService, __: Sequence[Listener]) -> None:
+def _ignore_ready(_: RunningService, __: Sequence[Listener]) -> None:
     """Nobody listens."""
 
 
@@ -94,7 +94,7 @@ async def main(workspace: Path, port: int) -> None:
         listen=(Listener("127.0.0.1", port),),
         run_settings=GIVEN,
     )
-    await serve(settings, resolve(workspace, session_settings=GIVEN), _told, model=_model)
+    await serve(settings, resolve(workspace, session_settings=GIVEN), _ignore_ready, model=_model)
 
 
 def serve_until_killed(say: IO[bytes], hear: IO[bytes], workspace: Path, port: int) -> None:

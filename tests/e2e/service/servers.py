@@ -88,7 +88,7 @@ def serving(
             stderr=remarks,
         )
     try:
-        url, token = _told(process, home)
+        url, token = _read_address(process, home)
         state = home / "state" / "skills_runtime"
         yield Service(url, token, process, skills, home / "artifacts", state, environment)
     finally:
@@ -102,7 +102,7 @@ def serving(
             process.stdout.close()
 
 
-def _told(process: subprocess.Popen[bytes], home: Path) -> tuple[str, str]:
+def _read_address(process: subprocess.Popen[bytes], home: Path) -> tuple[str, str]:
     assert process.stdout is not None
     lines: list[bytes] = []
     for line in process.stdout:
@@ -117,12 +117,12 @@ def write_skill(
     skills: Path, name: str, script: str, *, runtime: str = "python", entry: str = "run.py", **more: Any
 ) -> Path:
     """A skill whose program is given."""
-    place = skills / name
-    place.mkdir(parents=True, exist_ok=True)
+    path = skills / name
+    path.mkdir(parents=True, exist_ok=True)
     definition = {"name": name, "description": f"{name} for a test", "runtime": {"type": runtime}, **more}
-    (place / "skill.yaml").write_text(json.dumps(definition))
-    (place / entry).write_text(script)
-    return place
+    (path / "skill.yaml").write_text(json.dumps(definition))
+    (path / entry).write_text(script)
+    return path
 
 
 def write_python(skills: Path, name: str, script: str, **more: Any) -> Path:

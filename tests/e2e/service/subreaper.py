@@ -18,9 +18,9 @@ PATIENCE_SECONDS = 60.0
 def strays(root: int, *, without: Iterable[int]) -> list[process_tree.Process]:
     """The living processes below one that adopts, leaving out those that belong there with everything below them."""
     return [
-        one
-        for one in process_tree.find_descendants(process_tree.list_processes(), root, without=frozenset(without))
-        if not _is_dead(one.pid)
+        descendant
+        for descendant in process_tree.find_descendants(process_tree.list_processes(), root, without=frozenset(without))
+        if not _is_dead(descendant.pid)
     ]
 
 
@@ -29,9 +29,9 @@ def outlast(root: int, *, without: Iterable[int]) -> list[str]:
     import select
 
     belonging, deadline = frozenset(without), time.monotonic() + PATIENCE_SECONDS
-    while found := strays(root, without=belonging):
+    while processes := strays(root, without=belonging):
         try:
-            ending = os.pidfd_open(found[0].pid)
+            ending = os.pidfd_open(processes[0].pid)
         except ProcessLookupError:
             continue
         try:

@@ -16,15 +16,15 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _of_user(place: Path, text: str) -> None:
-    path = place / ".config" / "skills_runtime" / "config.yaml"
+def _of_user(directory: Path, text: str) -> None:
+    path = directory / ".config" / "skills_runtime" / "config.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
 
 
-def _of_project(place: Path, text: str) -> None:
-    (place / "config").mkdir()
-    (place / "config" / "runtime.yaml").write_text(text)
+def _of_project(directory: Path, text: str) -> None:
+    (directory / "config").mkdir()
+    (directory / "config" / "runtime.yaml").write_text(text)
 
 
 def _skills_status(service: Service) -> int:

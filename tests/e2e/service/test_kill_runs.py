@@ -53,11 +53,11 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with zygote(*IMPORTED, within=ADOPTING) as nursery:
-        found = World(nursery, tmp_path, port)
+        new_world = World(nursery, tmp_path, port)
         try:
-            yield found
+            yield new_world
         finally:
-            found.kill()
+            new_world.kill()
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def notes(world: World) -> Iterator[int]:
 async def client(world: World) -> AsyncGenerator[httpx2.AsyncClient]:
     token = {"Authorization": f"Bearer {service_token(state_home())}"}
     base = f"http://127.0.0.1:{world.port}"
-    async with httpx2.AsyncClient(base_url=base, headers=token, timeout=60, trust_env=False) as found:
-        yield found
+    async with httpx2.AsyncClient(base_url=base, headers=token, timeout=60, trust_env=False) as running_service:
+        yield running_service
 
 
 async def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
@@ -160,12 +160,12 @@ def check_effect(world: World, key: str, lines: list[str]) -> None:
 
 async def check_executions(world: World, client: httpx2.AsyncClient, noted: Counter[bytes]) -> None:
     """Everything that was answered is still so; whatever was executed is known, and once."""
-    for key, told in world.executed.items():
-        assert await execute(world, client, key, told["skill"]) == told
-        assert told["status"] == "completed" or told["error"]["code"] == "interrupted", told
-        if told["skill"] == "noting":
+    for key, response in world.executed.items():
+        assert await execute(world, client, key, response["skill"]) == response
+        assert response["status"] == "completed" or response["error"]["code"] == "interrupted", response
+        if response["skill"] == "noting":
             assert noted[key.encode()] <= 1
-            assert noted[key.encode()] == 1 or told["status"] != "completed"
+            assert noted[key.encode()] == 1 or response["status"] != "completed"
     answer = await client.get("/api/v1/executions", params={"limit": 500})
-    listed = [one["execution_id"] for one in answer.json()["executions"]]
+    listed = [execution["execution_id"] for execution in answer.json()["executions"]]
     assert sorted(listed) == sorted(told["execution_id"] for told in world.executed.values())

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -56,16 +57,25 @@ def service(unprivileged: Unprivileged) -> Iterator[Service]:
     options = ("llm.backend=fake", "llm.fake.script=script.yaml", "safety.mode=allow")
     settings = (word for option in options for word in ("--set", option))
     program = (*AS_USER, reachable_python(), "-c", PROGRAM)
-    with serving(home, skills, *settings, program=program, PYTHONPATH=PYTHONPATH) as found:
-        yield found
+    with serving(home, skills, *settings, program=program, PYTHONPATH=PYTHONPATH) as running_service:
+        yield running_service
 
 
-def exposed(*places: Path) -> list[str]:
+def exposed(*directories: Path) -> list[str]:
     """What others may look at, of everything in these directories."""
-    everything = [one for place in places for one in (place, *place.rglob("*"))]
-    assert len(everything) > len(places)
-    modes = {path: path.lstat().st_mode for path in everything}
+    modes: dict[Path, int] = {}
+    for directory in directories:
+        for path in (directory, *_walk(directory)):
+            with suppress(FileNotFoundError):  # a temporary file of the service that is gone again
+                modes[path] = path.lstat().st_mode
+    assert len(modes) > len(directories)
     return [f"{path} {oct(mode)}" for path, mode in modes.items() if mode & 0o077 and not stat.S_ISLNK(mode)]
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    """Every path below a directory; unlike `rglob`, this passes over directories that vanish meanwhile."""
+    for parent, directories, files in os.walk(directory):
+        yield from (Path(parent, name) for name in (*directories, *files))
 
 
 def test_everything_works_is_private_and_ends(service: Service) -> None:
@@ -75,8 +85,8 @@ def test_everything_works_is_private_and_ends(service: Service) -> None:
     with service.client(token=True) as client:
         key = client.post("/api/v1/keys", json={"name": "mine", "scopes": ["read"]})
         assert key.status_code == 201, key.text
-        begun = client.post("/api/v1/runs", json={"prompt": "do it"}).json()["run_id"]
-        log = client.get(f"/api/v1/runs/{begun}/events/stream").text
+        run_id = client.post("/api/v1/runs", json={"prompt": "do it"}).json()["run_id"]
+        log = client.get(f"/api/v1/runs/{run_id}/events/stream").text
     assert "event: run_completed" in log, log
     home = service.artifacts.parent
     assert (home / "who.txt").stat().st_uid == service.state.stat().st_uid == (NOBODY if AS_USER else os.geteuid())
@@ -85,5 +95,5 @@ def test_everything_works_is_private_and_ends(service: Service) -> None:
     assert below
     service.process.terminate()
     assert service.process.wait(60) == 0
-    for one in below:
-        wait_for_end(one.pid)
+    for process in below:
+        wait_for_end(process.pid)

@@ -19,10 +19,10 @@ COLD = {"name": "cold", "description": "Never waited for.", "runtime": {"type": 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """A copy of the package that may be removed."""
-    place = tmp_path / "site" / "skills_runtime"
+    path = tmp_path / "site" / "skills_runtime"
     source = Path(skills_runtime.__file__).parent
-    shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__", "studio_dist"))
-    return place
+    shutil.copytree(source, path, ignore=shutil.ignore_patterns("__pycache__", "studio_dist"))
+    return path
 
 
 @pytest.fixture
@@ -32,20 +32,20 @@ def service(tmp_path: Path, installed: Path) -> Iterator[Service]:
     write_skill(skills, "shell", "cat", runtime="shell", entry="run.sh")
     cold = write_skill(skills, "cold", "cat", runtime="shell", entry="run.sh")
     (cold / "skill.yaml").write_text(json.dumps(COLD))
-    with serving(tmp_path / "home", skills, PYTHONPATH=str(installed.parent)) as found:
-        yield found
+    with serving(tmp_path / "home", skills, PYTHONPATH=str(installed.parent)) as running_service:
+        yield running_service
 
 
 def answers(service: Service) -> list[object]:
-    found = [service.execute(name, {"a": 1}).json() for name in ("python", "shell", "cold")]
-    return [one.get("output", one) for one in found]
+    documents = [service.execute(name, {"a": 1}).json() for name in ("python", "shell", "cold")]
+    return [item.get("output", item) for item in documents]
 
 
 def launcher_of(service: Service) -> int:
     """The only child of a service that has executed nothing."""
-    found = [one.pid for one in process_tree.list_processes().values() if one.parent == service.process.pid]
-    assert len(found) == 1
-    return found[0]
+    pids = [process.pid for process in process_tree.list_processes().values() if process.parent == service.process.pid]
+    assert len(pids) == 1
+    return pids[0]
 
 
 def test_executions_go_on_when_the_package_is_gone(service: Service, installed: Path) -> None:

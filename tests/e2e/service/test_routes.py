@@ -20,8 +20,8 @@ TAKES_MORE = "/api/v1/runs/import"
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("every-route")
     write_python(home / "skills", "echo", "print('{}')")
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +29,9 @@ def operations(service: Service) -> list[tuple[str, str]]:
     """Every method and path there is."""
     with service.client() as client:
         paths: dict[str, dict[str, Any]] = client.get("/api/openapi.json").json()["paths"]
-    found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
-    assert len(found) > 50, "the document has everything"
-    return found
+    operations_found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
+    assert len(operations_found) > 50, "the document has everything"
+    return operations_found
 
 
 def _filled(path: str, value: str = "x") -> str:
@@ -67,8 +67,10 @@ def test_no_operation_answers_to_a_wrong_name_or_a_foreign_page(
     client: httpx2.Client, operations: list[tuple[str, str]], header: str, value: str, status: int
 ) -> None:
     answers = {(method, path): _send(client, method, _filled(path), {header: value}) for method, path in operations}
-    assert {one: answer.status_code for one, answer in answers.items() if answer.status_code != status} == {}
-    assert [one for one, answer in answers.items() if one[0] != "HEAD" and not _is_json(answer)] == []
+    assert {
+        operation: answer.status_code for operation, answer in answers.items() if answer.status_code != status
+    } == {}
+    assert [operation for operation, answer in answers.items() if operation[0] != "HEAD" and not _is_json(answer)] == []
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/plain;charset=application/json", "text/plain+json", "image/png"])
@@ -79,7 +81,7 @@ def test_no_change_is_taken_from_a_body_that_is_not_called_json(
         (method, path): _send(client, method, _filled(path), {"Content-Type": kind}).status_code
         for method, path in _changes(operations)
     }
-    assert {one: status for one, status in statuses.items() if status != 415} == {}
+    assert {operation: status for operation, status in statuses.items() if status != 415} == {}
 
 
 def test_only_the_skill_service_and_health_need_no_token(service: Service, operations: list[tuple[str, str]]) -> None:
@@ -90,8 +92,8 @@ def test_only_the_skill_service_and_health_need_no_token(service: Service, opera
 
 
 def test_no_key_without_a_scope_makes_a_change(service: Service, operations: list[tuple[str, str]]) -> None:
-    made = service.cli("keys", "create", "looks", "--scope", "read")
-    key = re.findall(rb"srk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", made.stdout)[0].decode()
+    process = service.cli("keys", "create", "looks", "--scope", "read")
+    key = re.findall(rb"srk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", process.stdout)[0].decode()
     harmless = re.compile(r"(/studio)?/api/v1/(skills/(validate|route)|policy/check)")
     with service.client(Authorization=f"Bearer {key}") as client:
         for method, path in _changes(operations):

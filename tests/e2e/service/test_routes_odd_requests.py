@@ -15,8 +15,8 @@ BODY = b'{"skillName": "echo"}'
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("odd-requests")
     write_python(home / "skills", "echo", "print(json.dumps(given))")
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 def _answered(service: Service, head: str, body: bytes = BODY) -> tuple[int, bytes, bytes]:

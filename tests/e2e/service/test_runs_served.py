@@ -31,8 +31,8 @@ def options(home: Path) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = furnished(tmp_path_factory.mktemp("runs"))
-    with serving(home, home / "skills", *options(home)) as found:
-        yield found
+    with serving(home, home / "skills", *options(home)) as running_service:
+        yield running_service
 
 
 def test_a_run_is_begun_answered_and_followed_to_its_end(service: Service) -> None:

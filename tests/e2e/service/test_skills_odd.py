@@ -36,22 +36,22 @@ def _write(skills: Path) -> None:
     write_python(skills, "removes-itself", "import shutil\nshutil.rmtree(os.getcwd())\nprint('{}')")
     write_python(skills, "no-limit", "print('{}')", timeout=0)
     write_python(skills, "dotted", "Path('x.txt').write_text('x')\nprint('{}')", artifacts=["./x.txt"])
-    place = write_python(skills, "modules", "import helper\nfrom parts import one\nprint([helper.X, one.Y])")
-    (place / "parts").mkdir()
-    (place / "helper.py").write_text("X = 1")
-    (place / "parts" / "one.py").write_text("Y = 2")
-    place = write_skill(skills, "tools", "./tool\n", runtime="shell", entry="run.sh")
-    (place / "tool").write_text("#!/bin/sh\necho '[4]'\n")
-    (place / "tool").chmod(0o755)
-    place = write_skill(
+    path = write_python(skills, "modules", "import helper\nfrom parts import one\nprint([helper.X, one.Y])")
+    (path / "parts").mkdir()
+    (path / "helper.py").write_text("X = 1")
+    (path / "parts" / "one.py").write_text("Y = 2")
+    path = write_skill(skills, "tools", "./tool\n", runtime="shell", entry="run.sh")
+    (path / "tool").write_text("#!/bin/sh\necho '[4]'\n")
+    (path / "tool").chmod(0o755)
+    path = write_skill(
         skills, "packages", "console.log(JSON.stringify(require('dep')))", runtime="node", entry="run.js"
     )
-    (place / "node_modules" / "dep").mkdir(parents=True)
-    (place / "node_modules" / "dep" / "index.js").write_text("module.exports = [5]")
-    (place / "node_modules" / ".bin").mkdir()
-    (place / "node_modules" / ".bin" / "dep").symlink_to("../dep/index.js")
-    place = write_python(skills, "pipe-inside", "print('[6]')")
-    os.mkfifo(place / "pipe")
+    (path / "node_modules" / "dep").mkdir(parents=True)
+    (path / "node_modules" / "dep" / "index.js").write_text("module.exports = [5]")
+    (path / "node_modules" / ".bin").mkdir()
+    (path / "node_modules" / ".bin" / "dep").symlink_to("../dep/index.js")
+    path = write_python(skills, "pipe-inside", "print('[6]')")
+    os.mkfifo(path / "pipe")
     (write_python(skills, "hollow", "") / "run.py").unlink()
     with (write_python(skills, "huge", "print('{}')") / "data").open("wb") as data:
         data.truncate(100 << 20)
@@ -61,8 +61,8 @@ def _write(skills: Path) -> None:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("odd-skills")
     _write(home / "skills")
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_an_artifact_may_be_declared_from_the_directory_itself(service: Service)
 
 def test_a_skill_without_its_program_is_reported_and_is_no_fault_of_the_request(service: Service) -> None:
     with service.client() as client:
-        listed = client.get("/api/skills").json()
-    assert "hollow" not in {skill["name"] for skill in listed["skills"]}
-    assert [error for error in listed["errors"] if error.startswith("hollow: ") and "run.py" in error]
+        document = client.get("/api/skills").json()
+    assert "hollow" not in {skill["name"] for skill in document["skills"]}
+    assert [error for error in document["errors"] if error.startswith("hollow: ") and "run.py" in error]
     answer = service.execute("hollow")
     assert (answer.status_code, answer.json()["success"]) == (500, False)
     assert "run.py" in answer.json()["error"]

@@ -46,11 +46,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(place: Path) -> dict[str, str]:
+def environment(directory: Path) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
-        "HOME": str(place),
-        "XDG_STATE_HOME": str(place / "state"),
+        "HOME": str(directory),
+        "XDG_STATE_HOME": str(directory / "state"),
         "SKILLS_DIR": "./skills",
         "ARTIFACTS_DIR": "./artifacts",
         "DEFAULT_TIMEOUT_MS": "10000",
@@ -62,11 +62,16 @@ def environment(place: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def url(place: Path, environment: dict[str, str]) -> Iterator[str]:
+def url(directory: Path, environment: dict[str, str]) -> Iterator[str]:
     """The address of a service that the old commands started."""
     command = [sys.executable, MANAGE, "runserver", "--noreload", "127.0.0.1:0"]
     process = subprocess.Popen(
-        command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert process.stdout is not None
     try:
@@ -78,10 +83,10 @@ def url(place: Path, environment: dict[str, str]) -> Iterator[str]:
 
 
 def test_there_is_nothing_to_migrate(place: Path, environment: dict[str, str]) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, MANAGE, "migrate"], cwd=place, env=environment, capture_output=True, check=False
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
     assert not (place / "db.sqlite3").exists()
 
 

@@ -21,14 +21,14 @@ ECHO = b'{"skillName": "echo"}'
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("access")
     write_python(home / "skills", "echo", "print('{}')")
-    with serving(home, home / "skills", "--allow-host", "skills.example") as found:
-        yield found
+    with serving(home, home / "skills", "--allow-host", "skills.example") as running_service:
+        yield running_service
 
 
 @pytest.fixture
 def client(service: Service) -> Iterator[httpx2.Client]:
-    with service.client() as found:
-        yield found
+    with service.client() as running_service:
+        yield running_service
 
 
 def _bearer(text: str) -> dict[str, str]:
@@ -37,9 +37,9 @@ def _bearer(text: str) -> dict[str, str]:
 
 def _key(service: Service, name: str, *scopes: str) -> str:
     options = [word for scope in scopes for word in ("--scope", scope)]
-    made = service.cli("keys", "create", name, *options, "--json")
-    assert made.returncode == 0, made.stderr
-    return json.loads(made.stdout)["key"]
+    process = service.cli("keys", "create", name, *options, "--json")
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)["key"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "localhost:1", "127.0.0.1.evil.example", "a b", ""])
@@ -138,9 +138,9 @@ def test_the_list_of_keys_shows_scopes_and_the_last_use_but_no_secret(service: S
     text = _key(service, "listed", "read", "approve")
     client.get(EXECUTIONS, headers=_bearer(text))
     listed: list[dict[str, Any]] = json.loads(service.cli("keys", "list", "--json").stdout)
-    found = next(key for key in listed if key["name"] == "listed")
-    assert (found["scopes"], found["revoked_at"]) == (["read", "approve"], None)
-    assert found["last_used_at"]
+    key = next(key for key in listed if key["name"] == "listed")
+    assert (key["scopes"], key["revoked_at"]) == (["read", "approve"], None)
+    assert key["last_used_at"]
     secret = text[-43:]
     assert secret.encode() not in service.cli("keys", "list").stdout
     assert secret not in (service.state / "service" / "keys.json").read_text()
@@ -148,12 +148,12 @@ def test_the_list_of_keys_shows_scopes_and_the_last_use_but_no_secret(service: S
 
 def test_what_the_service_keeps_is_private(service: Service, client: httpx2.Client) -> None:
     client.get(EXECUTIONS)
-    place = service.state / "service"
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-    kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in place.iterdir()}
-    assert {"token", "audit.jsonl"} <= kept.keys()
-    assert {kept[name] for name in kept if (place / name).is_file()} == {0o600}
-    assert {kept[name] for name in kept if (place / name).is_dir()} <= {0o700}
+    directory = service.state / "service"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+    assert {"token", "audit.jsonl"} <= modes.keys()
+    assert {modes[name] for name in modes if (directory / name).is_file()} == {0o600}
+    assert {modes[name] for name in modes if (directory / name).is_dir()} <= {0o700}
 
 
 def test_changes_and_refusals_are_in_the_audit_log_without_secrets(service: Service, client: httpx2.Client) -> None:
@@ -183,8 +183,8 @@ def test_a_setting_closes_the_skill_service(tmp_path_factory: pytest.TempPathFac
         assert client.get("/api/health").status_code == 200
         assert client.get("/api/skills").status_code == 401
         assert client.post("/api/skills/execute", content=ECHO, headers=JSON).status_code == 401
-        opened = client.post("/api/skills/execute", content=ECHO, headers={**JSON, **_bearer(service.token)})
-        assert opened.status_code == 200
+        response = client.post("/api/skills/execute", content=ECHO, headers={**JSON, **_bearer(service.token)})
+        assert response.status_code == 200
 
 
 OPEN_PATHS = (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute"))

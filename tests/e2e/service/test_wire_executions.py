@@ -26,8 +26,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "Path('artifacts/empty').touch()\nprint('{}')",
         artifacts=["artifacts/deep/a b.txt", "artifacts/empty", "artifacts/missing"],
     )
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.fixture(scope="module")
@@ -37,26 +37,30 @@ def written(service: Service) -> str:
 
 
 def test_an_execution_is_begun_and_can_be_looked_at_again(client: httpx2.Client) -> None:
-    made = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": "二"}})
-    assert made.status_code == 201
-    again = client.get(made.headers["location"])
-    assert again.json() == made.json()
-    assert (made.json()["status"], made.json()["output"], made.json()["exit_code"]) == ("completed", {"a": "二"}, 0)
-    assert not {"owner", "key_digest"} & made.json().keys()
+    response = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": "二"}})
+    assert response.status_code == 201
+    again = client.get(response.headers["location"])
+    assert again.json() == response.json()
+    assert (response.json()["status"], response.json()["output"], response.json()["exit_code"]) == (
+        "completed",
+        {"a": "二"},
+        0,
+    )
+    assert not {"owner", "key_digest"} & response.json().keys()
 
 
 def test_an_execution_that_fails_is_a_result_and_no_error_of_the_request(client: httpx2.Client) -> None:
-    made = client.post(EXECUTIONS, json={"skill": "fails"})
-    assert (made.status_code, made.json()["status"], made.json()["exit_code"]) == (201, "failed", 7)
-    assert made.json()["error"] == {"code": "exit_code", "message": "Skill exited with code 7"}
+    response = client.post(EXECUTIONS, json={"skill": "fails"})
+    assert (response.status_code, response.json()["status"], response.json()["exit_code"]) == (201, "failed", 7)
+    assert response.json()["error"] == {"code": "exit_code", "message": "Skill exited with code 7"}
 
 
 def test_the_same_key_and_request_give_the_same_execution(client: httpx2.Client) -> None:
     key = {"Idempotency-Key": "first"}
-    one = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 1}}, headers=key)
+    response = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 1}}, headers=key)
     two = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 1}}, headers=key)
     other = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 2}}, headers=key)
-    assert one.json()["execution_id"] == two.json()["execution_id"]
+    assert response.json()["execution_id"] == two.json()["execution_id"]
     assert (other.status_code, other.json()["kind"]) == (409, "conflict")
 
 
@@ -68,24 +72,24 @@ def test_the_skill_service_knows_keys_too(service: Service) -> None:
 
 
 def test_pages_of_a_list_follow_each_other_without_gap_or_repetition(client: httpx2.Client) -> None:
-    made = {client.post(EXECUTIONS, json={"skill": "echo"}).json()["execution_id"] for _ in range(5)}
+    response = {client.post(EXECUTIONS, json={"skill": "echo"}).json()["execution_id"] for _ in range(5)}
     seen: list[str] = []
     cursor: str | None = None
     while True:
-        asked = {"limit": "2", "skill": "echo", **({"cursor": cursor} if cursor else {})}
-        page = client.get(EXECUTIONS, params=asked).json()
-        seen += [one["execution_id"] for one in page["executions"]]
+        parameters = {"limit": "2", "skill": "echo", **({"cursor": cursor} if cursor else {})}
+        page = client.get(EXECUTIONS, params=parameters).json()
+        seen += [execution["execution_id"] for execution in page["executions"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    assert made <= set(seen)
+    assert response <= set(seen)
     assert len(seen) == len(set(seen))
 
 
 def test_a_list_is_filtered_by_state(client: httpx2.Client) -> None:
     client.post(EXECUTIONS, json={"skill": "fails"})
-    listed = client.get(EXECUTIONS, params={"status": "failed"}).json()["executions"]
-    assert {one["skill"] for one in listed} == {"fails"}
+    executions = client.get(EXECUTIONS, params={"status": "failed"}).json()["executions"]
+    assert {item["skill"] for item in executions} == {"fails"}
 
 
 @pytest.mark.parametrize(
@@ -103,26 +107,26 @@ def test_a_running_execution_can_be_watched_and_cancelled(service: Service, clie
         running: list[dict[str, Any]] = []
         while not running:
             running = client.get(EXECUTIONS, params={"status": "running"}).json()["executions"]
-        place = f"{EXECUTIONS}/{running[0]['execution_id']}"
-        while client.get(f"{place}/logs/stdout").text != "begun\n":
+        location = f"{EXECUTIONS}/{running[0]['execution_id']}"
+        while client.get(f"{location}/logs/stdout").text != "begun\n":
             assert not waiting.done()
-        cancelled = client.post(f"{place}/cancel").json()
+        cancelled = client.post(f"{location}/cancel").json()
     assert (cancelled["status"], cancelled["error"]["code"]) == ("cancelled", "cancelled")
     assert waiting.result().json()["code"] == "cancelled"
-    assert client.post(f"{place}/cancel").json() == cancelled
+    assert client.post(f"{location}/cancel").json() == cancelled
 
 
 def test_what_an_execution_wrote_can_be_fetched(client: httpx2.Client) -> None:
-    made = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 1}}).json()
-    stdout = client.get(f"{EXECUTIONS}/{made['execution_id']}/logs/stdout")
+    document = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": 1}}).json()
+    stdout = client.get(f"{EXECUTIONS}/{document['execution_id']}/logs/stdout")
     assert (stdout.headers["content-type"], json.loads(stdout.text)) == ("text/plain; charset=utf-8", {"a": 1})
-    assert client.get(f"{EXECUTIONS}/{made['execution_id']}/logs/stderr").text == "aside\n"
+    assert client.get(f"{EXECUTIONS}/{document['execution_id']}/logs/stderr").text == "aside\n"
 
 
 def test_artifacts_are_listed_with_sizes_and_digests(client: httpx2.Client, written: str) -> None:
-    listed = client.get(f"{written}/artifacts").json()
-    assert {one["path"]: one["size"] for one in listed} == {"artifacts/deep/a b.txt": 10, "artifacts/empty": 0}
-    assert all(len(one["sha256"]) == 64 for one in listed)
+    document = client.get(f"{written}/artifacts").json()
+    assert {item["path"]: item["size"] for item in document} == {"artifacts/deep/a b.txt": 10, "artifacts/empty": 0}
+    assert all(len(item["sha256"]) == 64 for item in document)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +157,9 @@ def test_a_part_of_an_artifact_can_be_fetched(
 
 
 def test_an_empty_artifact_is_fetched_and_has_no_parts(client: httpx2.Client, written: str) -> None:
-    place = f"{written}/artifacts/artifacts/empty"
-    assert client.get(place).content == b""
-    assert client.get(place, headers={"Range": "bytes=0-1"}).status_code == 416
+    location = f"{written}/artifacts/artifacts/empty"
+    assert client.get(location).content == b""
+    assert client.get(location, headers={"Range": "bytes=0-1"}).status_code == 416
 
 
 @pytest.mark.parametrize(

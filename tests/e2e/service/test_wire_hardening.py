@@ -54,8 +54,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     )
     write_skill(skills, "evil-name", "", entry="run.py")
     (skills / "evil-name" / "skill.yaml").write_text('{"name": "../evil", "runtime": {"type": "python"}}')
-    with serving(home, skills, DJANGO_SECRET_KEY="do-not-tell", API_TOKEN="nor-this") as found:
-        yield found
+    with serving(home, skills, DJANGO_SECRET_KEY="do-not-tell", API_TOKEN="nor-this") as running_service:
+        yield running_service
 
 
 def _is_running(marker: str) -> bool:
@@ -73,8 +73,8 @@ def _until(happened: Callable[[], Any]) -> Any:
     """What becomes true at last; every look costs a request, so nothing needs to sleep."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
-        if found := happened():
-            return found
+        if value := happened():
+            return value
     raise AssertionError("it never happened")
 
 
@@ -104,15 +104,15 @@ def test_a_skill_that_leaves_a_child_behind_has_answered_all_the_same(service: S
 def test_health_answers_while_sixteen_skills_run(service: Service) -> None:
     with ThreadPoolExecutor(16) as pool:
         waiting = [pool.submit(service.execute, "sleep", timeoutMs=60_000) for _ in range(16)]
-        running = _until(lambda: len(found := _executions(service, status="running")) == 16 and found)
+        running = _until(lambda: len(executions := _executions(service, status="running")) == 16 and executions)
         with service.client() as client:
             assert client.get("/api/health").status_code == 200
             assert client.get("/readyz").json()["executions"]["running"] == 16
-        assert not any(one.done() for one in waiting)
+        assert not any(future.done() for future in waiting)
         with service.client(token=True) as client:
-            for one in running:
-                client.post(f"/api/v1/executions/{one['execution_id']}/cancel")
-    assert {one.result().json()["code"] for one in waiting} == {"cancelled"}
+            for execution in running:
+                client.post(f"/api/v1/executions/{execution['execution_id']}/cancel")
+    assert {future.result().json()["code"] for future in waiting} == {"cancelled"}
 
 
 @pytest.mark.parametrize("timeout", [1e15, -1, True, "500", 0.5, 1e308, 600_001, [1], {"a": 1}])
@@ -141,8 +141,8 @@ def test_output_without_end_is_cut_off_and_not_kept_in_memory(service: Service) 
     answer = service.execute("floods", timeoutMs=60_000)
     assert (answer.status_code, answer.json()["error"]) == (500, "stdout exceeded limit")
     assert _peak_kilobytes(service) - before < 50_000
-    kept = service.artifacts / answer.json()["executionId"] / "stdout.txt"
-    assert kept.stat().st_size <= 1_000_000
+    output_file = service.artifacts / answer.json()["executionId"] / "stdout.txt"
+    assert output_file.stat().st_size <= 1_000_000
 
 
 def _peak_kilobytes(service: Service) -> int:
@@ -152,9 +152,9 @@ def _peak_kilobytes(service: Service) -> int:
 
 def test_a_new_skill_can_be_executed_at_once_and_a_removed_one_no_more(service: Service) -> None:
     assert service.execute("newcomer").status_code == 404
-    place = write_python(service.skills, "newcomer", "print('{}')")
+    path = write_python(service.skills, "newcomer", "print('{}')")
     assert {service.execute("newcomer").status_code for _ in range(4)} == {200}
-    (place / "skill.yaml").unlink()
+    (path / "skill.yaml").unlink()
     assert service.execute("newcomer").status_code == 404
 
 
@@ -178,8 +178,8 @@ def test_what_a_failed_execution_wrote_is_kept(service: Service) -> None:
     body = service.execute("writes", {"text": "kept", "seconds": 600}, timeoutMs=2_000).json()
     assert body["code"] == "timeout"
     with service.client(token=True) as client:
-        found = client.get(f"/api/v1/executions/{body['executionId']}/artifacts/artifacts/own.txt")
-    assert found.text == "kept"
+        response = client.get(f"/api/v1/executions/{body['executionId']}/artifacts/artifacts/own.txt")
+    assert response.text == "kept"
 
 
 def test_links_and_pipes_are_no_artifacts(service: Service) -> None:
@@ -193,27 +193,27 @@ def test_an_artifact_elsewhere_is_never_kept_and_the_others_are(service: Service
     assert body["artifacts"] == [f"artifacts/{body['executionId']}/own.txt"]
     assert not list(service.artifacts.parent.rglob("escaped.txt"))
     with service.client(token=True) as client:
-        found = client.get(f"/api/v1/executions/{body['executionId']}").json()
-    assert {one["path"] for one in found["refused"]} == {"../escaped.txt", "/etc/passwd"}
+        document = client.get(f"/api/v1/executions/{body['executionId']}").json()
+    assert {item["path"] for item in document["refused"]} == {"../escaped.txt", "/etc/passwd"}
 
 
 def test_executions_can_be_read_back_and_fetched_and_cleaned_up(service: Service) -> None:
     name = service.execute("writes", {"text": "fetched"}).json()["executionId"]
     with service.client(token=True) as client:
-        place = f"/api/v1/executions/{name}"
-        assert (client.get(place).json()["status"], name) == ("completed", _executions(service)[0]["execution_id"])
-        assert client.get(f"{place}/artifacts/artifacts/own.txt").text == "fetched"
-        assert client.delete(place).status_code == 204
-        assert client.get(place).status_code == 404
+        location = f"/api/v1/executions/{name}"
+        assert (client.get(location).json()["status"], name) == ("completed", _executions(service)[0]["execution_id"])
+        assert client.get(f"{location}/artifacts/artifacts/own.txt").text == "fetched"
+        assert client.delete(location).status_code == 204
+        assert client.get(location).status_code == 404
     assert not (service.artifacts / name).exists()
 
 
 def test_a_skill_that_declares_a_way_out_or_an_evil_name_is_reported(service: Service) -> None:
     with service.client() as client:
-        listed = client.get("/api/skills").json()
-    names = {skill["name"] for skill in listed["skills"]}
+        document = client.get("/api/skills").json()
+    names = {skill["name"] for skill in document["skills"]}
     assert not names & {"../evil", "evil-name"}
-    assert [error.partition(":")[0] for error in listed["errors"]] == ["escapes", "evil-name"]
+    assert [error.partition(":")[0] for error in document["errors"]] == ["escapes", "evil-name"]
     assert service.execute("../evil").status_code == 404
 
 
@@ -234,10 +234,10 @@ def test_a_skill_sees_nothing_of_the_environment_of_the_service(service: Service
 
 def test_a_service_listens_on_this_machine_only(service: Service) -> None:
     port = int(service.url.rpartition(":")[2])
-    wanted = f":{port:04X}"
+    port_text = f":{port:04X}"
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    listening = [line.split()[1] for line in lines if line.split()[3] == "0A" and line.split()[1].endswith(wanted)]
-    assert listening == [f"0100007F{wanted}"]
+    listening = [line.split()[1] for line in lines if line.split()[3] == "0A" and line.split()[1].endswith(port_text)]
+    assert listening == [f"0100007F{port_text}"]
 
 
 @pytest.mark.parametrize(
@@ -284,6 +284,6 @@ def test_a_time_limit_longer_than_any_worker_lived_is_taken(service: Service) ->
 
 def test_many_at_once_get_ids_of_their_own(service: Service) -> None:
     with ThreadPoolExecutor(8) as pool:
-        ids = [one.json()["executionId"] for one in pool.map(service.execute, ["echo"] * 24)]
+        ids = [response.json()["executionId"] for response in pool.map(service.execute, ["echo"] * 24)]
     assert len(set(ids)) == 24
     assert all((service.artifacts / one).is_dir() for one in ids)

@@ -59,8 +59,8 @@ EXAMPLES = examples(10)
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("openapi")
     write_python(home / "skills", "echo", "print(json.dumps({'got': given}))")
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +107,12 @@ def test_the_service_keeps_what_its_document_promises(
 
 def test_the_document_is_openapi_3_1_and_names_every_refusal(service: Service) -> None:
     with service.client() as client:
-        found = client.get("/api/openapi.json").json()
+        document = client.get("/api/openapi.json").json()
         page = client.get("/api/docs")
-    assert found["openapi"].startswith("3.1")
-    assert not any("422" in operation["responses"] for path in found["paths"].values() for operation in path.values())
+    assert document["openapi"].startswith("3.1")
+    assert not any(
+        "422" in operation["responses"] for path in document["paths"].values() for operation in path.values()
+    )
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "/api/skills/execute" in page.text
     assert "<script" not in page.text

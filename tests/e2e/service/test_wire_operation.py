@@ -92,7 +92,7 @@ def test_a_second_signal_ends_everything_at_once(place: Path) -> None:
 
 def test_after_a_kill_the_service_comes_back_with_its_token_and_tells_what_was_lost(place: Path) -> None:
     with serving(place, place / "skills") as service, ThreadPoolExecutor(1) as pool:
-        done = service.execute("echo", {"a": 1}).json()
+        document = service.execute("echo", {"a": 1}).json()
         lost = pool.submit(service.execute, "sleep", timeoutMs=600_000)
         while not _running(service):
             assert not lost.done()
@@ -100,16 +100,16 @@ def test_after_a_kill_the_service_comes_back_with_its_token_and_tells_what_was_l
         assert lost.exception() is not None
     with serving(place, place / "skills") as again, again.client(token=True) as client:
         assert again.token == service.token
-        listed = client.get("/api/v1/executions").json()["executions"]
-        assert {(one["skill"], one["status"]) for one in listed} == {("echo", "completed"), ("sleep", "failed")}
-        assert client.get(f"/api/v1/executions/{done['executionId']}").json()["output"] == {"a": 1}
-        assert next(one["error"]["code"] for one in listed if one["skill"] == "sleep") == "interrupted"
+        executions = client.get("/api/v1/executions").json()["executions"]
+        assert {(item["skill"], item["status"]) for item in executions} == {("echo", "completed"), ("sleep", "failed")}
+        assert client.get(f"/api/v1/executions/{document['executionId']}").json()["output"] == {"a": 1}
+        assert next(item["error"]["code"] for item in executions if item["skill"] == "sleep") == "interrupted"
 
 
 def test_a_program_of_the_same_user_finds_the_service_while_it_runs(place: Path) -> None:
     with serving(place, place / "skills") as service:
-        shown = service.cli("serve", "--show")
-        assert (shown.returncode, service.token.encode() in shown.stdout) == (0, True)
+        process = service.cli("serve", "--show")
+        assert (process.returncode, service.token.encode() in process.stdout) == (0, True)
         service.process.send_signal(signal.SIGTERM)
         service.process.wait(60)
         assert service.cli("serve", "--show").returncode == 1

@@ -24,8 +24,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "Path('artifacts').mkdir(exist_ok=True)\nPath('artifacts/own.txt').write_text('mine')\nprint('{}')",
         artifacts=["artifacts/own.txt"],
     )
-    with serving(home, home / "skills") as found:
-        yield found
+    with serving(home, home / "skills") as running_service:
+        yield running_service
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def made(client: httpx2.Client) -> str:
 
 
 def _ids(client: httpx2.Client) -> set[str]:
-    return {one["execution_id"] for one in client.get(EXECUTIONS).json()["executions"]}
+    return {execution["execution_id"] for execution in client.get(EXECUTIONS).json()["executions"]}
 
 
 def _bearer(service: Service, name: str, scope: str) -> dict[str, str]:
-    told = service.cli("keys", "create", name, "--scope", scope, "--json")
-    assert told.returncode == 0, told.stderr
-    return {"Authorization": f"Bearer {json.loads(told.stdout)['key']}"}
+    process = service.cli("keys", "create", name, "--scope", scope, "--json")
+    assert process.returncode == 0, process.stderr
+    return {"Authorization": f"Bearer {json.loads(process.stdout)['key']}"}
 
 
 def test_a_removed_execution_is_gone_with_its_artifacts(service: Service, client: httpx2.Client, made: str) -> None:
@@ -77,10 +77,10 @@ def test_one_that_runs_has_to_be_cancelled_first(service: Service, client: httpx
         running: list[dict[str, Any]] = []
         while not running:
             running = client.get(EXECUTIONS, params={"status": "running"}).json()["executions"]
-        place = f"{EXECUTIONS}/{running[0]['execution_id']}"
-        refused = client.delete(place)
-        still = client.get(place).json()["status"]
-        client.post(f"{place}/cancel")
+        location = f"{EXECUTIONS}/{running[0]['execution_id']}"
+        refused = client.delete(location)
+        still = client.get(location).json()["status"]
+        client.post(f"{location}/cancel")
         assert waiting.result().json()["code"] == "cancelled"
     assert (refused.status_code, refused.json()["kind"], refused.json()["hint"]) == (
         409,
@@ -88,7 +88,7 @@ def test_one_that_runs_has_to_be_cancelled_first(service: Service, client: httpx
         "cancel it first",
     )
     assert still == "running"
-    assert client.delete(place).status_code == 204
+    assert client.delete(location).status_code == 204
 
 
 def test_removal_needs_the_execute_scope(service: Service, client: httpx2.Client, made: str) -> None:
@@ -116,8 +116,8 @@ def test_a_removal_is_audited_and_counted(service: Service, client: httpx2.Clien
     client.delete(made)
     counted = client.get("/metrics").text  # what became of a request is written when it has been answered
     lines = [json.loads(line) for line in (service.state / "service" / "audit.jsonl").read_text().splitlines()]
-    (found,) = [line for line in lines if (line.get("method"), line.get("path")) == ("DELETE", made)]
-    assert (found["what"], found["status"]) == ("request", 204)
+    (entry,) = [line for line in lines if (line.get("method"), line.get("path")) == ("DELETE", made)]
+    assert (entry["what"], entry["status"]) == ("request", 204)
     assert 'skills_runtime_executions_removed_total{by="request"}' in counted
 
 
@@ -134,5 +134,5 @@ def test_a_service_that_is_told_to_removes_old_executions_and_says_so(tmp_path: 
         while 'removed_total{by="retention"} 1.0' not in client.get("/metrics").text:
             assert service.process.poll() is None
         assert _ids(client) == {new}
-    told = json.loads((tmp_path / "stderr.txt").read_text())
-    assert (told["what"], told["removed"], told["failed"]) == ("executions_removed", 1, 0)
+    log_entry = json.loads((tmp_path / "stderr.txt").read_text())
+    assert (log_entry["what"], log_entry["removed"], log_entry["failed"]) == ("executions_removed", 1, 0)

@@ -65,10 +65,10 @@ def test_turns_and_steps_are_numbered_from_one(tmp_path: Path) -> None:
 
 
 def test_hooks_see_every_event_in_order(tmp_path: Path) -> None:
-    seen: list[Event] = []
-    result = agent_in(tmp_path, [says("done")], hooks=[seen.append]).run("Go.")
-    assert seen == events_of(result.wal_locator)[2:]
-    assert [event.seq for event in seen] == list(range(2, 2 + len(seen)))
+    events: list[Event] = []
+    result = agent_in(tmp_path, [says("done")], hooks=[events.append]).run("Go.")
+    assert events == events_of(result.wal_locator)[2:]
+    assert [event.seq for event in events] == list(range(2, 2 + len(events)))
 
 
 def test_a_hook_that_raises_reaches_the_caller_and_the_run_can_go_on(tmp_path: Path) -> None:

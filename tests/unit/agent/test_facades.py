@@ -13,7 +13,7 @@ from tests.support.agents import agent_in, calls, payloads_of, writes
 
 
 def test_a_built_agent_works_with_what_it_was_given(tmp_path: Path) -> None:
-    seen: list[Event] = []
+    events: list[Event] = []
     model = FakeModel([says("done")])
     agent = (
         AgentBuilder()
@@ -21,14 +21,14 @@ def test_a_built_agent_works_with_what_it_was_given(tmp_path: Path) -> None:
         .backend(model)
         .model("both")
         .executor_model("other")
-        .event_hooks([seen.append])
+        .event_hooks([events.append])
         .add_config_overlay({"run": {"max_steps": 7}})
         .add_config_overlay({"run": {"max_wall_time_sec": 5}})
         .build()
     )
     assert agent.run("x").status == "completed"
     assert model.requests[0].model == "both"
-    assert seen[-1].type == "run_completed"
+    assert events[-1].type == "run_completed"
     assert (agent.resolved.settings.run.max_steps, agent.resolved.settings.run.max_wall_time_sec) == (7, 5)
     assert agent.resolved.settings.models.executor == "other"
 

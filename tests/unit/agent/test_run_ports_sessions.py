@@ -45,9 +45,9 @@ def alive(tag: str) -> list[int]:
 
 def test_a_session_goes_on_in_the_next_run(tmp_path: Path) -> None:
     with ExecSessions() as sessions:
-        begun = result_of(tmp_path, sessions, "exec_command", cmd=GREETING, yield_time_ms=0)
-        assert begun["data"]["running"]
-        number = begun["data"]["session_id"]
+        start = result_of(tmp_path, sessions, "exec_command", cmd=GREETING, yield_time_ms=0)
+        assert start["data"]["running"]
+        number = start["data"]["session_id"]
         result = result_of(
             tmp_path, sessions, "write_stdin", session_id=number, chars="you\n", yield_time_ms=PATIENCE_MS
         )

@@ -35,14 +35,16 @@ class Desk:
 
     @property
     def deltas(self) -> list[tuple[str, str]]:
-        return [(one.delta_type, one.text) for one in self.recorded if isinstance(one, LlmResponseDelta)]
+        return [
+            (payload.delta_type, payload.text) for payload in self.recorded if isinstance(payload, LlmResponseDelta)
+        ]
 
     @property
     def progress(self) -> list[list[tuple[str, int]]]:
         return [
-            [(call["call_id"], call["arguments_chars"]) for call in one.tool_calls]
-            for one in self.recorded
-            if isinstance(one, LlmResponseDelta) and one.delta_type == "tool_calls"
+            [(call["call_id"], call["arguments_chars"]) for call in payload.tool_calls]
+            for payload in self.recorded
+            if isinstance(payload, LlmResponseDelta) and payload.delta_type == "tool_calls"
         ]
 
 
@@ -119,7 +121,7 @@ def test_a_call_is_followed_by_how_far_it_is_and_never_by_what_it_says() -> None
     desk.take(_piece(1, "}"), _calls("a", "b"), END).finish()
     assert desk.progress == [[("a", 12), ("b", 1)], [("b", 2)]]
     assert "cret" not in repr(desk.recorded)
-    (first, *_) = [one for one in desk.recorded if isinstance(one, LlmResponseDelta)]
+    (first, *_) = [payload for payload in desk.recorded if isinstance(payload, LlmResponseDelta)]
     assert first.tool_calls[0] == {"call_id": "a", "tool": "t", "name": "t", "arguments_chars": 12}
 
 
@@ -220,13 +222,13 @@ def test_without_a_price_there_is_no_cost() -> None:
     end = ChatStreamEvent(type="completed", finish_reason="stop", usage={"input_tokens": 1})
     desk = Desk().take(*_text("x"), end)
     desk.finish()
-    assert [one.cost_usd for one in desk.recorded if isinstance(one, LlmUsage)] == [None]
+    assert [payload.cost_usd for payload in desk.recorded if isinstance(payload, LlmUsage)] == [None]
 
 
 def test_without_usage_nothing_is_made_up() -> None:
     desk = Desk(price=Price(input=2, output=10)).take(*_text("x"), END)
     desk.finish()
-    assert not [one for one in desk.recorded if isinstance(one, LlmUsage)]
+    assert not [payload for payload in desk.recorded if isinstance(payload, LlmUsage)]
 
 
 def test_an_answer_without_its_end_is_an_error_and_its_text_is_kept() -> None:

@@ -11,7 +11,7 @@ from skills_runtime.llm.chat_sse import ChatRequest, ChatStreamEvent
 from skills_runtime.ports import Backend
 
 
-def _said(text: str) -> FakeChatCall:
+def _text_call(text: str) -> FakeChatCall:
     return FakeChatCall(events=[ChatStreamEvent(type="text_delta", text=text)])
 
 
@@ -32,17 +32,17 @@ def _script(tmp_path: Path, text: str) -> Path:
 
 
 async def test_an_answer_that_forgot_its_end_gets_one() -> None:
-    assert [event.type for event in await _ask(FakeChatBackend(calls=[_said("x")]))] == ["text_delta", "completed"]
+    assert [event.type for event in await _ask(FakeChatBackend(calls=[_text_call("x")]))] == ["text_delta", "completed"]
 
 
 async def test_a_scripted_model_gives_the_same_answer_at_the_same_point_of_a_run() -> None:
-    backend = ScriptedBackend([_said("one"), _said("two")])
+    backend = ScriptedBackend([_text_call("one"), _text_call("two")])
     assert [(await _ask(backend, n))[0].text for n in (1, 0, 1)] == ["two", "one", "two"]
 
 
 async def test_a_scripted_model_does_not_count_what_the_conversation_still_holds() -> None:
     request = ChatRequest(model="m", messages=[{"role": "assistant"}] * 5, answered=1)
-    events = [event async for event in ScriptedBackend([_said("one"), _said("two")]).stream_chat(request)]
+    events = [event async for event in ScriptedBackend([_text_call("one"), _text_call("two")]).stream_chat(request)]
     assert events[0].text == "two"
 
 
@@ -53,15 +53,15 @@ async def test_summaries_come_in_order_and_the_last_one_again() -> None:
 
 async def test_a_script_without_a_summary_says_so() -> None:
     with pytest.raises(ModelError, match="the script has no summary"):
-        await _compact(ScriptedBackend([_said("one")]))
+        await _compact(ScriptedBackend([_text_call("one")]))
 
 
 async def test_a_fake_model_answers_a_compaction_like_any_request() -> None:
-    assert await _compact(FakeChatBackend([_said("one")])) == "one"
+    assert await _compact(FakeChatBackend([_text_call("one")])) == "one"
 
 
 async def test_an_exhausted_fake_model_names_its_number_of_answers() -> None:
-    backend = FakeChatBackend([_said("x")])
+    backend = FakeChatBackend([_text_call("x")])
     await _ask(backend)
     with pytest.raises(ModelError, match="has 1 answers"):
         await _ask(backend)
@@ -76,8 +76,8 @@ calls:
   - text: done
 """
     backend = load_script(_script(tmp_path, text))
-    said, batch, end = await _ask(backend)
-    assert said.text == "好"
+    text_event, batch, end = await _ask(backend)
+    assert text_event.text == "好"
     assert batch.tool_calls
     first, second = batch.tool_calls
     assert (first.id, first.name, json.loads(first.arguments)) == ("call_1_1", "file_write", {"path": "a", "n": 1})

@@ -21,10 +21,10 @@ JSON = st.recursive(
 
 def _events(*chunks: object, prefix: str = "call") -> list[ChatStreamEvent]:
     answer = StreamAccumulator(prefix=prefix)
-    return [*(event for one in chunks for event in answer.add(one)), *answer.finish()]
+    return [*(event for chunk in chunks for event in answer.add(chunk)), *answer.finish()]
 
 
-def _said(*deltas: dict[str, Any]) -> list[tuple[str, str | None]]:
+def _texts(*deltas: dict[str, Any]) -> list[tuple[str, str | None]]:
     return [(one.type, one.text) for one in _events(*map(chunk, deltas), end_chunk("stop"))[:-1]]
 
 
@@ -39,18 +39,18 @@ def _calls(*pieces: dict[str, Any]) -> list[ToolCall]:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_is_not_text(field: str) -> None:
-    said = _said({field: "hm", "content": ""}, {field: "", "content": "Hello"})
-    assert said == [("reasoning_delta", "hm"), ("text_delta", "Hello")]
+    messages = _texts({field: "hm", "content": ""}, {field: "", "content": "Hello"})
+    assert messages == [("reasoning_delta", "hm"), ("text_delta", "Hello")]
 
 
 def test_reasoning_sent_under_both_names_counts_once() -> None:
-    assert _said({"reasoning_content": "hm", "reasoning": "hm"}) == [("reasoning_delta", "hm")]
+    assert _texts({"reasoning_content": "hm", "reasoning": "hm"}) == [("reasoning_delta", "hm")]
 
 
 def test_content_in_blocks_is_text_and_reasoning() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     blocks = [thinking, {"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "image"}, 7]
-    assert _said({"content": blocks}) == [("reasoning_delta", "hm"), ("text_delta", "Hello")]
+    assert _texts({"content": blocks}) == [("reasoning_delta", "hm"), ("text_delta", "Hello")]
 
 
 def test_a_call_is_reported_while_it_is_written() -> None:
@@ -60,7 +60,7 @@ def test_a_call_is_reported_while_it_is_written() -> None:
         end_chunk("tool_calls"),
     )
     pieces = [event.call_delta for event in events if event.call_delta is not None]
-    assert [(one.index, one.id, one.name, one.arguments) for one in pieces] == [
+    assert [(piece.index, piece.id, piece.name, piece.arguments) for piece in pieces] == [
         (0, "a", "t", '{"x"'),
         (0, "a", "", ":1}"),
     ]
@@ -77,14 +77,14 @@ def test_pieces_of_several_calls_may_come_in_any_order() -> None:
 
 
 def test_calls_that_all_claim_the_first_place_are_distinguished_by_id_and_name() -> None:
-    found = _calls(*(_piece(index=0, id=name, function={"name": name, "arguments": "{}"}) for name in ("a", "b")))
-    assert [(call.id, call.name, call.arguments) for call in found] == [("a", "a", "{}"), ("b", "b", "{}")]
+    calls = _calls(*(_piece(index=0, id=name, function={"name": name, "arguments": "{}"}) for name in ("a", "b")))
+    assert [(call.id, call.name, call.arguments) for call in calls] == [("a", "a", "{}"), ("b", "b", "{}")]
 
 
 def test_calls_without_index_and_id_are_distinguished_by_their_names() -> None:
-    found = _calls(*(_piece(function={"name": "look", "arguments": {"at": at}}) for at in (1, 2)))
-    assert [json.loads(call.arguments) for call in found] == [{"at": 1}, {"at": 2}]
-    assert [call.id for call in found] == ["call_1", "call_2"]
+    calls = _calls(*(_piece(function={"name": "look", "arguments": {"at": at}}) for at in (1, 2)))
+    assert [json.loads(call.arguments) for call in calls] == [{"at": 1}, {"at": 2}]
+    assert [call.id for call in calls] == ["call_1", "call_2"]
 
 
 def test_a_name_or_an_id_repeated_with_every_piece_counts_once() -> None:

@@ -160,13 +160,13 @@ async def test_comments_that_keep_the_connection_alive_are_no_answer() -> None:
 
 
 async def test_lines_may_end_as_on_windows() -> None:
-    parts = [line(one, newline="\r\n") for one in (text_chunk("Hi"), end_chunk("stop"), "[DONE]")]
+    parts = [line(part, newline="\r\n") for part in (text_chunk("Hi"), end_chunk("stop"), "[DONE]")]
     assert await _text(packets(*parts)) == "Hi"
 
 
 async def test_lines_and_characters_may_be_cut_anywhere() -> None:
-    said = chunk({"content": "—"})
-    whole = line(said).replace(rb"\u2014", "Grüß 🎉".encode()) + line(end_chunk("stop"))
+    text_chunk = chunk({"content": "—"})
+    whole = line(text_chunk).replace(rb"\u2014", "Grüß 🎉".encode()) + line(end_chunk("stop"))
     assert await _text(packets(*(whole[at : at + 1] for at in range(len(whole))))) == "Grüß 🎉"
 
 
@@ -245,10 +245,10 @@ async def test_a_request_under_way_while_another_learns_it_learns_it_too() -> No
         async def ask() -> list[str]:
             return [event.type async for event in backend.stream_chat(REQUEST)]
 
-        asked = [asyncio.create_task(ask()) for _ in range(2)]
-        await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        tasks = [asyncio.create_task(ask()) for _ in range(2)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         learned.set()
-        assert await asyncio.gather(*asked) == [["text_delta", "completed"]] * 2
+        assert await asyncio.gather(*tasks) == [["text_delta", "completed"]] * 2
         await backend.aclose()
 
 

@@ -84,13 +84,13 @@ ENDED = ("completed", "failed", "cancelled")
 
 def messages_in(text: str) -> list[Message]:
     """The messages of a stream; comments and empty ones are no messages."""
-    found: list[Message] = []
+    messages: list[Message] = []
     for block in text.split("\n\n"):
         parts = [line.partition(": ") for line in block.splitlines() if not line.startswith(":")]
         fields = {name: value for name, _, value in parts}
         if "data" in fields:
-            found.append(Message(int(fields["id"]), fields["event"], fields["data"]))
-    return found
+            messages.append(Message(int(fields["id"]), fields["event"], fields["data"]))
+    return messages
 
 
 def types_in(lines: Iterable[str]) -> list[str]:

@@ -25,8 +25,8 @@ from skills_runtime.service.state import ServiceState
 @pytest.fixture
 async def parts(tmp_path: Path) -> AsyncIterator[ServiceState]:
     settings = settings_from(tmp_path, tmp_path / "state", {})
-    async with open_service(settings, resolve(tmp_path)) as found:
-        yield found
+    async with open_service(settings, resolve(tmp_path)) as state:
+        yield state
 
 
 def client_of(parts: ServiceState, **more: Any) -> httpx2.AsyncClient:
@@ -149,5 +149,5 @@ async def test_a_client_that_never_finishes_a_request_is_given_up(sent: bytes, m
 def test_keys_need_no_server() -> None:
     used = "skills_runtime.cli.serve, skills_runtime.service.access.keys, skills_runtime.service.audit"
     code = f"import sys, {used}\nprint({{'fastapi', 'uvicorn', 'starlette'}} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "set()\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert process.stdout == "set()\n"

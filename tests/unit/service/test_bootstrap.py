@@ -23,7 +23,7 @@ OLD, NEW = "2020-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"
 LOG = "skills_runtime.service.retention"
 
 
-def _kept(place: Path, name: str, finished_at: str, **more: Any) -> Path:
+def _write_execution(place: Path, name: str, finished_at: str, **more: Any) -> Path:
     """An execution that ended some time ago."""
     directory = place / f"exec-{name}"
     directory.mkdir(parents=True)
@@ -63,7 +63,10 @@ def _removed(metrics: Metrics) -> list[str]:
 
 
 async def test_old_executions_are_removed_when_the_service_starts(tmp_path: Path) -> None:
-    old, new = _kept(tmp_path / "artifacts", "old", OLD), _kept(tmp_path / "artifacts", "new", NEW)
+    old, new = (
+        _write_execution(tmp_path / "artifacts", "old", OLD),
+        _write_execution(tmp_path / "artifacts", "new", NEW),
+    )
     async with open_service(_settings(tmp_path, keep_days=30), resolve(tmp_path)):
         async with asyncio.timeout(60):
             while old.exists():
@@ -72,7 +75,7 @@ async def test_old_executions_are_removed_when_the_service_starts(tmp_path: Path
 
 
 async def test_without_a_setting_everything_is_kept(tmp_path: Path) -> None:
-    old = _kept(tmp_path / "artifacts", "old", OLD)
+    old = _write_execution(tmp_path / "artifacts", "old", OLD)
     async with open_service(_settings(tmp_path), resolve(tmp_path)):
         assert not [task for task in asyncio.all_tasks() if task.get_name() == "remove old executions"]
     assert old.exists()
@@ -80,18 +83,18 @@ async def test_without_a_setting_everything_is_kept(tmp_path: Path) -> None:
 
 async def test_it_is_done_again_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOG)
-    metrics, turns, place = Metrics(), Turns(), tmp_path / "executions"
-    _kept(place, "first", OLD)
+    metrics, turns, path = Metrics(), Turns(), tmp_path / "executions"
+    _write_execution(path, "first", OLD)
     async with an_executor(tmp_path) as executor, keep_retention(executor, Retention(days=1), metrics, pause=turns):
         await turns.begun.get()
-        _kept(place, "second", OLD)
-        _kept(place, "third", OLD)
+        _write_execution(path, "second", OLD)
+        _write_execution(path, "third", OLD)
         turns.over.put_nowait(None)
         await turns.begun.get()
         assert await executor.list() == []
     assert 'skills_runtime_executions_removed_total{by="retention"} 3.0' in _removed(metrics)
-    told = [json.loads(one.message) for one in caplog.records if one.name == LOG]
-    assert [(one["what"], one["removed"], one["failed"]) for one in told] == [
+    messages = [json.loads(record.message) for record in caplog.records if record.name == LOG]
+    assert [(item["what"], item["removed"], item["failed"]) for item in messages] == [
         ("executions_removed", n, 0) for n in (1, 2)
     ]
 
@@ -101,19 +104,19 @@ async def test_a_pass_that_removes_nothing_is_not_reported(tmp_path: Path, caplo
     turns = Turns()
     async with an_executor(tmp_path) as executor, keep_retention(executor, Retention(days=1), Metrics(), pause=turns):
         await turns.begun.get()
-    assert not [one for one in caplog.records if one.name == LOG]
+    assert not [record for record in caplog.records if record.name == LOG]
 
 
 async def test_nothing_of_it_is_left_when_the_service_stops(tmp_path: Path) -> None:
     for number in range(120):
-        _kept(tmp_path / "executions", f"{number:04}", OLD)
+        _write_execution(tmp_path / "executions", f"{number:04}", OLD)
     before = asyncio.all_tasks()
     async with an_executor(tmp_path) as executor:
         async with keep_retention(executor, Retention(days=1), Metrics(), pause=Turns()):
             await asyncio.sleep(0)
         assert asyncio.all_tasks() == before
         left = [record.execution_id for record in await executor.list(limit=500)]
-        assert all((tmp_path / "executions" / one / "artifact.txt").exists() for one in left)
+        assert all((tmp_path / "executions" / execution_id / "artifact.txt").exists() for execution_id in left)
 
 
 async def test_an_executor_that_is_closed_first_is_no_disaster(

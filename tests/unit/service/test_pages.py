@@ -97,11 +97,11 @@ async def test_the_data_below_studio_is_still_data(tmp_path: Path) -> None:
 
 async def test_the_printed_link_logs_a_browser_in_and_hides_the_token(tmp_path: Path) -> None:
     async with whole(tmp_path) as app, app.as_browser() as browser:
-        opened = await browser.get("/studio/", params={"token": app.parts.token, "view": "runs"})
-        assert (opened.status_code, opened.headers["location"]) == (303, "/studio/?view=runs")
-        cookie = opened.headers["set-cookie"].lower()
+        response = await browser.get("/studio/", params={"token": app.parts.token, "view": "runs"})
+        assert (response.status_code, response.headers["location"]) == (303, "/studio/?view=runs")
+        cookie = response.headers["set-cookie"].lower()
         assert all(word in cookie for word in ("httponly", "samesite=strict", "path=/"))
-        assert app.parts.token not in opened.headers["location"]
+        assert app.parts.token not in response.headers["location"]
 
 
 async def test_the_cookie_reads_and_changes_only_with_the_header_of_the_app(tmp_path: Path) -> None:

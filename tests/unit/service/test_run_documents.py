@@ -15,9 +15,9 @@ from skills_runtime.runs import RunPaths
 RUNNING = RunState(run_id="r", status=RunStatus.RUNNING)
 
 
-def _paths(place: Path, holder: str) -> RunPaths:
-    (place / "run.lock").write_text(f"{holder:<19}\n")
-    return RunPaths(place)
+def _paths(directory: Path, holder: str) -> RunPaths:
+    (directory / "run.lock").write_text(f"{holder:<19}\n")
+    return RunPaths(directory)
 
 
 @pytest.fixture

@@ -170,7 +170,7 @@ def _slow(segments: list[Segments], seconds: float) -> Doing:
     return Doing(work)
 
 
-def _asked(directory: Path, seconds: float) -> tuple[Segments, Doing]:
+def _answered_run(directory: Path, seconds: float) -> tuple[Segments, Doing]:
     """A run that has worked for so long and waits for an answer, since days."""
     holder: list[Segments] = []
     tool = _slow(holder, seconds)
@@ -182,13 +182,13 @@ def _asked(directory: Path, seconds: float) -> tuple[Segments, Doing]:
 
 
 def test_the_time_a_run_waits_is_not_counted(tmp_path: Path) -> None:
-    segments, tool = _asked(tmp_path, 600)
+    segments, tool = _answered_run(tmp_path, 600)
     assert segments.work({"max_wall_time_sec": 3600}).status == "completed"
     assert tool.times == 2
 
 
 def test_the_time_of_earlier_segments_is_counted(tmp_path: Path) -> None:
-    segments, tool = _asked(tmp_path, 600)
+    segments, tool = _answered_run(tmp_path, 600)
     assert 600 <= segments.worked_sec < 601
     assert segments.work({"max_wall_time_sec": 599}).error_kind == "budget_exceeded"
     assert segments.work({"max_wall_time_sec": 3600}).status == "completed"

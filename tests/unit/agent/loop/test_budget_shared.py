@@ -36,7 +36,7 @@ class Brood:
         self.asked = 0
         self.stop_at: int | None = None
         self.arrived = asyncio.Event()
-        self._absent = {text for begun in tasks.values() for text in begun} - tasks.keys()
+        self._absent = {text for task in tasks.values() for text in task} - tasks.keys()
         self._all_there = asyncio.Event()
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:

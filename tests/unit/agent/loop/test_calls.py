@@ -62,7 +62,7 @@ BROKEN = {
 }
 
 
-def _told(backend: FakeModel) -> list[dict[str, Any]]:
+def _tool_results(backend: FakeModel) -> list[dict[str, Any]]:
     """The results the model was told, in order."""
     return [json.loads(message["content"]) for message in backend.requests[-1].messages if message["role"] == "tool"]
 
@@ -74,7 +74,7 @@ def test_a_tool_that_is_broken_does_not_break_the_run(tmp_path: Path, how: str) 
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(work))
     assert agent.run("Go.").status == "completed"
-    (result,) = _told(backend)
+    (result,) = _tool_results(backend)
     assert (result["ok"], result["error_kind"]) == (False, kind)
     assert text in result["stderr"]
 
@@ -84,7 +84,7 @@ def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(_return_odd_text))
     assert agent.run("Go.").status == "completed"
-    assert _told(backend)[0]["stdout"] == "caf� 😀"
+    assert _tool_results(backend)[0]["stdout"] == "caf� 😀"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_call_that_cannot_be_done_is_answered_with_its_kind(
     backend = FakeModel([calls((name, arguments)), says("I see.")])
     result = agent_in(tmp_path, backend).run("Go.")
     assert result.status == "completed"
-    (outcome,) = _told(backend)
+    (outcome,) = _tool_results(backend)
     assert (outcome["ok"], outcome["error_kind"]) == (False, kind)
     assert not order_problem(backend.requests[-1].messages)
     assert [path.name for path in tmp_path.iterdir()] == [".skills_runtime_sdk"]

@@ -16,7 +16,7 @@ SECRET = "the launch code is 0000"
 SCRIPT = [calls(writes("a.txt", SECRET)), says("I see.")]
 
 
-def _told(backend: FakeModel) -> dict[str, Any]:
+def _tool_result(backend: FakeModel) -> dict[str, Any]:
     (message,) = [request for request in backend.requests[-1].messages if request["role"] == "tool"]
     return json.loads(message["content"])
 
@@ -25,7 +25,10 @@ def test_a_call_denied_by_mode_has_no_effect_and_the_model_is_told(tmp_path: Pat
     backend = FakeModel(SCRIPT)
     result = agent_in(tmp_path, backend, mode="deny").run("Go.")
     assert result.status == "completed"
-    assert (_told(backend)["error_kind"], _told(backend)["stderr"]) == ("permission", "denied by safety.mode: deny")
+    assert (_tool_result(backend)["error_kind"], _tool_result(backend)["stderr"]) == (
+        "permission",
+        "denied by safety.mode: deny",
+    )
     assert not (tmp_path / "a.txt").exists()
     assert not payloads_of(result.wal_locator, "tool_call_started")
 
@@ -34,14 +37,14 @@ def test_reading_is_denied_by_mode_too(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     backend = FakeModel([calls(("file_read", {"path": "a.txt"})), says("I see.")])
     agent_in(tmp_path, backend, mode="deny").run("Go.")
-    assert _told(backend)["error_kind"] == "permission"
+    assert _tool_result(backend)["error_kind"] == "permission"
 
 
 def test_reading_is_not_asked_about(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     backend = FakeModel([calls(("file_read", {"path": "a.txt"})), says("I see.")])
     result = agent_in(tmp_path, backend, mode="ask").run("Go.")
-    assert _told(backend)["stdout"] == "x"
+    assert _tool_result(backend)["stdout"] == "x"
     assert not payloads_of(result.wal_locator, "approval_requested")
 
 
@@ -50,7 +53,7 @@ def test_a_tool_on_the_denylist_is_refused_whatever_the_mode(tmp_path: Path, mod
     backend = FakeModel(SCRIPT)
     settings = {"safety": {"mode": mode, "tool_denylist": ["file_write"], "tool_allowlist": ["file_write"]}}
     agent_in(tmp_path, backend, settings=settings).run("Go.")
-    assert _told(backend)["stderr"] == "denied by safety.tool_denylist"
+    assert _tool_result(backend)["stderr"] == "denied by safety.tool_denylist"
     assert not (tmp_path / "a.txt").exists()
 
 
@@ -89,7 +92,7 @@ def test_a_denied_call_has_no_effect_and_the_model_is_told(tmp_path: Path) -> No
     backend = FakeModel(SCRIPT)
     result = agent_in(tmp_path, backend, mode="ask", approver=Answering("denied")).run("Go.")
     assert result.status == "completed"
-    assert (_told(backend)["ok"], _told(backend)["error_kind"]) == (False, "permission")
+    assert (_tool_result(backend)["ok"], _tool_result(backend)["error_kind"]) == (False, "permission")
     assert not (tmp_path / "a.txt").exists()
     assert not payloads_of(result.wal_locator, "tool_call_started")
 

@@ -135,18 +135,18 @@ def test_two_different_calls_may_be_denied(tmp_path: Path) -> None:
 def test_a_script_that_changed_before_the_decision_is_asked_about_again(tmp_path: Path) -> None:
     path = tmp_path / "script.sh"
     path.write_text("echo one")
-    place = Place(tmp_path, [calls(("script", {})), says("done")], tool := Script(path))
-    place.work()
-    first = place.pending()
-    place.desk.decide(place.paths, YES)
+    setup = Place(tmp_path, [calls(("script", {})), says("done")], tool := Script(path))
+    setup.work()
+    first = setup.pending()
+    setup.desk.decide(setup.paths, YES)
     path.write_text("echo two")
-    assert place.work().status == "waiting_human"
+    assert setup.work().status == "waiting_human"
     assert tool.ran == []
-    (refused,) = place.all("approval_refused")
+    (refused,) = setup.all("approval_refused")
     assert (refused.reason, refused.approval_id) == ("changed", first.approval_id)
-    assert place.pending().approval_id != first.approval_id
-    place.desk.decide(place.paths, YES)
-    assert place.work().status == "completed"
+    assert setup.pending().approval_id != first.approval_id
+    setup.desk.decide(setup.paths, YES)
+    assert setup.work().status == "completed"
     assert tool.ran == ["echo two"]
 
 
@@ -252,14 +252,14 @@ def test_changed_arguments_still_obey_what_denies(directory: Place) -> None:
 
 def test_what_was_approved_for_the_session_is_not_asked_about_again(tmp_path: Path) -> None:
     tool = Doing(succeed)
-    place = Place(
+    setup = Place(
         tmp_path, [calls(("do", {"n": 1})), calls(("do", {"n": 1})), calls(("do", {"n": 2})), says("ok")], tool
     )
-    place.work()
-    place.desk.decide(place.paths, Decision(decision="approved_for_session", decided_by="ann"))
-    assert place.work().status == "waiting_human"
+    setup.work()
+    setup.desk.decide(setup.paths, Decision(decision="approved_for_session", decided_by="ann"))
+    assert setup.work().status == "waiting_human"
     assert tool.times == 2
-    assert [payload.reason for payload in place.all("approval_decided")] == ["inbox", "session"]
+    assert [payload.reason for payload in setup.all("approval_decided")] == ["inbox", "session"]
 
 
 def test_an_agent_remembers_for_its_other_runs(tmp_path: Path) -> None:

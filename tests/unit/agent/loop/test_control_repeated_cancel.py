@@ -55,33 +55,33 @@ class Place:
         await asyncio.Future()
 
 
-async def _hurry(place: Place, work: asyncio.Task[Any]) -> None:
-    await asyncio.wait_for(place.closing.wait(), BOUND)
+async def _hurry(setup: Place, work: asyncio.Task[Any]) -> None:
+    await asyncio.wait_for(setup.closing.wait(), BOUND)
     for _ in range(HURRIES):
         work.cancel()
         await asyncio.sleep(0)
     assert not work.done(), "something of it is still there"
-    place.released.set()
+    setup.released.set()
     with suppress(asyncio.CancelledError):
         await asyncio.wait_for(work, BOUND)
-    assert place.closed == 2
+    assert setup.closed == 2
 
 
 async def test_a_run_cancelled_twice_releases_its_sub_agents_and_tools(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    work = asyncio.create_task(place.agent.run_async("parent"))
-    await asyncio.wait_for(place.busy.wait(), BOUND)
+    setup = Place(tmp_path)
+    work = asyncio.create_task(setup.agent.run_async("parent"))
+    await asyncio.wait_for(setup.busy.wait(), BOUND)
     work.cancel()
-    await _hurry(place, work)
+    await _hurry(setup, work)
 
 
 async def test_a_stream_that_is_left_in_a_hurry_ends_when_its_run_is_gone(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    events = place.agent.run_stream_async("parent")
+    setup = Place(tmp_path)
+    events = setup.agent.run_stream_async("parent")
     work = asyncio.create_task(_last(events))
-    await asyncio.wait_for(place.busy.wait(), BOUND)
+    await asyncio.wait_for(setup.busy.wait(), BOUND)
     work.cancel()
-    await _hurry(place, work)
+    await _hurry(setup, work)
 
 
 async def _last(events: AsyncGenerator[Event]) -> None:

@@ -133,9 +133,9 @@ def test_questions_of_several_parts_are_asked_whole_from_two_levels_below(tmp_pa
     RunControl(inbox, log_ports()).answer(RunPaths(runs_root(tmp_path) / "top"), {"size": "big", "shape": "round"})
     assert agent.run("", run_id="top").status == "completed"
     (below,) = states_in(tmp_path)["middle"].children.values()
-    (told,) = payloads_of(str(RunPaths(Path(below.root)).events), "tool_call_finished")
+    (request,) = payloads_of(str(RunPaths(Path(below.root)).events), "tool_call_finished")
     answers = [{"id": "size", "answer": "big"}, {"id": "shape", "answer": "round"}]
-    assert (told.result["ok"], told.result["data"]["answers"]) == (True, answers)
+    assert (request.result["ok"], request.result["data"]["answers"]) == (True, answers)
 
 
 BOTH = calls(("wait", {"ids": [FIRST, SECOND]}))
@@ -152,8 +152,8 @@ def test_sub_agents_that_ask_at_the_same_time_do_not_wait_for_each_other(tmp_pat
     assert set(result) == {"which colour?", "how many?"}
     RunControl(inbox, log_ports()).answer(top, "three", call_id=result["how many?"])
     assert agent.run("", run_id="top").status == "waiting_human"
-    found = states_in(tmp_path)
-    assert (found["leaf"].status, found["other"].status) == ("waiting_for_user", "completed")
+    states = states_in(tmp_path)
+    assert (states["leaf"].status, states["other"].status) == ("waiting_for_user", "completed")
     RunControl(inbox, log_ports()).answer(top, "blue")
     assert agent.run("", run_id="top").status == "completed"
 

@@ -39,12 +39,12 @@ def keys(tmp_path: Path, clock: Clock) -> KeyFile:
 
 def test_a_key_is_recognised_and_only_its_digest_is_kept(tmp_path: Path, keys: KeyFile) -> None:
     key, text = keys.create("ci", ["execute", "read"])
-    found = keys.find(text)
-    assert found is not None
-    assert (found.id, found.scopes) == (key.id, ("read", "execute"))
-    kept = (tmp_path / "service" / "keys.json").read_text()
-    assert text not in kept
-    assert text[-43:] not in kept
+    recognized = keys.find(text)
+    assert recognized is not None
+    assert (recognized.id, recognized.scopes) == (key.id, ("read", "execute"))
+    stored_text = (tmp_path / "service" / "keys.json").read_text()
+    assert text not in stored_text
+    assert text[-43:] not in stored_text
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "nothing", "upper"])
@@ -55,9 +55,9 @@ def test_another_text_is_no_key(keys: KeyFile, change: str) -> None:
 
 
 def test_a_key_with_the_secret_of_another_is_none(keys: KeyFile) -> None:
-    (first, one), (_, other) = keys.create("a", ["read"]), keys.create("b", ["admin"])
+    (first, first_text), (_, other) = keys.create("a", ["read"]), keys.create("b", ["admin"])
     assert keys.find(f"srk_{first.id}_{other[-43:]}") is None
-    assert keys.find(one) is not None
+    assert keys.find(first_text) is not None
 
 
 def test_a_revocation_by_another_process_counts_at_once(tmp_path: Path, keys: KeyFile, clock: Clock) -> None:

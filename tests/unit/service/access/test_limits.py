@@ -120,5 +120,5 @@ async def test_bodies_of_unknown_callers_are_bounded_together() -> None:
 
 
 async def test_bodies_of_known_callers_are_not_counted_together() -> None:
-    known = Caller(kind="token", name="owner")
-    assert await _held(known, 4) == [200] * 4
+    caller = Caller(kind="token", name="owner")
+    assert await _held(caller, 4) == [200] * 4

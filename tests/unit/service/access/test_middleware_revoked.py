@@ -26,10 +26,10 @@ class Stream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", self._media_type)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        gone = asyncio.ensure_future(receive())
-        while not gone.done():
+        task = asyncio.ensure_future(receive())
+        while not task.done():
             word = asyncio.create_task(self.words.get())
-            await asyncio.wait({word, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({word, task}, return_when=asyncio.FIRST_COMPLETED)
             if word.done():
                 await send({"type": "http.response.body", "body": word.result(), "more_body": True})
             word.cancel()

@@ -26,11 +26,11 @@ def test_the_own_user_is_recognised(host: str, family: int) -> None:
 
 
 def test_an_ordinary_user_is_recognised_too(unprivileged: Unprivileged) -> None:
-    def asked() -> bool:
+    def is_own_user() -> bool:
         with connection() as (_, peer):
             return peer.is_own_user
 
-    assert unprivileged(asked)
+    assert unprivileged(is_own_user)
 
 
 def test_a_client_that_has_sent_everything_is_recognised() -> None:

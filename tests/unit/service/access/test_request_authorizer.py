@@ -27,14 +27,14 @@ GATE = RequestAuthorizer(
 )
 
 
-def asked(method: str = "GET", path: str = "/api/v1/runs", **more: Any) -> RequestHead:
+def request_head(method: str = "GET", path: str = "/api/v1/runs", **more: Any) -> RequestHead:
     headers = {"host": "127.0.0.1:8000", **more.pop("headers", {})}
     values: dict[str, Any] = {"query": "", "client": "127.0.0.1", "server": "127.0.0.1", "port": 8000, **more}
     return RequestHead(method=method, path=path, headers=headers, **values)
 
 
-def kind(found: Caller | Problem) -> str:
-    return found.kind
+def kind(decision: Caller | Problem) -> str:
+    return decision.kind
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_data_is_read_with_a_scope(path: str) -> None:
 
 
 def test_anonymous_requests_are_refused_and_the_token_opens_everything() -> None:
-    assert kind(GATE.authorize(asked())) == "unauthorized"
-    found = GATE.authorize(asked("POST", headers={"authorization": f"Bearer {TOKEN}"}))
-    assert isinstance(found, Caller)
-    assert found.scopes == frozenset(SCOPES)
+    assert kind(GATE.authorize(request_head())) == "unauthorized"
+    decision = GATE.authorize(request_head("POST", headers={"authorization": f"Bearer {TOKEN}"}))
+    assert isinstance(decision, Caller)
+    assert decision.scopes == frozenset(SCOPES)
 
 
 @pytest.mark.parametrize(
@@ -90,35 +90,35 @@ def test_anonymous_requests_are_refused_and_the_token_opens_everything() -> None
 )
 def test_the_token_and_the_open_paths_are_for_this_machine_only(more: dict[str, Any]) -> None:
     headers = more.pop("headers", {})
-    assert kind(GATE.authorize(asked(path="/api/skills", headers=headers, **more))) == "unauthorized"
+    assert kind(GATE.authorize(request_head(path="/api/skills", headers=headers, **more))) == "unauthorized"
     with_token = {**headers, "authorization": f"Bearer {TOKEN}"}
-    assert kind(GATE.authorize(asked(headers=with_token, **more))) == "unauthorized"
+    assert kind(GATE.authorize(request_head(headers=with_token, **more))) == "unauthorized"
     cookie = {**headers, "cookie": f"{cookie_name(8000)}={TOKEN}"}
-    assert kind(GATE.authorize(asked(headers=cookie, **more))) == "unauthorized"
+    assert kind(GATE.authorize(request_head(headers=cookie, **more))) == "unauthorized"
     with_key = {**headers, "authorization": "Bearer key"}
-    assert kind(GATE.authorize(asked(headers=with_key, **more))) == "key"
+    assert kind(GATE.authorize(request_head(headers=with_key, **more))) == "key"
 
 
 def test_a_cookie_of_a_service_on_another_port_is_not_ours() -> None:
-    assert kind(GATE.authorize(asked(headers={"cookie": f"{cookie_name(9000)}={TOKEN}"}))) == "unauthorized"
-    assert kind(GATE.authorize(asked(headers={"cookie": f"{cookie_name(8000)}={TOKEN}"}))) == "token"
+    assert kind(GATE.authorize(request_head(headers={"cookie": f"{cookie_name(9000)}={TOKEN}"}))) == "unauthorized"
+    assert kind(GATE.authorize(request_head(headers={"cookie": f"{cookie_name(8000)}={TOKEN}"}))) == "token"
 
 
 def test_a_cookie_alone_changes_nothing() -> None:
     cookie = {"cookie": f"{cookie_name(8000)}={TOKEN}"}
-    assert kind(GATE.authorize(asked("POST", headers=cookie))) == "header_missing"
-    assert kind(GATE.authorize(asked("POST", headers={**cookie, "x-skills-runtime": "1"}))) == "token"
+    assert kind(GATE.authorize(request_head("POST", headers=cookie))) == "header_missing"
+    assert kind(GATE.authorize(request_head("POST", headers={**cookie, "x-skills-runtime": "1"}))) == "token"
 
 
 def test_a_token_in_the_address_counts_for_reading_only() -> None:
-    assert kind(GATE.authorize(asked(query=f"token={TOKEN}"))) == "token"
-    assert kind(GATE.authorize(asked("POST", query=f"token={TOKEN}"))) == "unauthorized"
+    assert kind(GATE.authorize(request_head(query=f"token={TOKEN}"))) == "token"
+    assert kind(GATE.authorize(request_head("POST", query=f"token={TOKEN}"))) == "unauthorized"
 
 
 def test_a_link_from_elsewhere_may_be_opened_but_not_read_by_a_script() -> None:
     site = {"sec-fetch-site": "cross-site"}
-    assert kind(GATE.authorize(asked(path="/", headers=site))) == "nobody"
-    assert kind(GATE.authorize(asked(path="/api/skills", headers=site))) == "foreign_origin"
+    assert kind(GATE.authorize(request_head(path="/", headers=site))) == "nobody"
+    assert kind(GATE.authorize(request_head(path="/api/skills", headers=site))) == "foreign_origin"
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,18 @@ def test_a_link_from_elsewhere_may_be_opened_but_not_read_by_a_script() -> None:
 )
 def test_a_body_that_a_form_could_send_is_refused(essence: str) -> None:
     headers = {"authorization": f"Bearer {TOKEN}", "content-type": f"{essence}; charset=utf-8"}
-    assert kind(GATE.authorize(asked("POST", headers=headers))) == "unsupported_media_type"
+    assert kind(GATE.authorize(request_head("POST", headers=headers))) == "unsupported_media_type"
 
 
 @pytest.mark.parametrize("essence", ["text/plain+json", "+json", "application/+json", "x+json"])
 def test_only_json_of_an_application_is_json(essence: str) -> None:
     owner = {"authorization": f"Bearer {TOKEN}"}
-    assert kind(GATE.authorize(asked("POST", headers={**owner, "content-type": essence}))) == "unsupported_media_type"
     assert (
-        kind(GATE.authorize(asked("POST", headers={**owner, "content-type": "application/merge-patch+json"})))
+        kind(GATE.authorize(request_head("POST", headers={**owner, "content-type": essence})))
+        == "unsupported_media_type"
+    )
+    assert (
+        kind(GATE.authorize(request_head("POST", headers={**owner, "content-type": "application/merge-patch+json"})))
         == "token"
     )
 
@@ -142,15 +145,16 @@ def test_only_json_of_an_application_is_json(essence: str) -> None:
 def test_a_body_must_come_as_it_is() -> None:
     owner = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
     assert (
-        kind(GATE.authorize(asked("POST", headers={**owner, "content-encoding": "gzip"}))) == "unsupported_media_type"
+        kind(GATE.authorize(request_head("POST", headers={**owner, "content-encoding": "gzip"})))
+        == "unsupported_media_type"
     )
-    assert kind(GATE.authorize(asked("POST", headers={**owner, "content-encoding": "Identity"}))) == "token"
+    assert kind(GATE.authorize(request_head("POST", headers={**owner, "content-encoding": "Identity"}))) == "token"
 
 
 def test_a_request_with_two_lengths_is_refused_and_its_connection_closed() -> None:
-    found = GATE.authorize(asked("POST", headers={"transfer-encoding": "chunked", "content-length": "5"}))
-    assert isinstance(found, Problem)
-    assert (found.status, found.headers["Connection"]) == (400, "close")
+    decision = GATE.authorize(request_head("POST", headers={"transfer-encoding": "chunked", "content-length": "5"}))
+    assert isinstance(decision, Problem)
+    assert (decision.status, decision.headers["Connection"]) == (400, "close")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +176,9 @@ def test_a_request_with_two_lengths_is_refused_and_its_connection_closed() -> No
     ],
 )
 def test_a_service_answers_to_its_names_exactly(host: str, answered: bool) -> None:
-    found = parse_host(host)
-    assert found is not None
-    assert is_allowed_host(found, 8000, ("skills.example", "fixed.example:8443", ".sub.example")) is answered
+    parsed = parse_host(host)
+    assert parsed is not None
+    assert is_allowed_host(parsed, 8000, ("skills.example", "fixed.example:8443", ".sub.example")) is answered
 
 
 @pytest.mark.parametrize("text", ["", "a b", "a/b", "user@host", "a:b", "[::1", "a, b", "host:999999"])
@@ -194,16 +198,16 @@ def test_only_the_very_same_origin_is_our_own(origin: str) -> None:
     )
 )
 def test_no_headers_confuse_the_gate(headers: dict[str, str]) -> None:
-    found = GATE.authorize(asked("POST", headers=headers))
-    assert isinstance(found, Problem)
-    assert 400 <= found.status < 500
+    decision = GATE.authorize(request_head("POST", headers=headers))
+    assert isinstance(decision, Problem)
+    assert 400 <= decision.status < 500
 
 
 def test_without_a_peer_the_open_paths_need_a_token() -> None:
     for method, path in (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute")):
-        assert kind(GATE.authorize(asked(method, path))) == "unauthorized"
+        assert kind(GATE.authorize(request_head(method, path))) == "unauthorized"
         assert (
-            kind(GATE.authorize(asked(method, path, peer=Peer(("127.0.0.1", 5), ("127.0.0.1", 8000)))))
+            kind(GATE.authorize(request_head(method, path, peer=Peer(("127.0.0.1", 5), ("127.0.0.1", 8000)))))
             == "unauthorized"
         )
 
@@ -211,8 +215,8 @@ def test_without_a_peer_the_open_paths_need_a_token() -> None:
 def test_an_open_skill_service_answers_every_program_of_this_machine() -> None:
     gate = msgspec.structs.replace(GATE, skill_service="open")
     for method, path in (("GET", "/api/health"), ("GET", "/api/skills"), ("POST", "/api/skills/execute")):
-        assert kind(gate.authorize(asked(method, path))) == "nobody"
-    assert kind(gate.authorize(asked(path="/api/skills", client="203.0.113.5"))) == "unauthorized"
+        assert kind(gate.authorize(request_head(method, path))) == "nobody"
+    assert kind(gate.authorize(request_head(path="/api/skills", client="203.0.113.5"))) == "unauthorized"
 
 
 @pytest.mark.parametrize(
@@ -223,5 +227,5 @@ def test_an_open_skill_service_answers_every_program_of_this_machine() -> None:
 def test_where_conversations_go_and_skills_come_from_is_the_owners_alone(method: str, path: str) -> None:
     key = ApiKey(id="1", name="ci", scopes=SCOPES, digest="", created_at="")
     gate = RequestAuthorizer(allowed_hosts=(), token=TOKEN, find_key=lambda _: key)
-    assert kind(gate.authorize(asked(method, path, headers={"authorization": "Bearer key"}))) == "permission"
-    assert kind(gate.authorize(asked(method, path, headers={"authorization": f"Bearer {TOKEN}"}))) == "token"
+    assert kind(gate.authorize(request_head(method, path, headers={"authorization": "Bearer key"}))) == "permission"
+    assert kind(gate.authorize(request_head(method, path, headers={"authorization": f"Bearer {TOKEN}"}))) == "token"

@@ -13,27 +13,27 @@ SKILL = "---\nname: notes\ndescription: Writes release notes from a list of chan
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with serving(tmp_path, [says("done")]) as found:
-        yield found
+    async with serving(tmp_path, [says("done")]) as running_service:
+        yield running_service
 
 
 async def test_settings_are_shown_with_where_they_come_from(service: Served) -> None:
-    shown = (await service.get("/config")).json()
-    assert shown["settings"]["safety"]["mode"] == "allow"
-    (origin,) = [one for one in shown["origins"] if one["key"] == "safety.mode"]
+    document = (await service.get("/config")).json()
+    assert document["settings"]["safety"]["mode"] == "allow"
+    (origin,) = [one for one in document["origins"] if one["key"] == "safety.mode"]
     assert origin["source"].startswith("session_settings")
 
 
 async def test_the_doctor_says_which_fences_work(service: Served) -> None:
-    shown = (await service.get("/sandbox/doctor")).json()
-    assert isinstance(shown["required_promises_kept"], bool)
-    assert {"bubblewrap", "landlock"} & {one["adapter"] for one in shown["adapters"]}
+    document = (await service.get("/sandbox/doctor")).json()
+    assert isinstance(document["required_promises_kept"], bool)
+    assert {"bubblewrap", "landlock"} & {adapter["adapter"] for adapter in document["adapters"]}
 
 
 async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
-        asked = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
-        assert asked["verdict"] in ("ask", "deny")
+        document = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
+        assert document["verdict"] in ("ask", "deny")
         words = (await service.post("/policy/check", {"argv": ["git", "push", "--force"]})).json()
         assert words["verdict"] in ("ask", "deny")
         assert (await service.post("/policy/check", {})).status_code == 400
@@ -43,13 +43,13 @@ async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
 async def test_the_rules_are_asked_about_a_call_of_a_tool(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
         call = {"tool": "file_write", "arguments": {"path": "notes.md", "content": "x"}}
-        shown = (await service.post("/policy/check", call)).json()
-        assert shown["verdict"] == "ask"
-        assert shown["explanation"]["parts"][0]["text"] == "notes.md"
-        assert "./notes.md" in shown["rules"][0]["text"]
-        modes = {one["mode"]: one["verdict"] for one in shown["modes"]}
+        document = (await service.post("/policy/check", call)).json()
+        assert document["verdict"] == "ask"
+        assert document["explanation"]["parts"][0]["text"] == "notes.md"
+        assert "./notes.md" in document["rules"][0]["text"]
+        modes = {mode["mode"]: mode["verdict"] for mode in document["modes"]}
         assert modes == {"allow": "allow", "ask": "ask", "deny": "deny"}
-        assert [one["mode"] for one in shown["modes"] if one["current"]] == ["ask"]
+        assert [mode["mode"] for mode in document["modes"] if mode["current"]] == ["ask"]
         wrong = await service.post("/policy/check", {"tool": "file_write", "arguments": {"path": 1}})
         assert (wrong.status_code, wrong.json()["kind"]) == (400, "validation")
         assert not (tmp_path / "notes.md").exists()
@@ -60,7 +60,7 @@ async def test_no_rule_is_offered_for_a_call_that_is_denied_or_of_high_risk(tmp_
         denied = (await service.post("/policy/check", {"line": "git push --force"})).json()
         assert (denied["verdict"], denied["rules"]) == ("deny", [])
         assert denied["explanation"]["verdict"]["rule"] == "safety.denylist: git push"
-        assert {one["verdict"] for one in denied["modes"]} == {"deny"}
+        assert {mode["verdict"] for mode in denied["modes"]} == {"deny"}
         risky = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
         assert (risky["rules"], bool(risky["no_rule"])) == ([], True)
 
@@ -75,8 +75,8 @@ async def test_a_skill_is_validated(service: Served) -> None:
 
 async def test_a_skill_is_written_for_the_project_once(service: Served, tmp_path: Path) -> None:
     body = {"name": "notes", "description": "Writes release notes.", "body": "Write them."}
-    made = await service.post("/skills", body)
-    assert made.status_code == 201, made.text
+    response = await service.post("/skills", body)
+    assert response.status_code == 201, response.text
     assert (tmp_path / ".agents" / "skills" / "notes" / "SKILL.md").is_file()
     assert (await service.post("/skills", body)).json()["kind"] == "conflict"
 
@@ -86,16 +86,16 @@ async def test_skills_are_installed_only_as_they_were_shown(service: Served, tmp
     source.mkdir(parents=True)
     (source / "SKILL.md").write_text(SKILL)
     body = {"source": "./elsewhere/notes", "everything": True}
-    shown = (await service.post("/skills/install", body)).json()
-    assert shown["installed"] is False
-    (skill,) = shown["skills"]
+    document = (await service.post("/skills/install", body)).json()
+    assert document["installed"] is False
+    (skill,) = document["skills"]
     assert not (tmp_path / ".agents" / "skills" / "notes").exists()
     (source / "SKILL.md").write_text(SKILL + "And something else.\n")
     changed = await service.post("/skills/install", {**body, "agreed": {"notes": skill["digest"]}})
     assert (changed.status_code, changed.json()["kind"]) == (409, "conflict")
     (source / "SKILL.md").write_text(SKILL)
-    done = await service.post("/skills/install", {**body, "agreed": {"notes": skill["digest"]}})
-    assert done.json()["installed"] is True, done.text
+    response = await service.post("/skills/install", {**body, "agreed": {"notes": skill["digest"]}})
+    assert response.json()["installed"] is True, response.text
     assert (tmp_path / ".agents" / "skills" / "notes" / "SKILL.md").read_text() == SKILL
 
 
@@ -125,15 +125,15 @@ async def test_no_host_of_the_own_network_is_asked_for_skills(service: Served, a
 
 
 async def test_a_task_is_routed_to_the_skill_it_calls_for(tmp_path: Path) -> None:
-    place = tmp_path / "mine" / "notes"
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text(SKILL)
+    path = tmp_path / "mine" / "notes"
+    path.mkdir(parents=True)
+    (path / "SKILL.md").write_text(SKILL)
     skills = {
         "spaces": [{"id": "mine", "namespace": "my:own", "sources": ["here"]}],
         "sources": [{"id": "here", "type": "filesystem", "options": {"root": str(tmp_path / "mine")}}],
     }
     async with serving(tmp_path, [says("done")], skills=skills) as service:
         listed = (await service.get("/skills")).json()["skills"]
-        assert [(one["mention"], one["state"]) for one in listed] == [("$[my:own].notes", "offered")]
-        found = (await service.post("/skills/route", {"task": "write release notes for the changes"})).json()
-        assert [one["name"] for one in found["choices"]] == ["notes"]
+        assert [(item["mention"], item["state"]) for item in listed] == [("$[my:own].notes", "offered")]
+        document = (await service.post("/skills/route", {"task": "write release notes for the changes"})).json()
+        assert [choice["name"] for choice in document["choices"]] == ["notes"]

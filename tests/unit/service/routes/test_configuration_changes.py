@@ -15,12 +15,12 @@ KEY = "sk-test-0123456789abcdef"
 
 async def test_a_key_is_shown_once_used_and_revoked(tmp_path: Path) -> None:
     async with whole(tmp_path) as app:
-        made = await app.client.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "run"]})
-        assert made.status_code == 201, made.text
-        key, secret = made.json()["key"], made.json()["secret"]
-        listed = (await app.client.get("/api/v1/keys")).text
-        assert secret not in listed
-        assert "digest" not in listed
+        response = await app.client.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "run"]})
+        assert response.status_code == 201, response.text
+        key, secret = response.json()["key"], response.json()["secret"]
+        text = (await app.client.get("/api/v1/keys")).text
+        assert secret not in text
+        assert "digest" not in text
         bearer = {"Authorization": f"Bearer {secret}"}
         assert (await app.client.get("/api/v1/runs", headers=bearer)).status_code == 200
         gone = await app.client.delete(f"/api/v1/keys/{key['id']}")
@@ -56,20 +56,20 @@ async def test_storage_counts_runs_executions_and_caches(tmp_path: Path) -> None
         run = tmp_path / ".skills_runtime_sdk" / "runs" / "run_1"
         run.mkdir(parents=True)
         (run / "events.jsonl").write_bytes(b"x" * 10_000)
-        shown = (await app.client.get("/api/v1/storage")).json()
-    runs = {part["name"]: part for part in shown["parts"]}["runs"]
+        document = (await app.client.get("/api/v1/storage")).json()
+    runs = {part["name"]: part for part in document["parts"]}["runs"]
     assert (runs["count"], runs["files"], runs["complete"]) == (1, 1, True)
     assert runs["bytes"] >= 10_000
-    assert shown["largest_runs"][0]["run_id"] == "run_1"
-    assert shown["disk"]["free"] > 0
+    assert document["largest_runs"][0]["run_id"] == "run_1"
+    assert document["disk"]["free"] > 0
 
 
 def test_counting_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (tmp_path / f"{number}").write_text("x")
     monkeypatch.setattr("skills_runtime.engine.disk_usage.ScanBudget", lambda: ScanBudget(max_files=5))
-    shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
-    assert not all(part.complete for part in shown.parts)
+    storage = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
+    assert not all(part.complete for part in storage.parts)
 
 
 async def test_a_model_is_chosen_and_its_key_never_shown(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ async def test_a_model_is_chosen_and_its_key_never_shown(tmp_path: Path) -> None
         assert (after["base_url"], after["model"], after["key_origin"]) == ("http://127.0.0.1:9/v1", "small", "stored")
         assert (after["ready"], after["overridden"]) == (True, [])
         assert KEY not in (await app.client.get("/api/v1/config")).text
-        gone = (await app.client.put("/api/v1/model", json={"remove_key": True})).json()
-        assert (gone["key_present"], gone["model"]) == (False, "small")
+        document = (await app.client.put("/api/v1/model", json={"remove_key": True})).json()
+        assert (document["key_present"], document["model"]) == (False, "small")
 
 
 async def test_a_stored_key_is_private_and_counts_below_the_environment(

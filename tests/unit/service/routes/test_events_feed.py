@@ -13,7 +13,7 @@ from tests.unit.service.served import Served, serving
 ASKING = [calls(writes("a.txt", "x")), says("done")]
 
 
-async def told(service: Served) -> AsyncGenerator[tuple[str, dict[str, object]]]:
+async def follow_feed(service: Served) -> AsyncGenerator[tuple[str, dict[str, object]]]:
     async with service.client.stream("GET", "/api/v1/feed") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         event = ""
@@ -27,7 +27,7 @@ async def told(service: Served) -> AsyncGenerator[tuple[str, dict[str, object]]]
 
 async def test_the_feed_tells_of_runs_and_of_what_waits(tmp_path: Path) -> None:
     async with serving(tmp_path, ASKING, safety={"mode": "ask"}) as service:
-        feed = told(service)
+        feed = follow_feed(service)
         assert (await anext(feed))[0] == "hello"
         run_id = await service.begin()
         seen: list[tuple[str, object]] = []

@@ -20,8 +20,8 @@ TEXT = "0123456789"
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncGenerator[Served]:
     script = [calls(writes("deliverables/a b.txt", TEXT), writes("deliverables/deep/c.json", "{}")), says("done")]
-    async with serving(tmp_path, script) as found:
-        yield found
+    async with serving(tmp_path, script) as running_service:
+        yield running_service
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ async def run_id(service: Served) -> str:
 
 
 async def test_deliverables_are_listed_with_sizes_and_digests(service: Served, run_id: str) -> None:
-    listed = (await service.get(f"/runs/{run_id}/deliverables")).json()
-    assert listed["final"] is True
-    assert [(one["name"], one["size"]) for one in listed["artifacts"]] == [
+    document = (await service.get(f"/runs/{run_id}/deliverables")).json()
+    assert document["final"] is True
+    assert [(artifact["name"], artifact["size"]) for artifact in document["artifacts"]] == [
         ("deliverables/a b.txt", 10),
         ("deliverables/deep/c.json", 2),
     ]
-    names = {one["name"] for one in (await service.get(f"/runs/{run_id}/artifacts")).json()["artifacts"]}
+    names = {artifact["name"] for artifact in (await service.get(f"/runs/{run_id}/artifacts")).json()["artifacts"]}
     assert {"deliverables/a b.txt", "deliverables/deep/c.json"} <= names
 
 
@@ -91,19 +91,19 @@ async def test_anything_else_is_not_there(service: Served, run_id: str, path: st
 
 @pytest.mark.parametrize("kind", ["link to a secret", "link inside", "linked directory", "pipe"])
 async def test_links_and_pipes_are_not_followed(service: Served, run_id: str, kind: str, tmp_path: Path) -> None:
-    place = service.runs.find(run_id).deliverables
+    path = service.runs.find(run_id).deliverables
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     name = "odd"
     if kind == "link to a secret":
-        (place / "odd").symlink_to(secret)
+        (path / "odd").symlink_to(secret)
     elif kind == "link inside":
-        (place / "odd").symlink_to("a b.txt")
+        (path / "odd").symlink_to("a b.txt")
     elif kind == "linked directory":
-        (place / "odd").symlink_to(tmp_path)
+        (path / "odd").symlink_to(tmp_path)
         name = "odd/secret.txt"
     else:
-        os.mkfifo(place / "odd")
+        os.mkfifo(path / "odd")
     answer = await service.get(f"/runs/{run_id}/deliverables/{name}")
     assert answer.status_code == 404
     assert "secret" not in answer.text.replace("secret.txt", "")

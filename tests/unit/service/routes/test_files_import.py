@@ -37,12 +37,12 @@ async def send(service: Served, archive: bytes, kind: str = "application/gzip") 
 def zipped(archive: bytes, *, changed: dict[str, bytes] | None = None) -> bytes:
     """The same as a zip, with some files changed."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for member in tar.getmembers():
             content = tar.extractfile(member)
             if content is not None:
                 data = content.read()
-                made.writestr(member.name, (changed or {}).get(member.name.partition("/")[2], data))
+                file.writestr(member.name, (changed or {}).get(member.name.partition("/")[2], data))
     return out.getvalue()
 
 
@@ -98,12 +98,12 @@ async def test_settings_of_an_imported_run_do_not_count_here(tmp_path: Path, her
 
 def _zip(*members: tuple[str, bytes, int]) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data, mode in members:
             info = zipfile.ZipInfo(name)
             info.create_system, info.external_attr = 3, mode << 16
             info.compress_type = zipfile.ZIP_DEFLATED
-            made.writestr(info, data)
+            file.writestr(info, data)
     return out.getvalue()
 
 

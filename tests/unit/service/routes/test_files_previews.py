@@ -26,13 +26,13 @@ HOSTILE = "<script>parent.document.title='stolen'</script><img src=//evil.exampl
     ],
 )
 def test_a_preview_has_a_type_that_runs_nothing(name: str, media_type: str) -> None:
-    found = find_preview(name)
-    assert found is not None
-    assert found.media_type == media_type
-    assert "script" not in found.policy
-    assert "default-src 'none'" in found.policy
-    assert "frame-ancestors 'self'" in found.policy
-    assert found.policy.startswith("sandbox;")
+    preview = find_preview(name)
+    assert preview is not None
+    assert preview.media_type == media_type
+    assert "script" not in preview.policy
+    assert "default-src 'none'" in preview.policy
+    assert "frame-ancestors 'self'" in preview.policy
+    assert preview.policy.startswith("sandbox;")
 
 
 @pytest.mark.parametrize("name", ["a.exe", "a", "a.zip", "a.docx", "a.wasm", "a.pdf"])
@@ -46,11 +46,11 @@ async def test_a_page_that_a_run_made_is_shown_on_an_origin_of_its_own(tmp_path:
         run_id = await service.begin()
         await service.until(run_id, "completed")
         saved = await service.get(f"/runs/{run_id}/deliverables/page.html")
-        shown = await service.get(f"/runs/{run_id}/deliverables/page.html", params={"preview": "1"})
+        response = await service.get(f"/runs/{run_id}/deliverables/page.html", params={"preview": "1"})
         same = await service.get(f"/runs/{run_id}/artifacts/deliverables/page.html", params={"preview": "1"})
     assert saved.headers["content-disposition"].startswith("attachment")
-    assert shown.headers["content-disposition"].startswith("inline")
-    assert shown.headers["content-security-policy"].startswith("sandbox;")
-    assert "allow-scripts" not in shown.headers["content-security-policy"]
-    assert shown.headers["x-frame-options"] == "SAMEORIGIN"
-    assert shown.text == same.text == HOSTILE
+    assert response.headers["content-disposition"].startswith("inline")
+    assert response.headers["content-security-policy"].startswith("sandbox;")
+    assert "allow-scripts" not in response.headers["content-security-policy"]
+    assert response.headers["x-frame-options"] == "SAMEORIGIN"
+    assert response.text == same.text == HOSTILE

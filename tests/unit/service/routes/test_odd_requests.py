@@ -29,8 +29,8 @@ async def test_a_line_end_behind_a_path_opens_nothing(tmp_path: Path, path: str)
 @pytest.mark.parametrize("name", ["a" * 300 + ".js", "a" * 5000 + ".js", "\0.js", "..x.js", "\ud800.js"])
 def test_a_name_that_is_no_file_of_the_web_app_is_an_address_of_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "index.html").write_text("<p>page</p>")
-    shown = studio_file(tmp_path, name)
-    assert (shown.status_code, shown.body) == (200, b"<p>page</p>")
+    response = studio_file(tmp_path, name)
+    assert (response.status_code, response.body) == (200, b"<p>page</p>")
 
 
 async def test_odd_things_among_the_runs_do_not_keep_the_rest_from_being_counted(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ async def test_odd_things_among_the_runs_do_not_keep_the_rest_from_being_counted
     async with whole(tmp_path) as app:
         answer = await app.client.get("/api/v1/storage")
     assert answer.status_code == 200, answer.text
-    assert [one["run_id"] for one in answer.json()["largest_runs"]] == ["run_1"]
+    assert [run["run_id"] for run in answer.json()["largest_runs"]] == ["run_1"]
 
 
 def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,17 +54,17 @@ def test_looking_at_very_many_runs_ends_at_the_limit(tmp_path: Path, monkeypatch
     looked: list[Path] = []
     monkeypatch.setattr("skills_runtime.engine.disk_usage.ScanBudget", lambda: ScanBudget(max_files=5))
     monkeypatch.setattr("skills_runtime.engine.disk_usage._resolve_run", looked.append)
-    shown = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
+    storage = measure_storage(tmp_path, tmp_path, tmp_path, tmp_path)
     assert len(looked) == 5
-    assert shown.parts[0].complete is False
+    assert storage.parts[0].complete is False
 
 
 async def test_concurrent_disk_usage_requests_share_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
-    def counting(*places: Path) -> object:
+    def counting(*directories: Path) -> object:
         counted.append(1)
-        return measure_storage(*places)
+        return measure_storage(*directories)
 
     monkeypatch.setattr("skills_runtime.service.routes.configuration.measure_storage", counting)
     async with whole(tmp_path) as app:
@@ -101,5 +101,5 @@ def test_a_key_is_not_stored_under_a_name_that_sets_something(tmp_path: Path) ->
 
 async def test_keys_that_are_stored_at_once_are_all_kept(tmp_path: Path) -> None:
     store = partial(store_key, tmp_path, key="secret", address="https://a.example/v1")
-    await asyncio.gather(*(asyncio.to_thread(store, name=f"KEY_{one}") for one in range(24)))
+    await asyncio.gather(*(asyncio.to_thread(store, name=f"KEY_{number}") for number in range(24)))
     assert len(read_stored_keys(tmp_path)) == 24

@@ -11,8 +11,8 @@ from tests.unit.service.served import Served, serving
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with serving(tmp_path, [says("done")]) as found:
-        yield found
+    async with serving(tmp_path, [says("done")]) as running_service:
+        yield running_service
 
 
 async def test_a_run_is_begun_and_worked_on(service: Served) -> None:
@@ -99,14 +99,14 @@ async def test_a_list_is_filtered_by_state_session_and_words(service: Served) ->
     for run_id in (first, second):
         await service.until(run_id, "completed")
 
-    async def found(**filters: str) -> list[str]:
+    async def find_runs(**filters: str) -> list[str]:
         return [run["run_id"] for run in (await service.get("/runs", params=filters)).json()["runs"]]
 
-    assert await found(session_id="s1") == [first]
-    assert await found(text="sheep") == [second]
-    assert await found(text="sheep", session_id="s1") == []
-    assert sorted(await found(status="completed")) == sorted([first, second])
-    assert await found(status="failed") == []
+    assert await find_runs(session_id="s1") == [first]
+    assert await find_runs(text="sheep") == [second]
+    assert await find_runs(text="sheep", session_id="s1") == []
+    assert sorted(await find_runs(status="completed")) == sorted([first, second])
+    assert await find_runs(status="failed") == []
 
 
 async def test_runs_of_another_workspace_are_not_shown(
@@ -121,9 +121,9 @@ async def test_runs_of_another_workspace_are_not_shown(
 
 @pytest.mark.parametrize("run_id", ["%2e%2e", "..%2f..%2fetc", "a%00b", "no-such-run", "x" * 200])
 async def test_an_id_that_names_no_run_is_refused(service: Served, run_id: str) -> None:
-    for place in ("", "/events", "/events/stream", "/artifacts", "/transcript", "/verify", "/export", "/approvals"):
-        answer = await service.get(f"/runs/{run_id}{place}")
-        assert answer.status_code in (400, 404), place
+    for suffix in ("", "/events", "/events/stream", "/artifacts", "/transcript", "/verify", "/export", "/approvals"):
+        answer = await service.get(f"/runs/{run_id}{suffix}")
+        assert answer.status_code in (400, 404), suffix
 
 
 async def test_a_later_run_of_a_session_knows_the_conversation(service: Served) -> None:

@@ -5,17 +5,17 @@ from skills_runtime.service.routes.runs import MAX_MOVES, MAX_PAIRS, pairs, rows
 
 
 def test_runs_that_repeat_two_moves_are_compared_roughly() -> None:
-    one = [Action("call", name) for name in ("x", "y") * (MAX_MOVES // 2)]
+    actions = [Action("call", name) for name in ("x", "y") * (MAX_MOVES // 2)]
     other = [Action("call", name) for name in ("x", "x", "y", "y") * (MAX_MOVES // 4)]
-    texts = [str(move) for move in one], [str(move) for move in other]
+    texts = [str(move) for move in actions], [str(move) for move in other]
     assert pairs(*texts) > MAX_PAIRS
-    rows = rows_of(one, other, texts, 10)  # took minutes when every pair was looked at
+    rows = rows_of(actions, other, texts, 10)  # took minutes when every pair was looked at
     assert sum(len(row["a"]) for row in rows) == MAX_MOVES
     assert sum(len(row["b"]) for row in rows) == MAX_MOVES
 
 
 def test_short_runs_that_repeat_themselves_are_compared_exactly() -> None:
-    one = [Action("call", "x")] * 100
-    other = [*one, Action("call", "y")]
-    texts = [str(move) for move in one], [str(move) for move in other]
-    assert [row["op"] for row in rows_of(one, other, texts, 10)] == ["equal", "insert"]
+    actions = [Action("call", "x")] * 100
+    other = [*actions, Action("call", "y")]
+    texts = [str(move) for move in actions], [str(move) for move in other]
+    assert [row["op"] for row in rows_of(actions, other, texts, 10)] == ["equal", "insert"]

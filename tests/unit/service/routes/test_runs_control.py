@@ -33,15 +33,15 @@ async def test_a_run_that_waits_is_cancelled_without_being_worked_on(tmp_path: P
         run_id = await service.begin()
         await service.until(run_id, "waiting_for_user")
         assert (await service.post(f"/runs/{run_id}/cancel")).json()["status"] == "cancelled"
-        listed = (await service.get("/runs", params={"status": "cancelled"})).json()["runs"]
-        assert [run["run_id"] for run in listed] == [run_id]
+        runs = (await service.get("/runs", params={"status": "cancelled"})).json()["runs"]
+        assert [run["run_id"] for run in runs] == [run_id]
 
 
 async def test_an_answer_lets_the_run_go_on(tmp_path: Path) -> None:
     async with serving(tmp_path, [ASKS, says("done")]) as service:
         run_id = await service.begin()
         run = await service.until(run_id, "waiting_for_user")
-        assert [one["question"] for one in run["questions"]] == ["Which colour?"]
+        assert [question["question"] for question in run["questions"]] == ["Which colour?"]
         answer = await service.post(f"/runs/{run_id}/answers", {"answer": "blue"})
         assert (answer.status_code, answer.json()["kind"]) == (202, "answer")
         await service.until(run_id, "completed")

@@ -13,10 +13,10 @@ SKILL = "$[web:mvp].get-available-resources"
 
 
 async def begun(service: Served) -> str:
-    made = await service.post("/demo", {})
-    assert made.status_code == 201, made.text
-    assert made.json()["scripted"] is True
-    run_id = made.json()["run_id"]
+    response = await service.post("/demo", {})
+    assert response.status_code == 201, response.text
+    assert response.json()["scripted"] is True
+    run_id = response.json()["run_id"]
     await service.until(run_id, "waiting_for_user")
     return run_id
 
@@ -42,7 +42,7 @@ async def test_the_demo_asks_once_executes_the_skill_and_hands_over_a_report(tmp
         log = events(service, run_id)
         assert sum(isinstance(event.payload, ApprovalRequested) for event in log) == 1
         results: list[Any] = [event.payload.result for event in log if isinstance(event.payload, ToolCallFinished)]
-        (executed,) = [one for one in results if one.get("data") and one["data"].get("skill") == SKILL]
+        (executed,) = [result for result in results if result.get("data") and result["data"].get("skill") == SKILL]
         assert executed["ok"] is True
         assert executed["data"]["sandbox"]["active"] is True
         assert (await service.get(f"/runs/{run_id}/verify")).json()["ok"] is True

@@ -11,9 +11,9 @@ SKILL = "---\nname: notes\ndescription: Writes release notes.\n---\n\nWrite them
 
 
 def with_skill(workspace: Path) -> dict[str, object]:
-    place = workspace / "mine" / "notes"
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text(SKILL)
+    path = workspace / "mine" / "notes"
+    path.mkdir(parents=True)
+    (path / "SKILL.md").write_text(SKILL)
     return {
         "spaces": [{"id": "mine", "namespace": "my:own", "sources": ["here"]}],
         "sources": [{"id": "here", "type": "filesystem", "options": {"root": str(workspace / "mine")}}],
@@ -68,43 +68,43 @@ async def test_a_request_cannot_exceed_the_limits_of_the_operator(tmp_path: Path
 
 async def test_the_form_learns_what_it_may_offer(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
-        shown = (await service.get("/runs/options")).json()
-    assert shown["policy_modes"] == ["ask", "deny"]
-    assert shown["workspaces"] == ["shared", "isolated"]
-    assert shown["defaults"]["policy_mode"] == "ask"
-    assert shown["limits"]["max_steps"] == 40
-    assert shown["model_ready"] is False
+        document = (await service.get("/runs/options")).json()
+    assert document["policy_modes"] == ["ask", "deny"]
+    assert document["workspaces"] == ["shared", "isolated"]
+    assert document["defaults"]["policy_mode"] == "ask"
+    assert document["limits"]["max_steps"] == 40
+    assert document["model_ready"] is False
 
 
 async def test_the_list_tells_skills_cost_and_time_and_finds_by_words(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], skills=with_skill(tmp_path)) as service:
-        one = await service.begin("paint the fence", skills=["notes"])
+        first = await service.begin("paint the fence", skills=["notes"])
         other = await service.begin("mow the lawn", model="large")
-        for run_id in (one, other):
+        for run_id in (first, other):
             await service.until(run_id, "completed")
         rows = {row["run_id"]: row for row in (await service.get("/runs")).json()["runs"]}
-        assert rows[one]["skills"] == ["$[my:own].notes"]
-        assert rows[one]["cost_usd"] == 0
-        assert rows[one]["duration_ms"] >= 0
-        assert (rows[one]["scripted"], rows[one]["imported"]) == (False, False)
+        assert rows[first]["skills"] == ["$[my:own].notes"]
+        assert rows[first]["cost_usd"] == 0
+        assert rows[first]["duration_ms"] >= 0
+        assert (rows[first]["scripted"], rows[first]["imported"]) == (False, False)
 
-        async def found(**filters: str) -> list[str]:
+        async def find_runs(**filters: str) -> list[str]:
             return [row["run_id"] for row in (await service.get("/runs", params=filters)).json()["runs"]]
 
-        assert await found(query="lawn") == [other]
-        assert await found(skill="notes") == [one]
-        assert await found(model="large") == [other]
-        assert await found(query="lawn", skill="notes") == []
+        assert await find_runs(query="lawn") == [other]
+        assert await find_runs(skill="notes") == [first]
+        assert await find_runs(model="large") == [other]
+        assert await find_runs(query="lawn", skill="notes") == []
 
 
 async def test_two_runs_are_compared_move_by_move(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")]) as service:
-        one, other, same = [await service.begin(prompt) for prompt in ("first", "second", "first")]
-        for run_id in (one, other, same):
+        first, other, same = [await service.begin(prompt) for prompt in ("first", "second", "first")]
+        for run_id in (first, other, same):
             await service.until(run_id, "completed")
-        differ = (await service.get(f"/runs/{one}/diff/{other}")).json()
-        equal = (await service.get(f"/runs/{one}/diff/{same}")).json()
-        absent = await service.get(f"/runs/{one}/diff/run_none")
+        differ = (await service.get(f"/runs/{first}/diff/{other}")).json()
+        equal = (await service.get(f"/runs/{first}/diff/{same}")).json()
+        absent = await service.get(f"/runs/{first}/diff/run_none")
     assert (differ["same"], equal["same"]) == (False, True)
     assert [row["op"] for row in differ["rows"]] == ["replace", "equal"]
     assert differ["rows"][0]["b"][0]["kind"] == "task"

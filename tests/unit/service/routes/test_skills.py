@@ -35,8 +35,8 @@ async def service(tmp_path: Path) -> AsyncGenerator[Served]:
             {"id": "bundled", "type": "filesystem", "options": {"root": str(find_bundled_skills())}},
         ],
     }
-    async with serving(tmp_path, skills=skills) as found:
-        yield found
+    async with serving(tmp_path, skills=skills) as running_service:
+        yield running_service
 
 
 async def put(service: Served, name: str, text: str, seen: str) -> tuple[int, dict[str, object]]:
@@ -46,19 +46,23 @@ async def put(service: Served, name: str, text: str, seen: str) -> tuple[int, di
 
 @pytest.mark.parametrize("name", ["notes", "my:own:notes", "$[my:own].notes"])
 async def test_a_skill_is_found_by_its_name_and_by_its_mention(service: Served, name: str) -> None:
-    shown = (await service.get(f"/skills/{name}")).json()
-    assert (shown["mention"], shown["text"], shown["body"].strip()) == ("$[my:own].notes", NOTES, "Write them.")
-    assert shown["license"] == "MIT"
-    assert "references/style.md" in [one["path"] for one in shown["files"]]
-    assert shown["security"]["verdict"] == "suspicious"  # one of its files leads out of it
-    assert shown["security"]["findings"][0]["file"] == "references/link.md"
-    assert (shown["editable"], shown["run"], shown["state"]) == (True, None, "offered")
+    document = (await service.get(f"/skills/{name}")).json()
+    assert (document["mention"], document["text"], document["body"].strip()) == (
+        "$[my:own].notes",
+        NOTES,
+        "Write them.",
+    )
+    assert document["license"] == "MIT"
+    assert "references/style.md" in [file["path"] for file in document["files"]]
+    assert document["security"]["verdict"] == "suspicious"  # one of its files leads out of it
+    assert document["security"]["findings"][0]["file"] == "references/link.md"
+    assert (document["editable"], document["run"], document["state"]) == (True, None, "offered")
 
 
 async def test_a_skill_that_runs_brings_the_schema_of_its_input(service: Served) -> None:
-    shown = (await service.get("/skills/count")).json()
-    assert shown["run"]["runtime"] == "python"
-    assert shown["input_schema"] == {"type": "object"}
+    document = (await service.get("/skills/count")).json()
+    assert document["run"]["runtime"] == "python"
+    assert document["input_schema"] == {"type": "object"}
 
 
 async def test_a_skill_that_is_not_there_is_not_found(service: Served) -> None:
@@ -74,13 +78,13 @@ async def test_a_file_of_a_skill_is_text_and_no_link_is_followed(service: Served
 
 
 async def test_the_text_of_a_skill_is_changed_if_it_is_what_was_seen(service: Served, tmp_path: Path) -> None:
-    seen = (await service.get("/skills/notes")).json()["content_hash"]
-    assert seen == hashlib.sha256(NOTES.encode()).hexdigest()
+    content_hash = (await service.get("/skills/notes")).json()["content_hash"]
+    assert content_hash == hashlib.sha256(NOTES.encode()).hexdigest()
     changed = NOTES.replace("Write them.", "Write them well.")
-    status, shown = await put(service, "notes", changed, seen)
+    status, shown = await put(service, "notes", changed, content_hash)
     assert (status, shown["text"]) == (200, changed), shown
     assert (tmp_path / "mine" / "notes" / "SKILL.md").read_text() == changed
-    status, problem = await put(service, "notes", NOTES, seen)
+    status, problem = await put(service, "notes", NOTES, content_hash)
     assert (status, problem["kind"]) == (409, "conflict")
 
 
@@ -88,24 +92,26 @@ async def test_the_text_of_a_skill_is_changed_if_it_is_what_was_seen(service: Se
     "text", ["no front matter", NOTES.replace("name: notes", "name: other"), "---\nname: [\n---\n"]
 )
 async def test_a_text_that_is_no_skill_changes_nothing(service: Served, tmp_path: Path, text: str) -> None:
-    seen = (await service.get("/skills/notes")).json()["content_hash"]
-    status, problem = await put(service, "notes", text, seen)
+    content_hash = (await service.get("/skills/notes")).json()["content_hash"]
+    status, problem = await put(service, "notes", text, content_hash)
     assert (status, problem["kind"]) == (400, "validation")
     assert (tmp_path / "mine" / "notes" / "SKILL.md").read_text() == NOTES
 
 
 async def test_a_bundled_skill_is_not_changed(service: Served) -> None:
-    shown = (await service.get("/skills/article-writer")).json()
-    assert shown["editable"] is False
-    assert shown["editable_reason"]
-    status, problem = await put(service, "article-writer", shown["text"], shown["content_hash"])
+    document = (await service.get("/skills/article-writer")).json()
+    assert document["editable"] is False
+    assert document["editable_reason"]
+    status, problem = await put(service, "article-writer", document["text"], document["content_hash"])
     assert (status, problem["kind"]) == (403, "permission")
 
 
 async def test_the_list_is_searched_by_words(service: Served) -> None:
     everything = (await service.get("/skills")).json()
     assert everything["total"] == len(everything["skills"]) > 2
-    found = (await service.get("/skills", params={"query": "RELEASE not"})).json()
-    assert [one["name"] for one in found["skills"]] == ["notes"]
+    document = (await service.get("/skills", params={"query": "RELEASE not"})).json()
+    assert [skill["name"] for skill in document["skills"]] == ["notes"]
     first = (await service.get("/skills", params={"query": "count", "limit": 1})).json()
-    assert [(one["name"], one["runnable"], one["editable"]) for one in first["skills"]] == [("count", True, True)]
+    assert [(skill["name"], skill["runnable"], skill["editable"]) for skill in first["skills"]] == [
+        ("count", True, True)
+    ]

@@ -16,8 +16,8 @@ SCRIPT = [calls(writes("deliverables/a.txt", "hello")), says("done")]
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with serving(tmp_path, SCRIPT, safety={"mode": "ask"}) as found:
-        yield found
+    async with serving(tmp_path, SCRIPT, safety={"mode": "ask"}) as running_service:
+        yield running_service
 
 
 async def opened(service: Served, prefix: str = "/api/v1", **body: Any) -> str:
@@ -49,27 +49,27 @@ async def test_a_session_is_opened_listed_and_deleted(service: Served, prefix: s
 async def test_a_session_without_a_body_is_opened_too(service: Served, tmp_path: Path) -> None:
     answer = await service.client.post("/api/v1/sessions")
     assert answer.status_code == 201
-    kept = tmp_path / ".skills_runtime_sdk" / "sessions" / answer.json()["session_id"] / "session.json"
-    assert kept.is_file()
+    session_file = tmp_path / ".skills_runtime_sdk" / "sessions" / answer.json()["session_id"] / "session.json"
+    assert session_file.is_file()
 
 
 @PREFIXES
 async def test_a_run_is_begun_asked_about_and_followed(service: Served, prefix: str) -> None:
     session_id = await opened(service, prefix)
-    begun = await service.client.post(f"{prefix}/sessions/{session_id}/runs", json={"message": "write it"})
-    assert begun.status_code == 201
-    run_id = begun.json()["run_id"]
+    response = await service.client.post(f"{prefix}/sessions/{session_id}/runs", json={"message": "write it"})
+    assert response.status_code == 201
+    run_id = response.json()["run_id"]
     await service.until(run_id, "waiting_for_user")
     pending = (await service.client.get(f"{prefix}/runs/{run_id}/approvals/pending")).json()
     assert pending["run_id"] == run_id
     (approval,) = pending["approvals"]
-    place = f"{prefix}/runs/{run_id}/approvals/{approval['approval_key']}"
-    assert (await service.client.post(place, json={"decision": "approved"})).json() == {"ok": True}
+    location = f"{prefix}/runs/{run_id}/approvals/{approval['approval_key']}"
+    assert (await service.client.post(location, json={"decision": "approved"})).json() == {"ok": True}
     stream = await service.client.get(f"{prefix}/runs/{run_id}/events/stream")
     messages = messages_in(stream.text)
     assert messages[-1].event == "run_completed"
     assert [message.data for message in messages] == service.log(run_id)
-    assert (await service.client.post(place, json={"decision": "approved"})).status_code == 404
+    assert (await service.client.post(location, json={"decision": "approved"})).status_code == 404
 
 
 async def test_a_decision_that_is_none_is_refused(service: Served) -> None:
@@ -84,13 +84,13 @@ async def test_a_decision_that_is_none_is_refused(service: Served) -> None:
 async def test_a_skill_is_written_and_listed(service: Served, tmp_path: Path) -> None:
     session_id = await opened(service)
     body = {"name": "article-writer", "description": "writes", "body_markdown": "Hello", "title": "Writer"}
-    made = await service.client.post(f"/studio/api/v1/sessions/{session_id}/skills", json=body)
-    assert made.status_code == 201, made.text
-    file = Path(made.json()["skill_md"])
+    response = await service.client.post(f"/studio/api/v1/sessions/{session_id}/skills", json=body)
+    assert response.status_code == 201, response.text
+    file = Path(response.json()["skill_md"])
     assert file == tmp_path / ".skills_runtime_sdk" / "skills" / "article-writer" / "SKILL.md"
     assert "# Writer\n\nHello" in file.read_text()
-    listed = (await service.get(f"/sessions/{session_id}/skills")).json()
-    assert [(one["name"], one["mention"]) for one in listed["skills"]] == [
+    document = (await service.get(f"/sessions/{session_id}/skills")).json()
+    assert [(skill["name"], skill["mention"]) for skill in document["skills"]] == [
         ("article-writer", "$[web:mvp].article-writer")
     ]
     again = await service.client.post(f"/studio/api/v1/sessions/{session_id}/skills", json=body)
@@ -109,13 +109,13 @@ async def test_a_name_that_is_none_is_refused(service: Served, name: str, tmp_pa
 
 async def test_a_session_uses_directories_of_its_workspace_only(service: Served, tmp_path: Path) -> None:
     session_id = await opened(service)
-    place = f"/api/v1/sessions/{session_id}/skills/sources"
+    path = f"/api/v1/sessions/{session_id}/skills/sources"
     inside = str(tmp_path / "skills")
-    answer = await service.client.put(place, json={"filesystem_sources": [inside, " ", inside]})
+    answer = await service.client.put(path, json={"filesystem_sources": [inside, " ", inside]})
     assert answer.json() == {"ok": True, "filesystem_sources": [inside]}
     (tmp_path / "out").symlink_to("/etc")
     for outside in ("/etc", "../elsewhere", str(tmp_path / "out"), "a\x00b", "x" * 300, "y/" * 2000):
-        refused = await service.client.put(place, json={"filesystem_sources": [outside]})
+        refused = await service.client.put(path, json={"filesystem_sources": [outside]})
         assert (refused.status_code, refused.json()["detail"]["kind"]) == (400, "validation"), outside
 
 

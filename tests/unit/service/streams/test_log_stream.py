@@ -29,8 +29,8 @@ class Held:
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with serving(tmp_path, [says("done")]) as found:
-        yield found
+    async with serving(tmp_path, [says("done")]) as running_service:
+        yield running_service
 
 
 async def test_a_stream_is_the_log_and_ends_with_it(service: Served) -> None:
@@ -45,25 +45,25 @@ async def test_a_stream_is_the_log_and_ends_with_it(service: Served) -> None:
 
 async def test_a_reconnecting_client_gets_only_new_events(service: Served) -> None:
     run_id = await service.begin()
-    whole = await service.follow(run_id)
-    for last in range(len(whole) - 1):
-        assert await service.follow(run_id, **{"Last-Event-ID": str(last)}) == whole[last + 1 :]
+    messages = await service.follow(run_id)
+    for last in range(len(messages) - 1):
+        assert await service.follow(run_id, **{"Last-Event-ID": str(last)}) == messages[last + 1 :]
     answer = await service.get(f"/runs/{run_id}/events/stream", params={"after": 2})
-    assert messages_in(answer.text) == whole[3:]
+    assert messages_in(answer.text) == messages[3:]
 
 
 async def test_what_a_browser_remembers_counts_before_the_address(service: Served) -> None:
     run_id = await service.begin()
-    whole = await service.follow(run_id)
+    messages = await service.follow(run_id)
     options = {"params": {"after": 0}, "headers": {"Last-Event-ID": "3"}}
     answer = await service.get(f"/runs/{run_id}/events/stream", **options)
-    assert messages_in(answer.text) == whole[4:]
+    assert messages_in(answer.text) == messages[4:]
 
 
 async def test_a_client_that_has_seen_the_end_is_told_not_to_reconnect(service: Served) -> None:
     run_id = await service.begin()
-    whole = await service.follow(run_id)
-    answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": str(whole[-1].id)})
+    messages = await service.follow(run_id)
+    answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": str(messages[-1].id)})
     assert answer.status_code == 204
 
 
@@ -98,9 +98,9 @@ async def test_a_page_has_the_lines_as_they_are_and_says_where_to_go_on(service:
 
 async def test_the_page_is_a_stream_for_clients_that_accept_one(service: Served) -> None:
     run_id = await service.begin()
-    whole = await service.follow(run_id)
+    messages = await service.follow(run_id)
     answer = await service.get(f"/runs/{run_id}/events", headers={"Accept": "text/event-stream"})
-    assert messages_in(answer.text) == whole
+    assert messages_in(answer.text) == messages
 
 
 async def test_many_listeners_cost_one_reader(tmp_path: Path) -> None:
