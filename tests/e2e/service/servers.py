@@ -33,8 +33,10 @@ class Service:
 
     def client(self, *, token: bool = False, **headers: str) -> httpx2.Client:
         """A client that knows the address, and the token if it should."""
-        known = {"Authorization": f"Bearer {self.token}"} if token else {}
-        return httpx2.Client(base_url=self.url, headers={**known, **headers}, timeout=60, trust_env=False, verify=False)
+        authorization = {"Authorization": f"Bearer {self.token}"} if token else {}
+        return httpx2.Client(
+            base_url=self.url, headers={**authorization, **headers}, timeout=60, trust_env=False, verify=False
+        )
 
     def execute(self, skill: Any, given: Any = None, **options: Any) -> httpx2.Response:
         """What the skill service answers to a request for an execution."""

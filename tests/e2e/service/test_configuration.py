@@ -65,7 +65,7 @@ def test_the_longest_time_is_that_of_the_configuration(place: Path) -> None:
         assert service.execute("sleep", timeoutMs=900).json()["error"] == "Execution timed out after 0.90s"
 
 
-def test_a_setting_that_makes_no_sense_is_refused_before_anything_listens(place: Path) -> None:
+def test_a_setting_that_is_invalid_is_refused_before_anything_listens(place: Path) -> None:
     _of_user(place, "service: {port: 99999}")
     with pytest.raises(AssertionError, match=r"service\.port"), serving(place, place / "skills"):
         pass

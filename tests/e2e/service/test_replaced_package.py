@@ -48,12 +48,12 @@ def launcher_of(service: Service) -> int:
     return pids[0]
 
 
-def test_executions_go_on_when_the_package_is_gone(service: Service, installed: Path) -> None:
+def test_executions_continue_when_the_package_is_gone(service: Service, installed: Path) -> None:
     shutil.rmtree(installed)
     assert answers(service) == [{"a": 1}] * 3
 
 
-def test_executions_go_on_when_the_launcher_is_killed_and_the_package_another(
+def test_executions_continue_when_the_launcher_is_killed_and_the_package_another(
     service: Service, installed: Path
 ) -> None:
     for path in (installed / "sandbox" / "supervision").glob("*.py"):

@@ -35,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running_service
 
 
-def test_a_run_is_begun_answered_and_followed_to_its_end(service: Service) -> None:
+def test_a_run_is_started_answered_and_followed_to_its_end(service: Service) -> None:
     with service.client(token=True) as client:
         run_id = client.post("/api/v1/runs", json={"prompt": "paint"}).json()["run_id"]
         seen = ""
@@ -71,7 +71,7 @@ def test_anonymous_clients_cannot_read_or_change_anything(service: Service, meth
         assert answer.status_code == 401
 
 
-def test_a_service_that_is_told_to_stop_ends_its_streams_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_service_that_is_told_to_stop_ends_its_streams_and_the_next_continues(tmp_path: Path) -> None:
     home = furnished(tmp_path)
     with serving(home, home / "skills", *options(home)) as service, service.client(token=True) as client:
         run_id = client.post("/api/v1/runs", json={"prompt": "paint"}).json()["run_id"]

@@ -125,7 +125,7 @@ def test_the_time_limit_of_the_skill_holds_where_the_request_has_none(service: S
         (b'{"skillName": "echo", "options": "x"}', "options must be an object"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_a_400(service: Service, body: bytes, error: str) -> None:
+def test_a_request_that_is_invalid_is_a_400(service: Service, body: bytes, error: str) -> None:
     with service.client() as client:
         answer = client.post("/api/skills/execute", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["success"], answer.json()["error"]) == (400, False, error)

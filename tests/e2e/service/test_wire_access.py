@@ -127,7 +127,7 @@ def test_a_key_opens_what_its_scopes_say_and_nothing_else(service: Service, clie
     assert client.get(EXECUTIONS, headers=executes).status_code == 403
 
 
-def test_a_revoked_key_is_worth_nothing_at_once(service: Service, client: httpx2.Client) -> None:
+def test_a_revoked_key_is_invalid_at_once(service: Service, client: httpx2.Client) -> None:
     key = _bearer(_key(service, "short-lived", "read"))
     assert client.get(EXECUTIONS, headers=key).status_code == 200
     assert service.cli("keys", "revoke", "short-lived").returncode == 0

@@ -36,7 +36,7 @@ def written(service: Service) -> str:
     return f"{EXECUTIONS}/{service.execute('writes').json()['executionId']}"
 
 
-def test_an_execution_is_begun_and_can_be_looked_at_again(client: httpx2.Client) -> None:
+def test_an_execution_is_started_and_can_be_looked_at_again(client: httpx2.Client) -> None:
     response = client.post(EXECUTIONS, json={"skill": "echo", "input": {"a": "二"}})
     assert response.status_code == 201
     again = client.get(response.headers["location"])
@@ -93,10 +93,10 @@ def test_a_list_is_filtered_by_state(client: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"limit": "0"}, {"limit": "x"}, {"status": "nope"}, {"cursor": "../../etc"}, {"cursor": ""}]
+    "parameters", [{"limit": "0"}, {"limit": "x"}, {"status": "nope"}, {"cursor": "../../etc"}, {"cursor": ""}]
 )
-def test_a_list_that_makes_no_sense_is_a_problem(client: httpx2.Client, asked: dict[str, str]) -> None:
-    answer = client.get(EXECUTIONS, params=asked)
+def test_a_list_that_is_invalid_is_a_problem(client: httpx2.Client, parameters: dict[str, str]) -> None:
+    answer = client.get(EXECUTIONS, params=parameters)
     assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
     assert answer.headers["content-type"] == "application/problem+json"
 
@@ -130,7 +130,7 @@ def test_artifacts_are_listed_with_sizes_and_digests(client: httpx2.Client, writ
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "text", "content_range"),
+    ("range_header", "status", "text", "content_range"),
     [
         (None, 200, "0123456789", None),
         ("bytes=0-3", 206, "0123", "bytes 0-3/10"),
@@ -146,9 +146,9 @@ def test_artifacts_are_listed_with_sizes_and_digests(client: httpx2.Client, writ
     ],
 )
 def test_a_part_of_an_artifact_can_be_fetched(
-    client: httpx2.Client, written: str, asked: str | None, status: int, text: str, content_range: str | None
+    client: httpx2.Client, written: str, range_header: str | None, status: int, text: str, content_range: str | None
 ) -> None:
-    headers = {"Range": asked} if asked else {}
+    headers = {"Range": range_header} if range_header else {}
     answer = client.get(f"{written}/artifacts/artifacts/deep/a%20b.txt", headers=headers)
     assert (answer.status_code, answer.text, answer.headers.get("content-range")) == (status, text, content_range)
     if status != 416:
@@ -198,12 +198,12 @@ def test_an_unknown_execution_is_a_404(client: httpx2.Client, execution_id: str,
     [{}, {"skill": ""}, {"skill": 7}, {"skill": "echo", "timeout_ms": 0}, {"skill": "echo", "timeout_ms": True},
      {"skill": "echo", "timeout_ms": 600_001}, {"skill": "echo", "more": 1}, [], "echo", None],
 )  # fmt: skip
-def test_a_request_that_makes_no_sense_begins_nothing(client: httpx2.Client, body: Any) -> None:
+def test_a_request_that_is_invalid_starts_nothing(client: httpx2.Client, body: Any) -> None:
     answer = client.post(EXECUTIONS, json=body)
     assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
 
 
-def test_an_unknown_skill_begins_nothing(client: httpx2.Client) -> None:
+def test_an_unknown_skill_starts_nothing(client: httpx2.Client) -> None:
     assert client.post(EXECUTIONS, json={"skill": "../echo"}).status_code == 404
 
 

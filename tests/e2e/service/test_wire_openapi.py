@@ -69,7 +69,7 @@ def document(service: Service) -> Any:
 
 
 @pytest.fixture(scope="module")
-def known(service: Service) -> Mapping[str, str]:
+def path_parameters(service: Service) -> Mapping[str, str]:
     """Names of what is really there, for paths that nobody would guess."""
     with service.client(token=True) as client:
         run = client.post("/api/v1/demo", json={}).json()["run_id"]
@@ -81,7 +81,7 @@ def known(service: Service) -> Mapping[str, str]:
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "unfitting"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_the_service_keeps_what_its_document_promises(
-    document: Any, service: Service, known: Mapping[str, str], method: str, path: str, mode: GenerationMode
+    document: Any, service: Service, path_parameters: Mapping[str, str], method: str, path: str, mode: GenerationMode
 ) -> None:
     operation = document[path][method]
     if mode is GenerationMode.NEGATIVE and (method, path) in ANYTHING_GOES:
@@ -99,7 +99,9 @@ def test_the_service_keeps_what_its_document_promises(
     @given(case=operation.as_strategy(generation_mode=mode), is_there=st.booleans())
     def keeps_it(case: Any, is_there: bool) -> None:
         if is_there and mode is GenerationMode.POSITIVE:
-            case.path_parameters = {name: known.get(name, value) for name, value in case.path_parameters.items()}
+            case.path_parameters = {
+                name: path_parameters.get(name, value) for name, value in case.path_parameters.items()
+            }
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     keeps_it()

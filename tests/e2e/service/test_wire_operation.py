@@ -27,7 +27,7 @@ def _waiting(service: Service) -> int:
         return client.get("/readyz").json()["executions"]["waiting"]
 
 
-def test_more_executions_than_there_is_room_for_are_refused_with_a_time_to_come_again(place: Path) -> None:
+def test_more_executions_than_there_is_room_for_are_refused_with_a_time_to_retry(place: Path) -> None:
     with (
         serving(place, place / "skills", "--concurrent", "1", "--waiting", "1") as service,
         ThreadPoolExecutor(2) as pool,

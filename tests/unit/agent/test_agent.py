@@ -71,7 +71,7 @@ def test_hooks_see_every_event_in_order(tmp_path: Path) -> None:
     assert [event.seq for event in events] == list(range(2, 2 + len(events)))
 
 
-def test_a_hook_that_raises_reaches_the_caller_and_the_run_can_go_on(tmp_path: Path) -> None:
+def test_a_hook_that_raises_reaches_the_caller_and_the_run_can_continue(tmp_path: Path) -> None:
     def broken(event: Event) -> None:
         if event.type == "run_started":
             raise RuntimeError("the hook broke")
@@ -92,7 +92,7 @@ async def test_an_error_inside_a_running_event_loop_reaches_the_caller(tmp_path:
         agent_in(tmp_path, []).run("Go.", run_id="../x")
 
 
-async def test_runs_of_one_agent_go_on_side_by_side(tmp_path: Path) -> None:
+async def test_runs_of_one_agent_continue_in_parallel(tmp_path: Path) -> None:
     meeting = asyncio.Barrier(3)
 
     async def meet(arguments: object, context: object) -> ToolResult:
@@ -156,7 +156,7 @@ def test_a_tool_name_is_taken_once(tmp_path: Path) -> None:
     agent.register_tool(Doing(succeed, name="file_read"), override=True)
 
 
-def test_the_model_is_told_of_every_tool(tmp_path: Path) -> None:
+def test_the_model_is_offered_every_tool(tmp_path: Path) -> None:
     backend = FakeModel([says("done")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(succeed))

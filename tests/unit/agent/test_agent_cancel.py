@@ -74,7 +74,7 @@ async def test_a_thread_that_reports_too_late_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("where", PLACES)
-async def test_a_stopped_run_waits_and_goes_on_to_its_end(tmp_path: Path, where: Where) -> None:
+async def test_a_stopped_run_waits_and_continues_to_its_end(tmp_path: Path, where: Where) -> None:
     hanging, control = Hanging(tmp_path, where), Control()
     control.stopping = True
     paths = await _interrupted(hanging, control)
@@ -148,7 +148,7 @@ async def _forever() -> ToolResult:
     raise AssertionError
 
 
-async def test_calls_side_by_side_are_all_told_to_stop(tmp_path: Path) -> None:
+async def test_calls_in_parallel_are_all_told_to_stop(tmp_path: Path) -> None:
     inside, meeting = 0, asyncio.Barrier(6)
 
     async def wait(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:

@@ -45,7 +45,7 @@ async def test_a_run_cancelled_before_it_waits_for_anything_is_cancelled_for_goo
     assert status_of(tmp_path, "run_1") == "cancelled"
 
 
-async def test_a_run_stopped_before_its_loop_has_begun_waits_and_is_shown_so(tmp_path: Path) -> None:
+async def test_a_run_stopped_before_its_loop_has_started_waits_and_is_shown_so(tmp_path: Path) -> None:
     agent, control = agent_in(tmp_path, [says("done")]), Control()
     control.stopping = True
     run = agent.create(RunRequest(prompt="Go.", run_id="run_1"))
@@ -67,7 +67,7 @@ async def test_a_stream_left_at_its_first_event_is_cancelled_for_good(tmp_path: 
 
 
 @pytest.mark.parametrize("seq", range(6))
-def test_a_fork_at_every_early_event_begins_as_a_new_run(tmp_path: Path, seq: int) -> None:
+def test_a_fork_at_every_early_event_starts_as_a_new_run(tmp_path: Path, seq: int) -> None:
     agent = agent_in(tmp_path, [calls(("list_dir", {"dir_path": "."})), *[says("done")] * 2])
     result = agent.run("Go.", run_id="run_1")
     fork = agent.fork(Path(result.wal_locator).parent, seq, run_id="fork")
@@ -78,7 +78,7 @@ def test_a_fork_at_every_early_event_begins_as_a_new_run(tmp_path: Path, seq: in
     assert verify_run(Path(forked.wal_locator).parent, log_ports().keys).ok
 
 
-def test_a_fork_that_is_worked_on_at_once_hears_of_its_own_beginning_only(tmp_path: Path) -> None:
+def test_a_started_fork_reports_only_its_own_events(tmp_path: Path) -> None:
     events = list[Event]()
     agent = agent_in(tmp_path, [says("done")] * 2, hooks=[events.append])
     result = agent.run("Go.", run_id="run_1")

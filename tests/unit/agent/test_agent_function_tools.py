@@ -125,7 +125,7 @@ def test_a_function_that_cannot_be_described_is_refused() -> None:
         tool_from(anything)
 
 
-def test_calls_that_only_read_run_side_by_side(tmp_path: Path) -> None:
+def test_calls_that_only_read_run_in_parallel(tmp_path: Path) -> None:
     agent = agent_for(tmp_path, *(("meet", "{}") for _ in range(5)))
     arrived = 0
     everybody = asyncio.Event()

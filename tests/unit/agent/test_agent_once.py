@@ -55,7 +55,7 @@ def test_a_call_that_is_allowed_is_assessed_once(tmp_path: Path, effect: Effect,
     assert tool.described == [1]
 
 
-def test_calls_that_run_side_by_side_are_assessed_once_each(tmp_path: Path) -> None:
+def test_calls_that_run_in_parallel_are_assessed_once_each(tmp_path: Path) -> None:
     tool = Described("read")
     agent = agent_in(tmp_path, [calls(*(("work", {"n": n}) for n in range(5))), says("done")])
     agent.register_tool(tool)

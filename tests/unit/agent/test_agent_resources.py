@@ -74,7 +74,7 @@ def test_leaving_a_stream_does_not_wait_for_the_thread(tmp_path: Path, stuck: St
     assert not stuck.ended.is_set()
 
 
-def test_a_call_out_of_time_leaves_its_thread_behind_and_the_run_goes_on(tmp_path: Path, stuck: Stuck) -> None:
+def test_a_call_out_of_time_leaves_its_thread_behind_and_the_run_continues(tmp_path: Path, stuck: Stuck) -> None:
     result = agent_for(tmp_path, stuck, timeout_sec=0.01).run("Go.")
     assert (result.status, result.final_output) == ("completed", "done")
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")

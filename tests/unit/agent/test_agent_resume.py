@@ -98,7 +98,7 @@ def _started_without_end(lines: list[bytes]) -> list[str]:
         *((line_count, False) for line_count in range(1, LINES, 5)),
     ],
 )
-def test_a_run_killed_after_any_event_goes_on_to_its_end(
+def test_a_run_killed_after_any_event_continues_to_its_end(
     copied: tuple[Path, RunPaths], line_count: int, torn: bool
 ) -> None:
     path, paths = copied

@@ -60,7 +60,7 @@ def test_a_resumed_run_has_its_whole_past_before_it(tmp_path: Path, strategy: st
     assert [_results_in(request) for request in story.model.requests] == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_a_resumed_run_goes_on_from_a_summary(tmp_path: Path) -> None:
+def test_a_resumed_run_continues_from_a_summary(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
     result = story.run()
     assert (result.status, result.final_output) == ("completed", "done")
@@ -71,7 +71,7 @@ def test_a_resumed_run_goes_on_from_a_summary(tmp_path: Path) -> None:
     assert "blue" in str(after.messages[-1])
 
 
-def test_what_a_resumed_run_goes_on_from_is_recorded(tmp_path: Path) -> None:
+def test_what_a_resumed_run_continues_from_is_recorded(tmp_path: Path) -> None:
     result = Story(tmp_path, "summary").run()
     begun, resumed = payloads_of(result.wal_locator, "run_started")
     assert (begun.resume["enabled"], resumed.resume["enabled"]) == (False, True)
@@ -83,7 +83,7 @@ def test_what_a_resumed_run_goes_on_from_is_recorded(tmp_path: Path) -> None:
     assert (Path(result.wal_locator).parent / compacted.artifact_path).read_text() == SUMMARY
 
 
-def test_a_run_that_is_not_resumed_is_not_summed_up(tmp_path: Path) -> None:
+def test_a_run_that_is_not_resumed_is_not_summarized(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
     assert story.agent().run(TASK).status == "waiting_human"
     assert not story.model.compactions
@@ -95,7 +95,7 @@ def test_a_short_past_is_left_as_it_is(tmp_path: Path) -> None:
     assert not story.model.compactions
 
 
-def test_a_run_that_may_not_compact_any_more_goes_on_with_everything(tmp_path: Path) -> None:
+def test_a_run_that_may_not_compact_any_more_continues_with_everything(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary", window_tokens=1, compact_at=0.001, max_compactions_per_run=1)
     assert story.run().status == "completed"
     assert len(story.model.compactions) == 1
@@ -124,7 +124,7 @@ def test_a_run_that_was_resumed_and_died_before_its_summary_gets_one_the_next_ti
     assert len(story.model.compactions) == 1
 
 
-def test_each_time_a_run_goes_on_it_is_summed_up_once(tmp_path: Path) -> None:
+def test_each_time_a_run_continues_it_is_summarized_once(tmp_path: Path) -> None:
     story = Story(tmp_path, "summary")
     again = [calls(("look", {"n": n})) for n in range(3)]
     story.model = SmallWindow([*again, ASK, *again, ASK, says("done")])

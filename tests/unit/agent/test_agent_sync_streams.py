@@ -71,7 +71,7 @@ def test_each_event_may_be_taken_by_another_thread(tmp_path: Path) -> None:
     assert seen[-1] == "run_completed"
 
 
-async def test_one_that_was_begun_outside_may_be_read_on_inside_and_outside_again(tmp_path: Path) -> None:
+async def test_one_that_was_started_outside_may_be_read_on_inside_and_outside_again(tmp_path: Path) -> None:
     events = await asyncio.to_thread(stream, agent_at(tmp_path))
     first = await asyncio.to_thread(next, events)
     second = next(events)

@@ -12,7 +12,7 @@ from skills_runtime.testing import FakeModel, says
 from tests.support.agents import agent_in, calls, payloads_of, writes
 
 
-def test_a_built_agent_works_with_what_it_was_given(tmp_path: Path) -> None:
+def test_a_built_agent_uses_the_given_options(tmp_path: Path) -> None:
     events: list[Event] = []
     model = FakeModel([says("done")])
     agent = (

@@ -68,7 +68,7 @@ RAW = {
 
 
 @pytest.mark.parametrize("how", RAW)
-def test_arguments_that_are_none_are_sent_back_as_something_that_is(tmp_path: Path, how: str) -> None:
+def test_invalid_arguments_are_sent_back_as_valid_json(tmp_path: Path, how: str) -> None:
     """Services parse the arguments of earlier calls, and refuse every later request when they cannot."""
     watched = FakeModel([calls(("do", RAW[how])), says("I see.")])
     agent = agent_in(tmp_path, watched)
@@ -105,7 +105,7 @@ def test_ids_that_are_none_or_not_distinct_are_made_distinct(tmp_path: Path, ids
     assert len(set(sent)) == 3, "not even across answers"
 
 
-def test_ten_calls_side_by_side_are_answered_each(tmp_path: Path) -> None:
+def test_ten_calls_in_parallel_are_answered_each(tmp_path: Path) -> None:
     watched, tool = (
         FakeModel([calls(*(("do", {"n": n}) for n in range(10))), says("ok")]),
         Doing(succeed, effect="read"),

@@ -105,7 +105,7 @@ def test_a_variable_that_holds_no_key_is_refused_without_showing_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("backend", ["fake", "replay"])
-def test_a_backend_without_what_it_needs_is_refused(tmp_path: Path, backend: str) -> None:
+def test_a_backend_with_missing_settings_is_refused(tmp_path: Path, backend: str) -> None:
     with pytest.raises(ConfigError, match=backend):
         backend_for(resolve(tmp_path, session_settings={"llm": {"backend": backend}}))
 

@@ -43,7 +43,7 @@ def test_a_run_is_replayed_by_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run", [None, "nowhere"])
-def test_a_replay_of_nothing_is_refused_and_leaves_no_run(tmp_path: Path, run: str | None) -> None:
+def test_a_replay_without_a_run_is_refused_and_leaves_no_run(tmp_path: Path, run: str | None) -> None:
     replay = {} if run is None else {"run": str(tmp_path / run)}
     agent = Agent(workspace_root=tmp_path, session_settings={"llm": {"backend": "replay", "replay": replay}})
     with pytest.raises((ConfigError, SkillsRuntimeError)):

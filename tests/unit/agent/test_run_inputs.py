@@ -37,7 +37,7 @@ def first_messages(directory: Path, request: RunRequest, watched: FakeModel) -> 
     return list(watched.requests[0].messages[1:])
 
 
-def test_pictures_reach_the_model_before_the_task(tmp_path: Path) -> None:
+def test_images_reach_the_model_before_the_task(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="What is this?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
     watched = FakeModel([calls(("file_read", {"path": "x"})), says("a dot")])
@@ -48,7 +48,7 @@ def test_pictures_reach_the_model_before_the_task(tmp_path: Path) -> None:
     assert watched.requests[1].messages[1] == pictures
 
 
-def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
+def test_a_image_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     watched = FakeModel([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
     agent_in(tmp_path, watched).run("Look.")
@@ -57,7 +57,7 @@ def test_a_picture_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_pat
     assert watched.requests[1].messages[-1]["content"][1]["type"] == "image_url"
 
 
-def test_a_picture_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_image_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"d\xff.png")
     path.write_bytes(PNG)
     agent = agent_in(tmp_path, [says("a dot")])
@@ -66,7 +66,7 @@ def test_a_picture_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
     assert attached.images[0]["name"] == "d\ufffd.png"
 
 
-def test_the_bytes_of_a_picture_are_not_in_the_log(tmp_path: Path) -> None:
+def test_the_bytes_of_a_image_are_not_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     request = RunRequest(prompt="?", run_id=RUN_ID, images=(tmp_path / "dot.png",))
     first_messages(tmp_path, request, FakeModel([says("x")]))
@@ -75,7 +75,7 @@ def test_the_bytes_of_a_picture_are_not_in_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"no picture", PNG[:7]])
-def test_a_picture_that_is_none_is_refused_and_leaves_no_run(tmp_path: Path, data: bytes | None) -> None:
+def test_a_image_that_is_invalid_is_refused_and_leaves_no_run(tmp_path: Path, data: bytes | None) -> None:
     if data is not None:
         (tmp_path / "dot.png").write_bytes(data)
     with pytest.raises(ValidationFailed, match="picture"):
@@ -106,7 +106,7 @@ def test_a_history_of_something_else_is_refused_and_leaves_no_run(tmp_path: Path
     assert not runs_root(tmp_path).exists()
 
 
-def test_a_history_that_begins_with_an_answer_is_one_providers_take(tmp_path: Path) -> None:
+def test_a_history_that_starts_with_an_answer_is_one_providers_take(tmp_path: Path) -> None:
     watched = FakeModel([says("done")])
     agent_in(tmp_path, watched).run("Go.", initial_history=HISTORY[1:])
     check_request(watched.requests[0])
@@ -144,7 +144,7 @@ def _die_before(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_a_run_killed_before_its_first_request_begins_with_all_it_was_given(
+def test_a_run_killed_before_its_first_request_starts_with_all_it_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Killed before any of its first events the run is not there yet, or there with everything."""

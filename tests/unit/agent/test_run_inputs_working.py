@@ -41,19 +41,19 @@ def test_a_created_run_is_pending_until_it_is_started(tmp_path: Path) -> None:
     assert payloads_of(result.wal_locator, "run_state_changed") == [RUNNING]
 
 
-async def test_a_stream_begins_with_the_event_that_work_has_begun(tmp_path: Path) -> None:
+async def test_a_stream_starts_with_the_event_that_work_has_started(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, answers())
     types = [event.type async for event in agent.run_stream_async("Go.")]
     assert types[:2] == ["run_state_changed", "run_started"]
 
 
-def test_hooks_hear_once_that_work_has_begun(tmp_path: Path) -> None:
+def test_hooks_receive_the_start_event_once(tmp_path: Path) -> None:
     events = list[Event]()
     result = agent_in(tmp_path, answers(), hooks=[events.append]).run("Go.")
     assert events == events_of(result.wal_locator)[2:]
 
 
-def test_a_run_killed_before_its_first_event_of_work_begins_as_a_new_one(tmp_path: Path) -> None:
+def test_a_run_killed_before_its_first_event_of_work_starts_as_a_new_one(tmp_path: Path) -> None:
     agent = agent_in(tmp_path, answers())
     agent.create(RunRequest(prompt="Go.", run_id="run_1"), working=True).close()
     result = agent.run("", run_id="run_1")

@@ -43,7 +43,7 @@ def alive(tag: str) -> list[int]:
     return [process.pid for process in process_tree.find_marked(process_tree.list_processes(), f"TAG={tag}".encode())]
 
 
-def test_a_session_goes_on_in_the_next_run(tmp_path: Path) -> None:
+def test_a_session_continues_in_the_next_run(tmp_path: Path) -> None:
     with ExecSessions() as sessions:
         start = result_of(tmp_path, sessions, "exec_command", cmd=GREETING, yield_time_ms=0)
         assert start["data"]["running"]
@@ -72,7 +72,7 @@ async def test_nothing_of_them_is_left_when_they_are_closed(tmp_path: Path) -> N
     assert alive(tag) == []
 
 
-async def test_closed_ones_take_nothing_more(tmp_path: Path) -> None:
+async def test_closed_sessions_accept_no_input(tmp_path: Path) -> None:
     sessions = ExecSessions()
     await sessions.start(plan(tmp_path, "", "/bin/sleep", "1000"))
     await sessions.aclose()
@@ -85,7 +85,7 @@ async def test_those_that_were_never_used_are_closed_at_once() -> None:
     await asyncio.wait_for(ExecSessions().aclose(), BOUND)
 
 
-async def test_a_session_whose_number_was_never_reported_is_ended(tmp_path: Path) -> None:
+async def test_an_unreported_session_is_ended(tmp_path: Path) -> None:
     tag = uuid.uuid4().hex
     async with ExecSessions() as sessions:
         starts = [asyncio.create_task(sessions.start(plan(tmp_path, tag, "/bin/sleep", "1000"))) for _ in range(3)]

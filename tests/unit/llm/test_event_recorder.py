@@ -257,7 +257,7 @@ def test_an_answer_that_was_cut_or_withheld_is_an_error_but_was_paid_for(reason:
 
 
 @pytest.mark.parametrize("said", [[], _text(""), _reasoning("hm"), [ChatStreamEvent(type="tool_calls", tool_calls=[])]])
-def test_nothing_is_not_an_answer(said: list[ChatStreamEvent]) -> None:
+def test_an_empty_answer_is_an_error(said: list[ChatStreamEvent]) -> None:
     error = _error([*said, END])
     assert (error.message, error.retryable) == ("the model's answer is empty", True)
 

@@ -41,7 +41,7 @@ def _body(message: str = "no", **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("status", [400, 422, None])
 @pytest.mark.parametrize("message", TOO_LONG)
-def test_a_conversation_that_is_too_long_is_recognised(message: str, status: int | None) -> None:
+def test_a_conversation_that_is_too_long_is_recognized(message: str, status: int | None) -> None:
     assert model_error(parse_refusal(_body(message), status=status)).kind == "context_length_exceeded"
 
 
@@ -52,7 +52,7 @@ def test_other_complaints_are_not_about_the_length(message: str) -> None:
 
 @pytest.mark.parametrize("status", [400, 413, 422, 500, None])
 @pytest.mark.parametrize("code", ["context_length_exceeded", "string_above_max_length", "array_above_max_length"])
-def test_a_code_says_it_whatever_the_message(code: str, status: int | None) -> None:
+def test_a_known_code_decides_whatever_the_message(code: str, status: int | None) -> None:
     assert is_too_long(parse_refusal(_body("no", code=code), status=status))
 
 
@@ -124,8 +124,8 @@ def test_braces_in_a_message_are_just_braces() -> None:
     ],
 )
 def test_an_error_inside_a_stream_becomes_its_kind(error: dict[str, Any], kind: str, retryable: bool) -> None:
-    found = model_error(parse_refusal({"message": "no", **error}))
-    assert (found.kind, found.retryable) == (kind, retryable)
+    translated = model_error(parse_refusal({"message": "no", **error}))
+    assert (translated.kind, translated.retryable) == (kind, retryable)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
@@ -139,7 +139,7 @@ def test_failures_that_will_not_pass_are_not_tried_again(status: int) -> None:
     assert not model_error(parse_refusal(_body(), status=status)).retryable
 
 
-def test_an_empty_account_is_not_asked_again() -> None:
+def test_an_exhausted_quota_is_not_retried() -> None:
     error = model_error(parse_refusal(_body(code="insufficient_quota"), status=429))
     assert (error.kind, error.retryable) == ("rate_limited", False)
     assert "billing" in error.hint
@@ -160,7 +160,7 @@ def test_a_redirect_is_reported_with_what_to_do() -> None:
         "json: unknown field include_usage",
     ],
 )
-def test_a_service_that_does_not_know_stream_options_is_recognised(body: object) -> None:
+def test_a_service_that_does_not_know_stream_options_is_recognized(body: object) -> None:
     for status in (400, 404, 422):
         assert find_rejected_option(parse_refusal(body, status=status)) == "stream_options"
     for other in (401, 429, 500, None):
@@ -176,7 +176,7 @@ def test_a_service_that_does_not_know_stream_options_is_recognised(body: object)
         _body("unknown field", param="response_format"),
     ],
 )
-def test_a_service_that_does_not_know_shapes_of_answers_is_recognised(body: object) -> None:
+def test_a_service_that_does_not_know_shapes_of_answers_is_recognized(body: object) -> None:
     assert find_rejected_option(parse_refusal(body, status=400)) == "response_format"
 
 

@@ -103,7 +103,7 @@ async def test_a_service_that_is_not_there_is_an_error_that_may_be_tried_again()
     assert caught.value.retryable
 
 
-async def test_usage_is_reported_in_our_words() -> None:
+async def test_usage_is_reported_under_our_names() -> None:
     (end,) = [event for event in await _answer(says("x", usage=(12, 3))) if event.type == "completed"]
     assert end.usage == {
         "input_tokens": 12,
@@ -151,7 +151,7 @@ async def _sent(**more: Any) -> dict[str, Any]:
     return server.requests[0]
 
 
-async def test_pictures_reach_the_service() -> None:
+async def test_images_reach_the_service() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     message = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture]}
     assert (await _sent(messages=[message]))["messages"] == [message]

@@ -105,12 +105,12 @@ def test_a_piece_without_index_and_id_belongs_to_the_call_before() -> None:
     assert (first.arguments, second.arguments) == ("{}", "[]")
 
 
-def test_an_id_that_comes_late_is_the_id() -> None:
+def test_an_id_that_arrives_late_is_used() -> None:
     (call,) = _calls(_piece(index=0, function={"name": "t"}), _piece(index=0, id="late", function={}))
     assert call.id == "late"
 
 
-def test_made_up_ids_begin_as_told() -> None:
+def test_generated_ids_start_with_the_prefix() -> None:
     events = _events(_piece(index=0, function={"name": "t"}), end_chunk("tool_calls"), prefix="call_7")
     assert [call.id for event in events for call in event.tool_calls or ()] == ["call_7_1"]
 
@@ -183,7 +183,7 @@ def test_reasoning_tokens_are_counted() -> None:
 
 
 @pytest.mark.parametrize("count", [-1, 2**64, float("nan"), float("inf"), "12", None, [], 10**400])
-def test_counts_that_cannot_be_are_none(count: object) -> None:
+def test_impossible_token_counts_are_ignored(count: object) -> None:
     assert parse_usage({"prompt_tokens": count})["input_tokens"] == 0
 
 

@@ -125,7 +125,7 @@ async def test_a_page_that_is_no_stream_is_no_answer(body: bytes) -> None:
     assert (error.kind, error.hint, error.retryable) == ("llm_error", "check `llm.base_url`", True)
 
 
-async def test_a_stream_of_nothing_is_no_answer() -> None:
+async def test_an_empty_stream_is_an_error() -> None:
     assert "broke off" in (await _error(packets(b"\n"))).message
 
 
@@ -170,7 +170,7 @@ async def test_lines_and_characters_may_be_cut_anywhere() -> None:
     assert await _text(packets(*(whole[at : at + 1] for at in range(len(whole))))) == "Grüß 🎉"
 
 
-async def test_a_character_in_two_halves_comes_through() -> None:
+async def test_a_split_character_is_joined() -> None:
     assert await _text(says("\ud83c", "\udf89")) == "\ud83c\udf89"
 
 

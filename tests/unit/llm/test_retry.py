@@ -68,7 +68,7 @@ async def test_a_provider_that_wants_too_much_is_not_waited_for() -> None:
     assert caught.value.kind == "rate_limited"
 
 
-async def test_nonsense_counts_as_no_wish() -> None:
+async def test_an_invalid_retry_after_is_ignored() -> None:
     patience = Patience()
     await stream(limited(retry_after="soon"), says("Hello"), patience=patience)
     assert patience.waits == [0.5]
@@ -87,7 +87,7 @@ async def test_a_refused_key_is_not_tried_again() -> None:
     assert patience.waits == []
 
 
-async def test_an_answer_that_has_begun_is_never_begun_anew() -> None:
+async def test_an_answer_that_has_started_is_never_restarted() -> None:
     patience = Patience()
     with pytest.raises(ModelError):
         await stream(breaks_off("Hal"), says("Hello"), patience=patience)

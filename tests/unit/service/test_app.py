@@ -133,7 +133,7 @@ class Line(asyncio.Transport):
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /api/health HTTP/1.1\r\nHost: x\r\n"])
-async def test_a_client_that_never_finishes_a_request_is_given_up(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_never_ends_is_dropped(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "HEAD_SECONDS", 0.0)
     config = uvicorn.Config(cast(Any, None), http=serving.HttpProtocol, lifespan="off", log_config=None)
     config.load_app = lambda: cast(Any, None)

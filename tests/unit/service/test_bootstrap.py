@@ -81,7 +81,7 @@ async def test_without_a_setting_everything_is_kept(tmp_path: Path) -> None:
     assert old.exists()
 
 
-async def test_it_is_done_again_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_removal_is_repeated_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOG)
     metrics, turns, path = Metrics(), Turns(), tmp_path / "executions"
     _write_execution(path, "first", OLD)
@@ -107,7 +107,7 @@ async def test_a_pass_that_removes_nothing_is_not_reported(tmp_path: Path, caplo
     assert not [record for record in caplog.records if record.name == LOG]
 
 
-async def test_nothing_of_it_is_left_when_the_service_stops(tmp_path: Path) -> None:
+async def test_no_removal_is_left_when_the_service_stops(tmp_path: Path) -> None:
     for number in range(120):
         _write_execution(tmp_path / "executions", f"{number:04}", OLD)
     before = asyncio.all_tasks()

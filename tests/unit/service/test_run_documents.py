@@ -28,15 +28,15 @@ def gone() -> str:
     return str(process.pid)
 
 
-def test_a_run_whose_process_has_ended_is_left(tmp_path: Path, gone: str) -> None:
+def test_a_run_whose_process_has_ended_is_orphaned(tmp_path: Path, gone: str) -> None:
     assert explain_orphaned(_paths(tmp_path, gone), RUNNING) == PROCESS_GONE
 
 
-def test_a_run_whose_process_lives_is_not(tmp_path: Path) -> None:
+def test_a_run_whose_process_lives_is_not_orphaned(tmp_path: Path) -> None:
     assert explain_orphaned(_paths(tmp_path, str(os.getpid())), RUNNING) is None
 
 
-def test_looking_takes_no_lock(tmp_path: Path, gone: str) -> None:
+def test_reading_the_state_takes_no_lock(tmp_path: Path, gone: str) -> None:
     paths = _paths(tmp_path, gone)
     before = paths.lock.read_bytes()
     explain_orphaned(paths, RUNNING)

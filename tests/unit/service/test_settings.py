@@ -40,7 +40,7 @@ def test_the_variables_of_the_skill_service_are_used(tmp_path: Path) -> None:
     assert settings.listen == (Listener("127.0.0.1", 8080),)
 
 
-def test_an_option_counts_before_a_variable(tmp_path: Path) -> None:
+def test_an_option_takes_precedence_over_a_variable(tmp_path: Path) -> None:
     given = ServiceOptions(listen=("[::1]:9000", "0.0.0.0:9001"), skills_dir=tmp_path / "x")
     settings = settings_from(tmp_path, tmp_path, {"SKILLS_DIR": "/y", "PORT": "1"}, given)
     assert settings.listen == (Listener("::1", 9000), Listener("0.0.0.0", 9001))
@@ -72,7 +72,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         {"DJANGO_ALLOWED_HOSTS": "a b"},
     ],
 )
-def test_a_variable_that_makes_no_sense_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_variable_that_is_invalid_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         settings_from(tmp_path, tmp_path, environ)
 
@@ -119,7 +119,7 @@ def test_what_is_configured_holds_by_default(tmp_path: Path) -> None:
     assert (limits.concurrent, limits.waiting, limits.body_bytes, limits.burst) == (2, 3, 4096, 6)
 
 
-def test_a_variable_counts_before_what_is_configured(tmp_path: Path) -> None:
+def test_a_variable_takes_precedence_over_what_is_configured(tmp_path: Path) -> None:
     environ = {
         "SKILLS_DIR": "/v/skills",
         "ARTIFACTS_DIR": "/v/artifacts",
@@ -133,7 +133,7 @@ def test_a_variable_counts_before_what_is_configured(tmp_path: Path) -> None:
     assert settings.allowed_hosts == ("variable.example", "configured.example")
 
 
-def test_an_option_counts_before_what_is_configured(tmp_path: Path) -> None:
+def test_an_option_takes_precedence_over_what_is_configured(tmp_path: Path) -> None:
     given = ServiceOptions(listen=("127.0.0.1:1",), skill_service="open", concurrent=7, requests_per_second=100.0)
     settings = settings_from(tmp_path, tmp_path, {}, given, CONFIGURED)
     assert (settings.listen, settings.skill_service) == ((Listener("127.0.0.1", 1),), "open")

@@ -97,7 +97,7 @@ class LogStream:
         self.is_idle = False
         """Whether the log is only read after a notification or the polling interval."""
         self.listeners = 0
-        self.over = False
+        self.is_over = False
         """Whether there will be no more events: the run has ended, or the log cannot be read."""
         self._quiet_since = monotonic()
         self._work = asyncio.create_task(self._run(), name="log reader")
@@ -146,7 +146,7 @@ class LogStream:
         except (SkillsRuntimeError, OSError):
             return  # clients that reconnect get the error
         finally:
-            self.over = True
+            self.is_over = True
             self._tail.close()
             for future in tuple(self._waiting):
                 _resolve(future, has_events=True)
@@ -216,7 +216,7 @@ class Listener:
         self._registry: StreamRegistry | None = registry
         self._tail: LogTail | None = LogTail(paths, from_seq=from_seq)
         self._stream: LogStream | None = None
-        self.over = False
+        self.is_over = False
         """Whether there are no more events."""
         try:
             self._ready = self._read_batch(self._tail)
@@ -235,23 +235,23 @@ class Listener:
         return self._ready is None and self._tail is not None and self._tail.ended
 
     async def next(self) -> bytes:
-        """Return the next messages; empty means heartbeat, or the end if `over` is set."""
+        """Return the next messages; empty means heartbeat, or the end if `is_over` is set."""
         ready, self._ready = self._ready, None
-        while ready is None and not self.over:
+        while ready is None and not self.is_over:
             if self._tail is not None:
                 ready = self._read_batch(self._tail)
                 if ready is None:
                     self._join_stream(self._tail)
             elif self._stream is None:
-                self.over = True
+                self.is_over = True
             else:
                 batch = self._stream.since(self._seq)
                 if batch is None:
                     self._tail = LogTail(self._paths, from_seq=self._seq)
                 elif batch.data:
                     ready = batch
-                elif self._stream.over:
-                    self.over = True
+                elif self._stream.is_over:
+                    self.is_over = True
                 elif not await self._stream.wait_for(self._seq):
                     return b""
         return self._advance(ready)
@@ -270,7 +270,7 @@ class Listener:
         self._tail = None
         if tail.ended:
             tail.close()
-            self.over = True
+            self.is_over = True
         elif self._stream is None and self._registry is not None:
             self._stream = self._registry.join(self._paths.root, tail)
         else:
@@ -285,7 +285,7 @@ class Listener:
     def _advance(self, batch: Batch | None) -> bytes:
         if batch is None:
             return b""
-        self._seq, self.over = batch.next_seq, batch.is_last
+        self._seq, self.is_over = batch.next_seq, batch.is_last
         return batch.data
 
 
@@ -337,7 +337,7 @@ class Streams:
             tail.close()
             raise Busy("no more event streams are available")
         stream = self._by_root.get(root)
-        if stream is None or stream.over:
+        if stream is None or stream.is_over:
             stream = self._by_root[root] = self._by_run[tail.run_id] = LogStream(tail)
         else:
             tail.close()

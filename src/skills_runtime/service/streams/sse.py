@@ -69,7 +69,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": RETRY, "more_body": True})
         with suppress(SkillsRuntimeError, OSError):  # disconnect: the client gets the error when it reconnects
-            while not self._listener.over:
+            while not self._listener.is_over:
                 data = await self._listener.next()
                 await send({"type": "http.response.body", "body": data or HEARTBEAT, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})

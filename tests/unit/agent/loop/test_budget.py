@@ -68,7 +68,7 @@ def test_a_run_that_reaches_a_limit_fails_and_says_which(tmp_path: Path, limit: 
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_a_run_parked_at_a_limit_goes_on_in_place_with_more(tmp_path: Path, limit: str) -> None:
+def test_a_run_parked_at_a_limit_continues_in_place_with_more(tmp_path: Path, limit: str) -> None:
     low, high, times = LIMITS[limit]
     tool, watched = Doing(succeed), FakeModel(SCRIPT)
     parked = limited(tmp_path, tool, watched, low, "park").run("Go.", run_id=RUN_ID)
@@ -90,7 +90,7 @@ def test_a_run_parked_at_a_limit_parks_again_without_more(tmp_path: Path, limit:
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_a_run_that_ended_at_a_limit_goes_on_as_a_fork_with_more(tmp_path: Path, limit: str) -> None:
+def test_a_run_that_ended_at_a_limit_continues_as_a_fork_with_more(tmp_path: Path, limit: str) -> None:
     low, high, _ = LIMITS[limit]
     tool, watched = Doing(succeed), FakeModel(SCRIPT)
     failed = limited(tmp_path, tool, watched, low).run("Go.", run_id=RUN_ID)

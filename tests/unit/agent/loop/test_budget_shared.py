@@ -105,7 +105,7 @@ FAMILIES = {"two": _children(2), "five": _children(5), "nested": NESTED}
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("limits", [{"max_tokens": 300}, {"max_cost_usd": 0.3}], ids=["tokens", "money"])
-def test_children_side_by_side_get_together_what_their_parent_has(
+def test_children_in_parallel_get_together_what_their_parent_has(
     tmp_path: Path, family: str, limits: Mapping[str, Any]
 ) -> None:
     tasks = FAMILIES[family]

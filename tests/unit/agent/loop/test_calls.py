@@ -79,7 +79,7 @@ def test_a_tool_that_is_broken_does_not_break_the_run(tmp_path: Path, how: str) 
     assert text in result["stderr"]
 
 
-def test_text_that_is_none_is_made_text(tmp_path: Path) -> None:
+def test_invalid_text_is_made_valid(tmp_path: Path) -> None:
     backend = FakeModel([calls(("do", {})), says("I see.")])
     agent = agent_in(tmp_path, backend)
     agent.register_tool(Doing(_return_odd_text))
@@ -122,7 +122,7 @@ def test_a_call_that_cannot_be_done_is_answered_with_its_kind(
     assert [path.name for path in tmp_path.iterdir()] == [".skills_runtime_sdk"]
 
 
-def test_bad_arguments_are_described_and_kept_aside(tmp_path: Path) -> None:
+def test_bad_arguments_are_described_and_stored_as_blobs(tmp_path: Path) -> None:
     result = agent_in(tmp_path, [calls(("file_write", "{not json")), says("I see.")]).run("Go.")
     (requested,) = payloads_of(result.wal_locator, "tool_call_requested")
     assert (requested.arguments, requested.arguments_valid, requested.raw_arguments_len) == ({}, False, 9)
@@ -218,7 +218,7 @@ def _everything_but_blobs(locator: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "call",
     [
         writes("deliverables/a.txt", SECRET),
         ("file_read", {"path": "secret.txt"}),
@@ -229,10 +229,10 @@ def _everything_but_blobs(locator: str) -> bytes:
     ids=["written", "read", "misnamed argument", "broken arguments", "unknown tool"],
 )
 def test_no_content_of_a_file_is_in_the_log_or_the_transcript(
-    tmp_path: Path, wanted: tuple[str, Mapping[str, Any] | str]
+    tmp_path: Path, call: tuple[str, Mapping[str, Any] | str]
 ) -> None:
     (tmp_path / "secret.txt").write_text(SECRET)
-    backend = FakeModel([calls(wanted), says("ok")])
+    backend = FakeModel([calls(call), says("ok")])
     result = agent_in(tmp_path, backend).run("Go.")
     assert SECRET.encode() not in _everything_but_blobs(result.wal_locator)
     assert SECRET in json.dumps(backend.requests[-1].messages), "the model itself needs it"

@@ -40,7 +40,7 @@ def test_reading_is_denied_by_mode_too(tmp_path: Path) -> None:
     assert _tool_result(backend)["error_kind"] == "permission"
 
 
-def test_reading_is_not_asked_about(tmp_path: Path) -> None:
+def test_reading_needs_no_approval(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     backend = FakeModel([calls(("file_read", {"path": "a.txt"})), says("I see.")])
     result = agent_in(tmp_path, backend, mode="ask").run("Go.")
@@ -57,7 +57,7 @@ def test_a_tool_on_the_denylist_is_refused_whatever_the_mode(tmp_path: Path, mod
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_a_tool_on_the_allowlist_is_not_asked_about(tmp_path: Path) -> None:
+def test_a_tool_on_the_allowlist_needs_no_approval(tmp_path: Path) -> None:
     settings = {"safety": {"mode": "ask", "tool_allowlist": ["file_write"]}}
     assert agent_in(tmp_path, SCRIPT, settings=settings).run("Go.").status == "completed"
     assert (tmp_path / "a.txt").read_text() == SECRET

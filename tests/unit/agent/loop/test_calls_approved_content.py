@@ -163,7 +163,7 @@ def test_content_that_changes_after_the_approval_does_not_run(tmp_path: Path, to
     assert (result["ok"], result["error_kind"], result.get("stdout", "")) == (False, "permission", "")
 
 
-def test_content_that_changes_while_an_approver_edits_the_call_is_asked_about_again(tmp_path: Path) -> None:
+def test_content_that_changes_while_an_approver_edits_the_call_needs_approval_again(tmp_path: Path) -> None:
     prepare(tmp_path)
 
     class Editing(Approving):

@@ -60,7 +60,7 @@ def test_a_decision_that_comes_while_the_approver_says_the_opposite_counts_once(
     assert stage.files() == []
 
 
-def test_two_calls_of_one_answer_are_asked_about_in_turn(tmp_path: Path) -> None:
+def test_two_calls_of_one_answer_need_approval_in_turn(tmp_path: Path) -> None:
     stage = Stage(tmp_path, TWO_WRITES)
     for name in ("a.txt", "b.txt"):
         assert stage.work().status == "waiting_human"
@@ -70,7 +70,7 @@ def test_two_calls_of_one_answer_are_asked_about_in_turn(tmp_path: Path) -> None
     assert stage.files() == ["a.txt", "b.txt"]
 
 
-def test_a_decision_on_one_call_is_none_on_the_next(tmp_path: Path) -> None:
+def test_a_decision_on_one_call_does_not_apply_to_the_next(tmp_path: Path) -> None:
     stage = Stage(tmp_path, [calls(writes("a.txt", "one")), calls(writes("a.txt", "one")), says("done")])
     stage.work()
     stage.decide()
@@ -100,7 +100,7 @@ def test_reading_calls_that_wait_together_are_decided_one_by_one_and_in_any_orde
     assert results == {"a": False, "b": True}
 
 
-def test_one_of_two_reading_calls_may_go_on_while_the_other_waits(tmp_path: Path) -> None:
+def test_one_of_two_reading_calls_may_continue_while_the_other_waits(tmp_path: Path) -> None:
     stage = reading(tmp_path)
     stage.work()
     _, second = read_view(stage.paths, log_ports()).pending.approvals.open.values()
@@ -195,10 +195,10 @@ def test_typing_that_was_approved_for_the_session_is_not_approved_for_another_pr
     agent = Stage(tmp_path, []).agent(approver, backend=Streaming(stream))
     for task in ("Go.", "Again."):
         agent.run(task)
-    assert [one.tool for one in approver.asked] == ["exec_command", "write_stdin"] * 2
+    assert [question.tool for question in approver.asked] == ["exec_command", "write_stdin"] * 2
 
 
-def test_a_decision_in_the_inbox_of_another_run_is_none(tmp_path: Path) -> None:
+def test_a_decision_in_the_inbox_of_another_run_is_ignored(tmp_path: Path) -> None:
     stage = one_write(tmp_path)
     stage.work()
     approval = stage.asked()

@@ -58,7 +58,7 @@ def test_an_approved_action_runs(tmp_path: Path) -> None:
     assert created_files(tmp_path) == ["made-one"]
 
 
-def test_an_action_whose_script_changed_is_asked_about_again(tmp_path: Path) -> None:
+def test_an_action_whose_script_changed_needs_approval_again(tmp_path: Path) -> None:
     script = skill_in(tmp_path)
     stage = stage_in(tmp_path)
     stage.work()
@@ -69,7 +69,7 @@ def test_an_action_whose_script_changed_is_asked_about_again(tmp_path: Path) -> 
     assert created_files(tmp_path) == []
 
 
-def test_an_action_whose_variable_changed_is_asked_about_again(tmp_path: Path) -> None:
+def test_an_action_whose_variable_changed_needs_approval_again(tmp_path: Path) -> None:
     skill_in(tmp_path)
     stage = stage_in(tmp_path)
     stage.work()

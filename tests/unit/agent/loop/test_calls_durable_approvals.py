@@ -132,7 +132,7 @@ def test_two_different_calls_may_be_denied(tmp_path: Path) -> None:
     assert result.status == "completed"
 
 
-def test_a_script_that_changed_before_the_decision_is_asked_about_again(tmp_path: Path) -> None:
+def test_a_script_that_changed_before_the_decision_needs_approval_again(tmp_path: Path) -> None:
     path = tmp_path / "script.sh"
     path.write_text("echo one")
     setup = Place(tmp_path, [calls(("script", {})), says("done")], tool := Script(path))
@@ -150,7 +150,7 @@ def test_a_script_that_changed_before_the_decision_is_asked_about_again(tmp_path
     assert tool.ran == ["echo two"]
 
 
-def test_a_file_that_changed_before_the_decision_is_asked_about_again(directory: Place) -> None:
+def test_a_file_that_changed_before_the_decision_needs_approval_again(directory: Place) -> None:
     directory.work()
     directory.desk.decide(directory.paths, YES)
     (directory.root / "a.txt").write_text("somebody else's")
@@ -158,7 +158,7 @@ def test_a_file_that_changed_before_the_decision_is_asked_about_again(directory:
     assert (directory.root / "a.txt").read_text() == "somebody else's"
 
 
-def test_a_script_that_changes_while_an_answer_is_pending_is_asked_about_again(tmp_path: Path) -> None:
+def test_a_script_that_changes_while_an_answer_is_pending_needs_approval_again(tmp_path: Path) -> None:
     path = tmp_path / "script.sh"
     path.write_text("echo one")
     tool = Script(path)
@@ -250,7 +250,7 @@ def test_changed_arguments_still_obey_what_denies(directory: Place) -> None:
     assert not (directory.root / ".skills_runtime_sdk" / "x").exists()
 
 
-def test_what_was_approved_for_the_session_is_not_asked_about_again(tmp_path: Path) -> None:
+def test_what_was_approved_for_the_session_needs_no_approval_again(tmp_path: Path) -> None:
     tool = Doing(succeed)
     setup = Place(
         tmp_path, [calls(("do", {"n": 1})), calls(("do", {"n": 1})), calls(("do", {"n": 2})), says("ok")], tool
@@ -298,7 +298,7 @@ def test_how_long_a_request_stays_open_is_a_setting(tmp_path: Path) -> None:
     assert since < timedelta(seconds=61)
 
 
-def test_a_decision_in_time_counts_however_late_the_run_goes_on(directory: Place) -> None:
+def test_a_decision_in_time_counts_however_late_the_run_continues(directory: Place) -> None:
     directory.work()
     approval = directory.pending()
     assert approval.expires_at > approval.since

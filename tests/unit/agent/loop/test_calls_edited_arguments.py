@@ -100,7 +100,7 @@ def test_a_change_that_holds_a_secret_runs_as_it_was_approved(tmp_path: Path) ->
     assert (tmp_path / "b.txt").read_text() == "key=kV7-my-secret-Q9Z"
 
 
-def test_a_change_that_is_no_arguments_runs_nothing(tmp_path: Path) -> None:
+def test_an_edit_that_is_no_valid_arguments_runs_nothing(tmp_path: Path) -> None:
     stage = stage_in(tmp_path)
     assert stage.work(Answering(Decision(decision="approved", arguments={}))).status == "completed"
     assert stage.files() == []

@@ -56,7 +56,7 @@ def test_a_tool_that_cannot_describe_its_call_fails_that_call_only(tmp_path: Pat
     assert tool.times == 0
 
 
-def test_a_description_that_changes_each_time_is_not_asked_about_forever(tmp_path: Path) -> None:
+def test_a_description_that_changes_each_time_needs_no_approval_forever(tmp_path: Path) -> None:
     looks: list[int] = []
 
     async def preview(arguments: Mapping[str, Any], context: ToolContext) -> Intent:
@@ -115,7 +115,7 @@ TOOLS: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("what", TOOLS)
-def test_no_argument_ends_a_run_before_it_is_asked_about(tmp_path: Path, what: str) -> None:
+def test_no_argument_ends_a_run_before_it_needs_approval(tmp_path: Path, what: str) -> None:
     tool, arguments = TOOLS[what]
     script = [calls((tool, json.dumps(arguments(text))), ids=[f"c{n}"]) for n, text in enumerate(NASTY)]
     stage = Stage(tmp_path, [*script, says("done")], settings={"run": {"max_steps": 50}})
@@ -155,11 +155,11 @@ def test_a_change_of_bytes_that_are_no_text_is_shown_by_size_and_digest(tmp_path
     assert touch.diff.startswith("a.bin: 256 bytes (sha256")
 
 
-@pytest.mark.parametrize("said", [True, None, "yes", {"decision": "approved"}, ["approved"], b"approved"])
-def test_an_approver_that_says_anything_else_says_no(tmp_path: Path, said: Any) -> None:
+@pytest.mark.parametrize("decision", [True, None, "yes", {"decision": "approved"}, ["approved"], b"approved"])
+def test_an_invalid_decision_of_an_approver_is_a_denial(tmp_path: Path, decision: Any) -> None:
     tool = Odd()
     stage = Stage(tmp_path, [calls(("odd", {})), says("done")], tool=tool)
-    assert stage.work(Answering(said)).status == "completed"
+    assert stage.work(Answering(decision)).status == "completed"
     assert tool.times == 0
 
 

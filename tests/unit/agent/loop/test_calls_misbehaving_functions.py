@@ -204,7 +204,7 @@ def test_an_outcome_can_be_looked_up_by_the_key_of_its_call(tmp_path: Path) -> N
     assert finished.result["stdout"] == "tea was ordered"
 
 
-def test_an_outcome_that_cannot_be_found_out_is_unknown_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_an_outcome_that_cannot_be_found_out_is_unknown_and_the_run_continues(tmp_path: Path) -> None:
     done: list[str] = []
 
     def agent(*, dies: bool) -> Agent:

@@ -51,7 +51,7 @@ def test_a_restarted_call_does_not_replace_an_unapproved_file(tmp_path: Path) ->
     assert (tmp_path / "a.txt").read_text() == "somebody's own, written since"
 
 
-def test_a_script_that_changed_since_its_start_is_asked_about_before_it_runs_again(tmp_path: Path) -> None:
+def test_a_script_that_changed_since_its_start_needs_approval_before_it_runs_again(tmp_path: Path) -> None:
     script = tmp_path / "do.sh"
     script.write_text("touch one")
     stage = Stage(tmp_path, [calls(("shell_command", {"command": "sh ./do.sh"})), says("done")], human=Again())

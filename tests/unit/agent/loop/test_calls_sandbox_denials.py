@@ -50,7 +50,7 @@ def test_a_yes_runs_the_command_again_under_another_policy(tmp_path: Path, outsi
     assert payload.tool == "shell_command"
 
 
-def test_a_grant_is_asked_about_even_where_everything_else_passes(tmp_path: Path, outside: Path) -> None:
+def test_a_grant_needs_approval_even_where_everything_else_passes(tmp_path: Path, outside: Path) -> None:
     model = FakeModel([writing(outside, grant={"writable": [str(outside)]}), says("done")])
     result = agent_in(tmp_path, model, mode="allow").run("Go.")
     assert (result.status, result.error_kind) == ("failed", "config_error")
@@ -98,7 +98,7 @@ def test_a_protected_name_has_no_grant_but_a_reason(tmp_path: Path) -> None:
     assert msgspec.json.encode(result["data"]["denials"]).count(b"sentence") == 1
 
 
-def test_a_call_cannot_leave_the_fence_and_ask_for_a_grant(tmp_path: Path) -> None:
+def test_a_call_cannot_leave_the_sandbox_and_ask_for_a_grant(tmp_path: Path) -> None:
     expected = {"command": "true", "grant": {"hosts": ["a.example:443"]}, "sandbox_permissions": "require_escalated"}
     model = FakeModel([calls(("shell_command", expected)), says("done")])
     (result,) = results(agent_in(tmp_path, model, approver=Answering("approved")).run("Go."))

@@ -8,7 +8,7 @@ from tests.support.agents import Answering, agent_in, calls, payloads_of
 CALL = ("shell_command", {"command": "true", "sandbox_permissions": "require_escalated", "justification": "I want to"})
 
 
-def test_a_call_that_wants_to_leave_is_asked_about_even_where_everything_is_allowed(tmp_path: Path) -> None:
+def test_a_call_that_wants_to_leave_needs_approval_even_where_everything_is_allowed(tmp_path: Path) -> None:
     approver = Answering("approved")
     result = agent_in(tmp_path, [calls(CALL), says("done")], mode="allow", approver=approver).run("Go.")
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
@@ -30,7 +30,7 @@ def test_without_an_approver_nothing_leaves(tmp_path: Path) -> None:
     assert (result.status, result.error_kind) == ("failed", "config_error")
 
 
-def test_a_call_that_stays_inside_is_fenced_in_and_says_so(tmp_path: Path) -> None:
+def test_a_call_that_stays_inside_is_sandboxed_and_says_so(tmp_path: Path) -> None:
     inside = ("shell_command", {"command": "touch made"})
     result = agent_in(tmp_path, [calls(inside), says("done")], mode="allow").run("Go.")
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")

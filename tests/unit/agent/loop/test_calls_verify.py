@@ -46,14 +46,14 @@ class Shop:
         return agent
 
 
-@pytest.mark.parametrize(("dies", "told"), [("before", "ordered tea"), ("after", "tea is ordered")])
-def test_an_interrupted_call_happens_once_and_its_outcome_is_known(tmp_path: Path, dies: str, told: str) -> None:
+@pytest.mark.parametrize(("dies", "output"), [("before", "ordered tea"), ("after", "tea is ordered")])
+def test_an_interrupted_call_happens_once_and_its_outcome_is_known(tmp_path: Path, dies: str, output: str) -> None:
     shop = Shop()
     with pytest.raises(Killed):
         shop.agent(tmp_path, dies=dies).run("Go.", run_id=RUN_ID)
     result = shop.agent(tmp_path).run("", run_id=RUN_ID)
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
-    assert (result.status, finished.result["stdout"], shop.orders) == ("completed", told, ["tea"])
+    assert (result.status, finished.result["stdout"], shop.orders) == ("completed", output, ["tea"])
 
 
 def test_a_call_has_the_same_key_each_time_it_is_made(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_fail_fast_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fallback", "status"), [("compact_first", "completed"), ("fail_fast", "failed")])
-def test_ask_first_without_an_approver_does_what_it_falls_back_to(tmp_path: Path, fallback: str, status: str) -> None:
+def test_ask_first_without_an_approver_does_its_fallback(tmp_path: Path, fallback: str, status: str) -> None:
     model = SmallWindow(looking(4, chars=50), refusals=[3])
     result = ran(tmp_path, model, mode="ask_first", ask_first_fallback_mode=fallback)
     assert result.status == status

@@ -50,7 +50,7 @@ def summaries_of(result: RunResult) -> list[str]:
 
 
 @pytest.mark.parametrize("nothing", NOTHING)
-def test_nothing_is_no_summary(tmp_path: Path, nothing: str) -> None:
+def test_an_empty_summary_is_an_error(tmp_path: Path, nothing: str) -> None:
     result = ran(tmp_path, SumsUpOddly(looking(4, chars=50), NOTHING[nothing], refusals=[3]))
     assert result.status == "completed"
     (failed,) = payloads_of(result.wal_locator, "compaction_failed")
@@ -59,7 +59,7 @@ def test_nothing_is_no_summary(tmp_path: Path, nothing: str) -> None:
     assert "0" * 50 in excerpt
 
 
-def test_nothing_is_not_handed_over(tmp_path: Path) -> None:
+def test_an_empty_summary_is_not_handed_over(tmp_path: Path) -> None:
     model = SumsUpOddly(looking(4, chars=50), CALL, refusals=[3])
     result = ran(tmp_path, model, human=Person("handoff_new_run"), mode="ask_first")
     assert (result.status, result.error_kind) == ("failed", "llm_error")
@@ -96,7 +96,7 @@ def test_an_excerpt_fits_a_small_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tokens", [1000, 100_000], ids=["before it is asked", "after a refusal"])
-def test_a_history_that_is_too_long_to_begin_with_is_summed_up(tmp_path: Path, tokens: int) -> None:
+def test_a_history_that_is_too_long_to_start_with_is_summarized(tmp_path: Path, tokens: int) -> None:
     model = SmallWindow(looking(1, chars=10), window_chars=5000)
     result = ran(tmp_path, model, history=HISTORY, window_tokens=tokens)
     assert (result.status, result.final_output) == ("completed", "done")
@@ -119,13 +119,13 @@ def test_a_refusal_that_no_summary_can_help_ends_the_run_at_once(tmp_path: Path)
     assert (len(model.requests), len(model.compactions)) == (2, 0)
 
 
-def test_what_no_summary_makes_smaller_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
+def test_what_no_summary_makes_smaller_is_not_summarized_at_every_answer(tmp_path: Path) -> None:
     model = SmallWindow(counted(12, tokens=900))
     assert ran(tmp_path, model).status == "completed"
     assert 0 < len(model.compactions) <= 2
 
 
-def test_a_task_that_fills_the_window_is_not_summed_up_at_every_answer(tmp_path: Path) -> None:
+def test_a_task_that_fills_the_window_is_not_summarized_at_every_answer(tmp_path: Path) -> None:
     model = SmallWindow(looking(12, chars=60))
     assert agent_for(tmp_path, model).run(TASK * 300).status == "completed"
     assert 0 < len(model.compactions) <= 3

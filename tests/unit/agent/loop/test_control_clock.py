@@ -112,7 +112,7 @@ async def test_the_clock_stands_still_while_an_approver_thinks(tmp_path: Path) -
     assert (result.status, approver.seen) == ("completed", [None])
 
 
-async def test_the_clock_goes_on_with_what_was_left_when_the_last_answer_is_there() -> None:
+async def test_the_clock_continues_with_what_was_left_when_the_last_answer_is_there() -> None:
     control, now = Control(), asyncio.get_running_loop().time
     async with asyncio.timeout(1000) as control.time:
         with control.waiting():

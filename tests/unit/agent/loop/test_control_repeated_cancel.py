@@ -104,7 +104,7 @@ async def test_what_cannot_be_let_go_reaches_the_caller(tmp_path: Path) -> None:
         await agent.run_async("Go.")
 
 
-async def test_a_run_stopped_in_the_moment_it_begins_to_wait_is_shown_to_wait(tmp_path: Path) -> None:
+async def test_a_run_stopped_in_the_moment_it_starts_to_wait_is_shown_to_wait(tmp_path: Path) -> None:
     control, work = Control(), list[asyncio.Task[Any]]()
     control.stopping = True
 

@@ -103,7 +103,7 @@ def test_answers_from_elsewhere_have_the_names_of_their_questions(tmp_path: Path
     assert told_to(watched)[0]["data"]["answers"] == [{"id": name, "answer": "big"} for name in names]
 
 
-def test_a_question_that_came_to_nothing_is_not_open_any_more(tmp_path: Path) -> None:
+def test_an_unanswered_question_is_not_open_any_more(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     paths = RunPaths(runs_root(tmp_path) / RUN_ID)
 

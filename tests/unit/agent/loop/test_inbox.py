@@ -146,7 +146,7 @@ def test_a_message_recorded_by_a_process_that_died_is_acknowledged_by_the_next(
 ASKING: list[FakeChatCall] = [calls(("ask_human", {"question": "Which?"}), ("do", {})), says("done")]
 
 
-def test_a_run_that_asks_parks_and_goes_on_with_the_answer(tmp_path: Path, inbox: InMemoryInbox) -> None:
+def test_a_run_that_asks_parks_and_continues_with_the_answer(tmp_path: Path, inbox: InMemoryInbox) -> None:
     tool, watched = Doing(succeed), FakeModel(ASKING)
     parked = steered(tmp_path, watched, inbox, tool).run("Go.", run_id=RUN_ID)
     assert (parked.status, parked.error_kind, tool.times) == ("waiting_human", "human_required", 0)

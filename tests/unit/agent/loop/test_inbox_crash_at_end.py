@@ -164,7 +164,7 @@ def test_an_inbox_that_cannot_be_closed_does_not_keep_a_run_from_its_end(tmp_pat
         RunControl(inbox, log_ports()).send(_paths(tmp_path), "x")
 
 
-async def test_a_message_to_an_ended_sub_agent_is_refused_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_a_message_to_an_ended_sub_agent_is_refused_and_the_run_continues(tmp_path: Path) -> None:
     def child() -> str:
         (begun,) = payloads_of(str(_paths(tmp_path).events), "child_run_started")
         return begun.child_run_id

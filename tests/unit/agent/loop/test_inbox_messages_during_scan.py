@@ -65,7 +65,7 @@ async def test_a_message_sent_while_a_run_completes_continues_it(tmp_path: Path)
     assert await replay(root, agent.resolved) is None
 
 
-async def test_a_run_that_goes_on_has_no_more_time_than_it_had(tmp_path: Path) -> None:
+async def test_a_run_that_continues_has_no_more_time_than_it_had(tmp_path: Path) -> None:
     inbox, control, ends = Late({LAST_TURN: SHORTER}), Control(), list[float | None]()
 
     async def answer(request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:

@@ -32,7 +32,7 @@ def measured(nursery: Zygote, directory: Path, what: str) -> Measured:
     return msgspec.json.decode(data, type=Measured)
 
 
-def test_results_of_ten_megabytes_are_kept_aside_and_do_not_pile_up(nursery: Zygote, tmp_path: Path) -> None:
+def test_results_of_ten_megabytes_are_stored_as_blobs_and_do_not_pile_up(nursery: Zygote, tmp_path: Path) -> None:
     measurement = measured(nursery, tmp_path, "results")
     assert measurement.status == "completed"
     assert measurement.blobs >= 50 * MEGABYTE, "nothing is lost"
@@ -56,7 +56,7 @@ def test_a_task_of_a_megabyte_is_reported_whole_and_written_once(nursery: Zygote
     assert measurement.memory < 60 * MEGABYTE
 
 
-def test_arguments_of_ten_megabytes_are_kept_aside(nursery: Zygote, tmp_path: Path) -> None:
+def test_arguments_of_ten_megabytes_are_stored_as_blobs(nursery: Zygote, tmp_path: Path) -> None:
     measurement = measured(nursery, tmp_path, "arguments")
     assert (measurement.status, (tmp_path / "workspace" / "a.txt").stat().st_size) == ("completed", 10 * MEGABYTE)
     assert measurement.log < 100_000
@@ -89,7 +89,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_text_comes_through_to_the_letter(tmp_path: Path, kind: str) -> None:
+def test_unusual_text_is_transmitted_unchanged(tmp_path: Path, kind: str) -> None:
     text = ODD[kind]
 
     async def echo(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
@@ -113,9 +113,9 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 
 
 @settings(max_examples=40)
-@given(said=ANY_TEXT, name=ANY_TEXT, call_id=ANY_TEXT, arguments=ANY_TEXT, printed=ANY_TEXT)
-def test_whatever_a_model_and_a_tool_say_the_run_comes_to_its_end(
-    tmp_path_factory: pytest.TempPathFactory, said: str, name: str, call_id: str, arguments: str, printed: str
+@given(text=ANY_TEXT, name=ANY_TEXT, call_id=ANY_TEXT, arguments=ANY_TEXT, printed=ANY_TEXT)
+def test_whatever_a_model_and_a_tool_say_the_run_ends(
+    tmp_path_factory: pytest.TempPathFactory, text: str, name: str, call_id: str, arguments: str, printed: str
 ) -> None:
     async def talk(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         return ToolResult(ok=True, stdout=printed, stderr=printed)
@@ -125,7 +125,7 @@ def test_whatever_a_model_and_a_tool_say_the_run_comes_to_its_end(
         ToolCall(id=call_id, name=name, arguments=arguments),
         ToolCall(id=call_id, name="talk", arguments=arguments),
     ]
-    events = [ChatStreamEvent(type="text_delta", text=said), ChatStreamEvent(type="tool_calls", tool_calls=calls)]
+    events = [ChatStreamEvent(type="text_delta", text=text), ChatStreamEvent(type="tool_calls", tool_calls=calls)]
     watched = FakeModel([FakeChatCall(events), says("done")])
     agent = agent_in(tmp_path_factory.mktemp("place"), watched)
     agent.register_tool(Doing(talk, name="talk", effect="read"))

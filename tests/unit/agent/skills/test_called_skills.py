@@ -140,7 +140,7 @@ def test_several_are_worked_on_by_a_run_each_and_others_in_the_run_itself(direct
     ]
 
 
-def test_what_the_child_could_not_do_is_reported_and_the_run_goes_on(directory: Path) -> None:
+def test_what_the_child_could_not_do_is_reported_and_the_run_continues(directory: Path) -> None:
     models = both(calls(("list_dir", {"dir_path": "."})), says("never"))
     result = run(directory, models, "/research x", run={"max_tool_calls": 1})
     (finished,) = payloads_of(result.wal_locator, "tool_call_finished")
@@ -203,7 +203,7 @@ def test_an_agent_whose_sub_agents_are_others_works_on_it_here(directory: Path, 
     assert payloads_of(result.wal_locator, "skill_injection_skipped")
 
 
-def test_a_mention_in_the_system_text_begins_no_run(directory: Path) -> None:
+def test_a_mention_in_the_system_text_starts_no_run(directory: Path) -> None:
     models = Models(research=[says("done")], person=[])
     result = run(directory, models, "Go.", prompt={"system_text": "Always use $research."})
     assert not payloads_of(result.wal_locator, "child_run_started")

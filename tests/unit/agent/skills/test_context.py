@@ -158,7 +158,7 @@ def approving(directory: Path, model: FakeModel, **safety: Any) -> Any:
     return agent.run("Write it.")
 
 
-def test_a_trusted_skill_that_is_active_has_its_tools_pass_unasked(directory: Path) -> None:
+def test_a_trusted_skill_that_is_active_has_its_tools_pass_without_approval(directory: Path) -> None:
     make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     before = approving(directory, FakeModel([calls(SHELL), says("done")]))
     assert asked_about(before) == ["shell_command"]
@@ -173,7 +173,7 @@ def test_what_a_skill_permits_ends_when_it_is_unloaded(directory: Path) -> None:
     assert asked_about(result) == ["shell_command"]
 
 
-def test_other_commands_are_still_asked_about(directory: Path) -> None:
+def test_other_commands_still_need_approval(directory: Path) -> None:
     make(directory, "releaser", "Release.", more="allowed-tools: Bash(git status:*)\n")
     other = ("shell_command", {"command": "git push"})
     model = FakeModel([calls(("activate_skill", {"name": "releaser"})), calls(other), says("done")])
@@ -259,7 +259,7 @@ def skill_that_lists(declared: Any) -> Skill:
     )
 
 
-def test_skills_without_room_go_when_the_conversation_is_summed_up_and_the_newest_stay() -> None:
+def test_skills_without_room_go_when_the_conversation_is_summarized_and_the_newest_stay() -> None:
     talk = Conversation()
     for name in ("a", "b", "c"):
         talk.apply(

@@ -89,7 +89,7 @@ def test_what_stands_behind_its_name_is_given_to_it(directory: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("policy", ["fail_fast", "ask_human", "skip_skill"])
-def test_one_that_cannot_be_had_is_reported_and_the_run_goes_on(
+def test_one_that_cannot_be_had_is_reported_and_the_run_continues(
     directory: Path, message: str, reason: str, policy: str
 ) -> None:
     steered = Steered(directory, message, skills={**SKILLS, "env_var_missing_policy": policy})

@@ -240,11 +240,11 @@ def test_a_run_whose_model_was_told_of_no_list_is_told_of_no_change(directory: P
     assert payloads_of(result.wal_locator, "skill_catalog_offered") == []
 
 
-@pytest.mark.parametrize(("policy", "told"), [("always", 1), ("manual", 0), ("ttl", 0)])
-def test_the_refresh_policy_says_when_directories_are_looked_at(directory: Path, policy: str, told: int) -> None:
+@pytest.mark.parametrize(("policy", "count"), [("always", 1), ("manual", 0), ("ttl", 0)])
+def test_the_refresh_policy_says_when_directories_are_looked_at(directory: Path, policy: str, count: int) -> None:
     model = Changing([LOOK, says("done")], {0: adding(directory)})
     scan = {"refresh_policy": policy, "ttl_sec": 300}
-    assert len(news_in(run(directory, model, skills={**SKILLS, "scan": scan}).wal_locator)) == told
+    assert len(news_in(run(directory, model, skills={**SKILLS, "scan": scan}).wal_locator)) == count
 
 
 def test_skills_that_a_program_registers_anew_are_reported(directory: Path) -> None:

@@ -25,23 +25,23 @@ async def diverges(directory: Path, locator: str) -> bool:
     return await replay(Path(locator).parent, resolved) is not None
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
-async def test_one_that_a_message_mentions(directory: Path, *, kept: bool) -> None:
+@pytest.mark.parametrize("is_present", [True, False], ids=["kept", "removed"])
+async def test_a_skill_mentioned_in_a_message_is_replayed(directory: Path, *, is_present: bool) -> None:
     steered = await asyncio.to_thread(Steered, directory, "/writer SOON")
     assert len(steered.texts()) == 3
-    if not kept:
+    if not is_present:
         shutil.rmtree(directory / "skills" / "writer")
     assert not await diverges(directory, steered.result.wal_locator)
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "removed"])
-async def test_one_that_the_model_activates_and_ends(directory: Path, *, kept: bool) -> None:
+@pytest.mark.parametrize("is_present", [True, False], ids=["kept", "removed"])
+async def test_a_skill_the_model_activates_and_unloads_is_replayed(directory: Path, *, is_present: bool) -> None:
     expected = [("activate_skill", {"name": "writer"}), ("unload_skill", {"name": "writer"})]
     model = FakeModel([*(calls(call) for call in expected), says("done")])
     agent = agent_in(directory, model, settings={"skills": SKILLS})
     result = await asyncio.to_thread(agent.run, "Go.")
     assert "BRIEFLY" in str(model.requests[1].messages)
-    if not kept:
+    if not is_present:
         shutil.rmtree(directory / "skills" / "writer")
     assert not await diverges(directory, result.wal_locator)
 

@@ -57,8 +57,8 @@ def test_what_was_approved_for_the_session_is_not_asked_again_and_another_input_
     results: list[dict[str, Any]] = [
         payload.result for payload in payloads_of(result.wal_locator, "tool_call_finished")
     ]
-    assert [one["data"]["output"]["words"] for one in results] == [2, 2, 1]
-    assert all(one["data"]["sandbox"]["active"] for one in results)
+    assert [call_result["data"]["output"]["words"] for call_result in results] == [2, 2, 1]
+    assert all(call_result["data"]["sandbox"]["active"] for call_result in results)
 
 
 def in_workspace(directory: Path) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def activating(name: str) -> list[Any]:
     return [calls(("activate_skill", {"name": name})), SHELL, says("done")]
 
 
-def test_a_skill_that_is_as_it_was_has_its_tools_pass_unasked(directory: Path) -> None:
+def test_a_skill_that_is_as_it_was_has_its_tools_pass_without_approval(directory: Path) -> None:
     assert asked_about(directory, Writing(lambda: None, [LOOK, *activating("releaser")])) == []
 
 
@@ -83,7 +83,7 @@ def test_one_that_changed_or_came_does_not(directory: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("task", ["Do it.", "Use $evil."])
-def test_nor_does_it_in_a_run_that_the_run_begins(directory: Path, task: str) -> None:
+def test_a_changed_skill_preapproves_nothing_in_a_child_run(directory: Path, task: str) -> None:
     parent = [LOOK, calls(("spawn_agent", {"message": task})), None, says("done")]
     model = Writing(writing(directory, "evil"), parent, activating("evil"))
     assert asked_about(directory, model).count("shell_command") == 1

@@ -84,7 +84,7 @@ async def test_they_end_with_a_run_that_is_cancelled_while_it_has_no_process(tmp
     assert payload.body == {"text": "Hurry."}, "what was said to them is not lost"
 
 
-async def test_they_end_with_a_run_that_is_cancelled_before_its_work_has_begun(tmp_path: Path) -> None:
+async def test_they_end_with_a_run_that_is_cancelled_before_its_work_has_started(tmp_path: Path) -> None:
     family = await stopped_family(tmp_path)
     agent = agent_in(tmp_path, Line(ends=True))
     work = asyncio.create_task(agent.execute(agent.resume(family[0].root)))

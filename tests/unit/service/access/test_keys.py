@@ -37,7 +37,7 @@ def keys(tmp_path: Path, clock: Clock) -> KeyFile:
     return KeyFile(tmp_path, clock.now)
 
 
-def test_a_key_is_recognised_and_only_its_digest_is_kept(tmp_path: Path, keys: KeyFile) -> None:
+def test_a_key_is_recognized_and_only_its_digest_is_kept(tmp_path: Path, keys: KeyFile) -> None:
     key, text = keys.create("ci", ["execute", "read"])
     recognized = keys.find(text)
     assert recognized is not None
@@ -48,13 +48,13 @@ def test_a_key_is_recognised_and_only_its_digest_is_kept(tmp_path: Path, keys: K
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "nothing", "upper"])
-def test_another_text_is_no_key(keys: KeyFile, change: str) -> None:
+def test_a_changed_text_is_not_a_key(keys: KeyFile, change: str) -> None:
     _, text = keys.create("ci", ["read"])
     changed = {"cut": text[:-1], "longer": f"{text}a", "nothing": "", "upper": text.upper()}
     assert keys.find(changed[change]) is None
 
 
-def test_a_key_with_the_secret_of_another_is_none(keys: KeyFile) -> None:
+def test_a_key_with_the_secret_of_another_is_invalid(keys: KeyFile) -> None:
     (first, first_text), (_, other) = keys.create("a", ["read"]), keys.create("b", ["admin"])
     assert keys.find(f"srk_{first.id}_{other[-43:]}") is None
     assert keys.find(first_text) is not None
@@ -93,7 +93,7 @@ def test_a_name_can_be_used_again_after_its_key_was_revoked(keys: KeyFile) -> No
 @pytest.mark.parametrize(
     ("name", "scopes"), [("", ["read"]), ("a/b", ["read"]), ("a", []), ("a", ["root"]), ("é", ["read"])]
 )
-def test_a_key_that_makes_no_sense_is_refused(keys: KeyFile, name: str, scopes: list[str]) -> None:
+def test_a_key_that_is_invalid_is_refused(keys: KeyFile, name: str, scopes: list[str]) -> None:
     with pytest.raises(ValidationFailed):
         keys.create(name, scopes)
     assert keys.list() == ()
@@ -111,7 +111,7 @@ def test_a_file_of_keys_that_others_can_read_is_refused(tmp_path: Path, keys: Ke
         KeyFile(tmp_path, clock.now).list()
 
 
-def test_a_damaged_file_of_keys_opens_nothing(tmp_path: Path, keys: KeyFile, clock: Clock) -> None:
+def test_a_damaged_file_of_keys_grants_no_access(tmp_path: Path, keys: KeyFile, clock: Clock) -> None:
     _, text = keys.create("ci", ["read"])
     path = tmp_path / "service" / "keys.json"
     path.write_text("[{")
@@ -119,7 +119,7 @@ def test_a_damaged_file_of_keys_opens_nothing(tmp_path: Path, keys: KeyFile, clo
         KeyFile(tmp_path, clock.now).find(text)
 
 
-def test_the_token_stays_until_another_one_is_asked_for(tmp_path: Path) -> None:
+def test_the_token_stays_until_it_is_renewed(tmp_path: Path) -> None:
     token = service_token(tmp_path)
     assert service_token(tmp_path) == token
     assert stat.S_IMODE((tmp_path / "service" / "token").stat().st_mode) == 0o600

@@ -82,7 +82,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
     await asyncio.wait_for(serving, PATIENCE_SECONDS)
 
 
-async def test_a_stream_goes_on_while_its_key_is_valid(tmp_path: Path) -> None:
+async def test_a_stream_continues_while_its_key_is_valid(tmp_path: Path) -> None:
     listener = Listener(tmp_path)
     serving = asyncio.create_task(listener.listen())
     for word in (b"one", b"two", b"three"):

@@ -20,12 +20,12 @@ def connection(host: str = "127.0.0.1", family: int = socket.AF_INET) -> Generat
 
 
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
-def test_the_own_user_is_recognised(host: str, family: int) -> None:
+def test_the_own_user_is_recognized(host: str, family: int) -> None:
     with connection(host, family) as (_, peer):
         assert peer.is_own_user
 
 
-def test_an_ordinary_user_is_recognised_too(unprivileged: Unprivileged) -> None:
+def test_an_ordinary_user_is_recognized_too(unprivileged: Unprivileged) -> None:
     def is_own_user() -> bool:
         with connection() as (_, peer):
             return peer.is_own_user
@@ -33,7 +33,7 @@ def test_an_ordinary_user_is_recognised_too(unprivileged: Unprivileged) -> None:
     assert unprivileged(is_own_user)
 
 
-def test_a_client_that_has_sent_everything_is_recognised() -> None:
+def test_a_client_that_has_sent_everything_is_recognized() -> None:
     with connection() as (client, peer):
         client.shutdown(socket.SHUT_WR)
         assert peer.is_own_user

@@ -20,17 +20,17 @@ async def service(tmp_path: Path) -> AsyncGenerator[Served]:
 async def test_settings_are_shown_with_where_they_come_from(service: Served) -> None:
     document = (await service.get("/config")).json()
     assert document["settings"]["safety"]["mode"] == "allow"
-    (origin,) = [one for one in document["origins"] if one["key"] == "safety.mode"]
+    (origin,) = [entry for entry in document["origins"] if entry["key"] == "safety.mode"]
     assert origin["source"].startswith("session_settings")
 
 
-async def test_the_doctor_says_which_fences_work(service: Served) -> None:
+async def test_the_doctor_says_which_sandboxes_work(service: Served) -> None:
     document = (await service.get("/sandbox/doctor")).json()
     assert isinstance(document["required_promises_kept"], bool)
     assert {"bubblewrap", "landlock"} & {adapter["adapter"] for adapter in document["adapters"]}
 
 
-async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
+async def test_the_rules_need_approval_a_command(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
         document = (await service.post("/policy/check", {"line": "rm -rf /"})).json()
         assert document["verdict"] in ("ask", "deny")
@@ -40,7 +40,7 @@ async def test_the_rules_are_asked_about_a_command(tmp_path: Path) -> None:
         assert (await service.post("/policy/check", {"line": "a", "argv": ["a"]})).status_code == 400
 
 
-async def test_the_rules_are_asked_about_a_call_of_a_tool(tmp_path: Path) -> None:
+async def test_the_rules_need_approval_a_call_of_a_tool(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
         call = {"tool": "file_write", "arguments": {"path": "notes.md", "content": "x"}}
         document = (await service.post("/policy/check", call)).json()

@@ -101,7 +101,7 @@ async def test_a_stored_key_is_private_and_counts_below_the_environment(
     assert resolve(tmp_path).environment.get("MY_MODEL_KEY") == "from the process"
 
 
-async def test_what_counts_more_than_the_choice_is_named(tmp_path: Path) -> None:
+async def test_sources_that_override_the_choice_are_named(tmp_path: Path) -> None:
     (tmp_path / "kgent.yaml").write_text("models: {planner: theirs, executor: theirs}\n")
     async with whole(tmp_path) as app:
         answer = (await app.client.put("/api/v1/model", json={"model": "mine"})).json()
@@ -116,7 +116,7 @@ async def test_what_counts_more_than_the_choice_is_named(tmp_path: Path) -> None
     [{"base_url": "ftp://x"}, {"base_url": "http://a:b@c/v1"}, {"api_key_env": "not a name"}, {"api_key": "two words"},
      {"api_key": KEY, "remove_key": True}, {"model": "\n"}, {"unknown": 1}],
 )  # fmt: skip
-async def test_a_choice_that_cannot_be_changes_nothing(tmp_path: Path, body: dict[str, str]) -> None:
+async def test_an_invalid_choice_changes_nothing(tmp_path: Path, body: dict[str, str]) -> None:
     async with whole(tmp_path) as app:
         answer = await app.client.put("/api/v1/model", json=body)
         assert answer.status_code == 400

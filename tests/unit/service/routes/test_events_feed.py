@@ -25,7 +25,7 @@ async def follow_feed(service: Served) -> AsyncGenerator[tuple[str, dict[str, ob
                 yield event, json.loads(value)
 
 
-async def test_the_feed_tells_of_runs_and_of_what_waits(tmp_path: Path) -> None:
+async def test_the_feed_reports_runs_and_pending_approvals(tmp_path: Path) -> None:
     async with serving(tmp_path, ASKING, safety={"mode": "ask"}) as service:
         feed = follow_feed(service)
         assert (await anext(feed))[0] == "hello"

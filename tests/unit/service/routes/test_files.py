@@ -43,7 +43,7 @@ async def test_deliverables_are_listed_with_sizes_and_digests(service: Served, r
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "text", "span"),
+    ("range_header", "status", "text", "span"),
     [
         (None, 200, TEXT, None),
         ("bytes=2-4", 206, "234", "bytes 2-4/10"),
@@ -55,10 +55,10 @@ async def test_deliverables_are_listed_with_sizes_and_digests(service: Served, r
         ("lines=1-2", 200, TEXT, None),
     ],
 )
-async def test_the_part_that_is_asked_for_is_sent(
-    service: Served, run_id: str, asked: str | None, status: int, text: str, span: str | None
+async def test_the_requested_range_is_sent(
+    service: Served, run_id: str, range_header: str | None, status: int, text: str, span: str | None
 ) -> None:
-    headers = {"Range": asked} if asked else {}
+    headers = {"Range": range_header} if range_header else {}
     answer = await service.get(f"/runs/{run_id}/artifacts/deliverables/a%20b.txt", headers=headers)
     assert (answer.status_code, answer.text, answer.headers.get("content-range")) == (status, text, span)
 
@@ -84,7 +84,7 @@ async def test_the_part_that_is_asked_for_is_sent(
         "deliverables\\a b.txt",
     ],
 )
-async def test_anything_else_is_not_there(service: Served, run_id: str, path: str) -> None:
+async def test_other_paths_are_not_found(service: Served, run_id: str, path: str) -> None:
     answer = await service.get(f"/runs/{run_id}/artifacts/{path}")
     assert answer.status_code in (400, 404)
 

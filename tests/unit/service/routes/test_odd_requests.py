@@ -19,7 +19,7 @@ NOBODYS = ["/metrics%0A", "/api/v1/keys%0A", "/api/v1/runs%0A", "/api/v1/model%0
 
 
 @pytest.mark.parametrize("path", NOBODYS)
-async def test_a_line_end_behind_a_path_opens_nothing(tmp_path: Path, path: str) -> None:
+async def test_a_line_end_behind_a_path_grants_no_access(tmp_path: Path, path: str) -> None:
     async with whole(tmp_path) as app, app.with_key("read") as reader, client_of(app.parts, {}) as nobody:
         for client in (reader, nobody):
             answer = await client.get(path)

@@ -15,7 +15,7 @@ async def service(tmp_path: Path) -> AsyncGenerator[Served]:
         yield running_service
 
 
-async def test_a_run_is_begun_and_worked_on(service: Served) -> None:
+async def test_a_run_is_started_and_worked_on(service: Served) -> None:
     answer = await service.post("/runs", {"prompt": "say something"})
     assert answer.status_code == 201
     run_id = answer.json()["run_id"]
@@ -74,13 +74,13 @@ async def test_no_client_gets_more_than_the_operator_allows(service: Served, lim
         "text",
     ],
 )
-async def test_a_body_that_makes_no_sense_is_refused(service: Served, body: object) -> None:
+async def test_a_body_that_is_invalid_is_refused(service: Served, body: object) -> None:
     answer = await service.post("/runs", body)
     assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
     assert (await service.get("/runs")).json()["runs"] == []
 
 
-async def test_a_list_goes_on_where_its_page_ended(service: Served) -> None:
+async def test_a_list_continues_where_its_page_ended(service: Served) -> None:
     begun = [await service.begin(f"task {number}") for number in range(5)]
     seen: list[str] = []
     cursor: dict[str, str] = {}

@@ -37,7 +37,7 @@ async def test_a_run_that_waits_is_cancelled_without_being_worked_on(tmp_path: P
         assert [run["run_id"] for run in runs] == [run_id]
 
 
-async def test_an_answer_lets_the_run_go_on(tmp_path: Path) -> None:
+async def test_an_answer_lets_the_run_continue(tmp_path: Path) -> None:
     async with serving(tmp_path, [ASKS, says("done")]) as service:
         run_id = await service.begin()
         run = await service.until(run_id, "waiting_for_user")
@@ -48,7 +48,7 @@ async def test_an_answer_lets_the_run_go_on(tmp_path: Path) -> None:
         assert any("blue" in line for line in service.log(run_id) if '"human_response"' in line)
 
 
-async def test_an_answer_nobody_asked_for_is_refused(tmp_path: Path) -> None:
+async def test_an_answer_without_a_question_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, Streaming(_for_ever)) as service:
         run_id = await service.begin()
         assert (await service.post(f"/runs/{run_id}/answers", {"answer": "blue"})).status_code == 404
@@ -86,7 +86,7 @@ async def test_a_run_that_is_worked_on_is_not_resumed_twice(tmp_path: Path) -> N
         assert (answer.status_code, answer.json()["kind"]) == (409, "log_locked")
 
 
-async def test_a_fork_goes_on_from_an_event_of_another_run(tmp_path: Path) -> None:
+async def test_a_fork_continues_from_an_event_of_another_run(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")]) as service:
         run_id = await service.begin("first")
         await service.until(run_id, "completed")
@@ -122,7 +122,7 @@ async def test_a_result_waits_for_review_and_is_accepted(tmp_path: Path) -> None
         assert (answer.json()["status"], answer.json()["final_output"]) == ("completed", "better")
 
 
-async def test_what_a_stopped_service_left_goes_on_in_the_next(tmp_path: Path) -> None:
+async def test_what_a_stopped_service_left_continues_in_the_next(tmp_path: Path) -> None:
     async with serving(tmp_path, Streaming(_for_ever)) as service:
         run_id = await service.begin()
         while not any('"llm_request_started"' in line for line in service.log(run_id)):
@@ -132,7 +132,7 @@ async def test_what_a_stopped_service_left_goes_on_in_the_next(tmp_path: Path) -
         assert run["final_output"] == "done"
 
 
-async def test_a_run_that_waits_goes_on_waiting_after_a_restart(tmp_path: Path) -> None:
+async def test_a_run_that_waits_keeps_waiting_after_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path, [ASKS, says("done")]) as service:
         run_id = await service.begin()
         await service.until(run_id, "waiting_for_user")

@@ -58,7 +58,7 @@ async def test_a_demo_that_is_refused_ends_honestly(tmp_path: Path) -> None:
         assert run["status"] in ("failed", "cancelled")
 
 
-async def test_the_demo_goes_on_after_a_restart(tmp_path: Path) -> None:
+async def test_the_demo_continues_after_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path, backend_for) as service:
         run_id = await begun(service)
     async with serving(tmp_path, backend_for) as service:

@@ -49,7 +49,7 @@ async def test_a_skill_that_the_task_mentions_is_not_added_again(tmp_path: Path)
         assert (service.runs.find(run_id).root / "prompt.md").read_text() == "use $[my:own].notes"
 
 
-async def test_a_skill_that_is_not_there_is_reported_before_anything_begins(tmp_path: Path) -> None:
+async def test_a_skill_that_is_not_there_is_reported_before_anything_starts(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")]) as service:
         answer = await service.post("/runs", {"prompt": "x", "skills": ["nowhere"]})
         assert answer.status_code in (400, 404)
@@ -66,7 +66,7 @@ async def test_a_request_cannot_exceed_the_limits_of_the_operator(tmp_path: Path
         assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
 
 
-async def test_the_form_learns_what_it_may_offer(tmp_path: Path) -> None:
+async def test_the_options_of_a_new_run_are_listed(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")], safety={"mode": "ask"}) as service:
         document = (await service.get("/runs/options")).json()
     assert document["policy_modes"] == ["ask", "deny"]

@@ -91,7 +91,7 @@ async def test_the_text_of_a_skill_is_changed_if_it_is_what_was_seen(service: Se
 @pytest.mark.parametrize(
     "text", ["no front matter", NOTES.replace("name: notes", "name: other"), "---\nname: [\n---\n"]
 )
-async def test_a_text_that_is_no_skill_changes_nothing(service: Served, tmp_path: Path, text: str) -> None:
+async def test_an_invalid_skill_text_changes_nothing(service: Served, tmp_path: Path, text: str) -> None:
     content_hash = (await service.get("/skills/notes")).json()["content_hash"]
     status, problem = await put(service, "notes", text, content_hash)
     assert (status, problem["kind"]) == (400, "validation")

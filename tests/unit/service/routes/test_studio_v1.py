@@ -54,7 +54,7 @@ async def test_a_session_without_a_body_is_opened_too(service: Served, tmp_path:
 
 
 @PREFIXES
-async def test_a_run_is_begun_asked_about_and_followed(service: Served, prefix: str) -> None:
+async def test_a_run_is_started_asked_about_and_followed(service: Served, prefix: str) -> None:
     session_id = await opened(service, prefix)
     response = await service.client.post(f"{prefix}/sessions/{session_id}/runs", json={"message": "write it"})
     assert response.status_code == 201
@@ -72,7 +72,7 @@ async def test_a_run_is_begun_asked_about_and_followed(service: Served, prefix: 
     assert (await service.client.post(location, json={"decision": "approved"})).status_code == 404
 
 
-async def test_a_decision_that_is_none_is_refused(service: Served) -> None:
+async def test_a_decision_that_is_invalid_is_refused(service: Served) -> None:
     run_id = await service.begin()
     await service.until(run_id, "waiting_for_user")
     answer = await service.post(f"/runs/{run_id}/approvals/{'0' * 64}", {"decision": "approved"})
@@ -98,7 +98,7 @@ async def test_a_skill_is_written_and_listed(service: Served, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", ".hidden", "Upper", "a b", "a\x00b", "", "x" * 65])
-async def test_a_name_that_is_none_is_refused(service: Served, name: str, tmp_path: Path) -> None:
+async def test_a_name_that_is_invalid_is_refused(service: Served, name: str, tmp_path: Path) -> None:
     session_id = await opened(service)
     answer = await service.client.post(
         f"/studio/api/v1/sessions/{session_id}/skills", json={"name": name, "description": "x"}

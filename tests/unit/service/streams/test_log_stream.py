@@ -52,7 +52,7 @@ async def test_a_reconnecting_client_gets_only_new_events(service: Served) -> No
     assert messages_in(answer.text) == messages[3:]
 
 
-async def test_what_a_browser_remembers_counts_before_the_address(service: Served) -> None:
+async def test_last_event_id_wins_over_the_query(service: Served) -> None:
     run_id = await service.begin()
     messages = await service.follow(run_id)
     options = {"params": {"after": 0}, "headers": {"Last-Event-ID": "3"}}
@@ -60,17 +60,17 @@ async def test_what_a_browser_remembers_counts_before_the_address(service: Serve
     assert messages_in(answer.text) == messages[4:]
 
 
-async def test_a_client_that_has_seen_the_end_is_told_not_to_reconnect(service: Served) -> None:
+async def test_a_client_that_has_seen_the_end_must_not_reconnect(service: Served) -> None:
     run_id = await service.begin()
     messages = await service.follow(run_id)
     answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": str(messages[-1].id)})
     assert answer.status_code == 204
 
 
-@pytest.mark.parametrize("known", ["x", "-1", "1.5", "9" * 40])
-async def test_a_number_that_is_none_is_refused(service: Served, known: str) -> None:
+@pytest.mark.parametrize("last_event_id", ["x", "-1", "1.5", "9" * 40])
+async def test_a_number_that_is_invalid_is_refused(service: Served, last_event_id: str) -> None:
     run_id = await service.begin()
-    answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": known})
+    answer = await service.get(f"/runs/{run_id}/events/stream", headers={"Last-Event-ID": last_event_id})
     assert answer.status_code == 400
 
 
@@ -81,7 +81,7 @@ async def test_a_number_the_log_never_had_is_a_conflict(service: Served) -> None
     assert answer.status_code == 409
 
 
-async def test_a_page_has_the_lines_as_they_are_and_says_where_to_go_on(service: Served) -> None:
+async def test_a_page_has_the_lines_as_they_are_and_says_where_to_continue(service: Served) -> None:
     run_id = await service.begin()
     await service.until(run_id, "completed")
     lines = [json.loads(line) for line in service.log(run_id)]
@@ -103,7 +103,7 @@ async def test_the_page_is_a_stream_for_clients_that_accept_one(service: Served)
     assert messages_in(answer.text) == messages
 
 
-async def test_many_listeners_cost_one_reader(tmp_path: Path) -> None:
+async def test_many_listeners_share_one_reader(tmp_path: Path) -> None:
     held = Held()
     async with serving(tmp_path, Streaming(held.stream)) as service:
         run_id = await service.begin()
@@ -117,7 +117,7 @@ async def test_many_listeners_cost_one_reader(tmp_path: Path) -> None:
         assert (service.streams.listeners, service.streams.readers) == (0, 0)
 
 
-async def test_signs_of_life_have_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_heartbeats_have_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.0)
     held = Held()
     async with serving(tmp_path, Streaming(held.stream)) as service:
@@ -144,7 +144,7 @@ async def test_a_client_that_leaves_stops_listening(tmp_path: Path) -> None:
         held.go.set()
 
 
-async def test_a_client_that_takes_nothing_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected_and_the_run_continues(tmp_path: Path) -> None:
     async with serving(tmp_path, [says("done")]) as service:
         run_id = await service.begin()
         await service.until(run_id, "completed")
@@ -178,7 +178,7 @@ async def test_streams_end_when_the_service_stops(tmp_path: Path) -> None:
         assert await service.follow(run_id) == []
 
 
-async def test_a_service_that_stops_ends_new_streams_so_that_a_browser_comes_again(service: Served) -> None:
+async def test_a_service_that_stops_ends_new_streams_so_that_a_browser_reconnects(service: Served) -> None:
     run_id = await service.begin()
     await service.streams.close()
     answer = await service.get(f"/runs/{run_id}/events/stream")
