@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from skills_runtime.service.pages import POLICY, StudioRoute
-from tests.unit.service.parts import whole
+from tests.unit.service.open_app import open_app
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_policy_lets_no_inline_script_and_no_other_host_in() -> None:
 
 
 async def test_the_data_below_studio_is_still_data(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         health = await app.client.get("/studio/api/v1/health")
         sessions = await app.client.get("/studio/api/v1/sessions")
         nothing = await app.client.get("/studio/api/v1/nothing")
@@ -96,16 +96,16 @@ async def test_the_data_below_studio_is_still_data(tmp_path: Path) -> None:
 
 
 async def test_the_printed_link_logs_a_browser_in_and_hides_the_token(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app, app.as_browser() as browser:
-        response = await browser.get("/studio/", params={"token": app.parts.token, "view": "runs"})
+    async with open_app(tmp_path) as app, app.as_browser() as browser:
+        response = await browser.get("/studio/", params={"token": app.state.token, "view": "runs"})
         assert (response.status_code, response.headers["location"]) == (303, "/studio/?view=runs")
         cookie = response.headers["set-cookie"].lower()
         assert all(word in cookie for word in ("httponly", "samesite=strict", "path=/"))
-        assert app.parts.token not in response.headers["location"]
+        assert app.state.token not in response.headers["location"]
 
 
 async def test_the_cookie_reads_and_changes_only_with_the_header_of_the_app(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         async with app.as_browser() as browser:
             assert (await browser.get("/api/v1/runs")).status_code == 200
             refused = await browser.post("/api/v1/keys", json={"name": "ci", "scopes": ["read"]})

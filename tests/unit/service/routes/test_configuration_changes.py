@@ -8,13 +8,13 @@ import pytest
 from skills_runtime.config import config_home, resolve
 from skills_runtime.config.files import KEYS_FILE, read_stored_keys
 from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
-from tests.unit.service.parts import whole
+from tests.unit.service.open_app import open_app
 
 KEY = "sk-test-0123456789abcdef"
 
 
 async def test_a_key_is_shown_once_used_and_revoked(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         response = await app.client.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "run"]})
         assert response.status_code == 201, response.text
         key, secret = response.json()["key"], response.json()["secret"]
@@ -30,7 +30,7 @@ async def test_a_key_is_shown_once_used_and_revoked(tmp_path: Path) -> None:
 
 
 async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         body = {"name": "ci", "scopes": ["read"]}
         await app.client.post("/api/v1/keys", json=body)
         again = await app.client.post("/api/v1/keys", json=body)
@@ -46,13 +46,13 @@ async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
      ("DELETE", "/api/v1/keys/0123456789ab"), ("PUT", "/api/v1/skills/x")],
 )  # fmt: skip
 async def test_what_belongs_to_the_owner_needs_the_scope_admin(tmp_path: Path, method: str, path: str) -> None:
-    async with whole(tmp_path) as app, app.with_key("read", "run", "approve", "execute") as other:
+    async with open_app(tmp_path) as app, app.with_key("read", "run", "approve", "execute") as other:
         answer = await other.request(method, path, json={} if method in ("POST", "PUT") else None)
         assert (answer.status_code, answer.json()["kind"]) == (403, "scope_missing")
 
 
 async def test_storage_counts_runs_executions_and_caches(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         run = tmp_path / ".skills_runtime_sdk" / "runs" / "run_1"
         run.mkdir(parents=True)
         (run / "events.jsonl").write_bytes(b"x" * 10_000)
@@ -73,7 +73,7 @@ def test_counting_stops_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 async def test_a_model_is_chosen_and_its_key_never_shown(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         before = (await app.client.get("/api/v1/model")).json()
         assert (before["key_present"], before["ready"]) == (False, False)
         body = {"base_url": "http://127.0.0.1:9/v1", "model": "small", "api_key": KEY}
@@ -91,7 +91,7 @@ async def test_a_model_is_chosen_and_its_key_never_shown(tmp_path: Path) -> None
 async def test_a_stored_key_is_private_and_counts_below_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"api_key": KEY, "api_key_env": "MY_MODEL_KEY"})
     file = config_home() / KEYS_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -103,7 +103,7 @@ async def test_a_stored_key_is_private_and_counts_below_the_environment(
 
 async def test_sources_that_override_the_choice_are_named(tmp_path: Path) -> None:
     (tmp_path / "kgent.yaml").write_text("models: {planner: theirs, executor: theirs}\n")
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         answer = (await app.client.put("/api/v1/model", json={"model": "mine"})).json()
     assert answer["model"] == "theirs"
     (over,) = answer["overridden"]
@@ -117,7 +117,7 @@ async def test_sources_that_override_the_choice_are_named(tmp_path: Path) -> Non
      {"api_key": KEY, "remove_key": True}, {"model": "\n"}, {"unknown": 1}],
 )  # fmt: skip
 async def test_an_invalid_choice_changes_nothing(tmp_path: Path, body: dict[str, str]) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         answer = await app.client.put("/api/v1/model", json=body)
         assert answer.status_code == 400
         assert KEY not in answer.text
@@ -125,7 +125,7 @@ async def test_an_invalid_choice_changes_nothing(tmp_path: Path, body: dict[str,
 
 
 async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"api_key": KEY})
         (config_home() / KEYS_FILE).chmod(0o644)
         answer = await app.client.get("/api/v1/model")
@@ -134,7 +134,7 @@ async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path) -> None:
     body = {"decision": "approved", "approval_key": "0" * 64, "rule": "user"}
-    async with whole(tmp_path) as app, app.with_key("read", "approve") as other:
+    async with open_app(tmp_path) as app, app.with_key("read", "approve") as other:
         answer = await other.post("/api/v1/approvals/approval_1", json=body)
         assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
         for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "rule": "run"})
@@ -148,7 +148,7 @@ ELSEWHERE = "https://elsewhere.example/v1"
     "body", [{"base_url": ELSEWHERE}, {"api_key_env": "OTHER_KEY"}, {"base_url": ELSEWHERE, "remove_key": True}]
 )
 async def test_another_address_needs_its_key(tmp_path: Path, body: dict[str, object]) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"api_key": KEY})
         answer = await app.client.put("/api/v1/model", json=body)
         assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
@@ -156,7 +156,7 @@ async def test_another_address_needs_its_key(tmp_path: Path, body: dict[str, obj
 
 
 async def test_another_path_of_the_same_host_keeps_its_key(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"base_url": ELSEWHERE, "api_key": KEY})
         answer = await app.client.put("/api/v1/model", json={"base_url": "https://elsewhere.example/v2"})
         assert (answer.status_code, answer.json()["ready"]) == (200, True)
@@ -166,14 +166,14 @@ async def test_a_variable_of_the_service_is_not_sent_to_a_chosen_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE_SECRET", "of the service")
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         body = {"base_url": ELSEWHERE, "api_key": KEY, "api_key_env": "SERVICE_SECRET"}
         answer = await app.client.put("/api/v1/model", json=body)
     assert (answer.status_code, answer.json()["kind"]) == (400, "validation")
 
 
 async def test_a_stored_key_is_for_the_host_it_was_stored_for(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         await app.client.put("/api/v1/model", json={"base_url": ELSEWHERE, "api_key": KEY})
     assert resolve(tmp_path).environment.get("SKILLS_RUNTIME_MODEL_KEY") == KEY
     other = resolve(tmp_path, session_settings={"llm": {"base_url": "https://third.example/v1"}})
@@ -181,7 +181,7 @@ async def test_a_stored_key_is_for_the_host_it_was_stored_for(tmp_path: Path) ->
 
 
 async def test_only_the_owner_chooses_directories_of_skills(tmp_path: Path) -> None:
-    async with whole(tmp_path) as app, app.with_key("read", "run", "approve", "execute", "admin") as other:
+    async with open_app(tmp_path) as app, app.with_key("read", "run", "approve", "execute", "admin") as other:
         answer = await other.post("/api/v1/sessions", json={"filesystem_sources": ["skills"]})
         assert (answer.status_code, answer.json()["detail"]["kind"]) == (403, "permission")
         assert (await other.post("/api/v1/sessions", json={})).status_code == 201

@@ -12,7 +12,7 @@ from skills_runtime.config.files import read_stored_keys, store_key
 from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.pages import studio_file
-from tests.unit.service.parts import client_of, whole
+from tests.unit.service.open_app import client_of, open_app
 
 KEY = "sk-test-0123456789abcdef"
 NOBODYS = ["/metrics%0A", "/api/v1/keys%0A", "/api/v1/runs%0A", "/api/v1/model%0a", "/api/v1/keys%0D%0A"]
@@ -20,7 +20,7 @@ NOBODYS = ["/metrics%0A", "/api/v1/keys%0A", "/api/v1/runs%0A", "/api/v1/model%0
 
 @pytest.mark.parametrize("path", NOBODYS)
 async def test_a_line_end_behind_a_path_grants_no_access(tmp_path: Path, path: str) -> None:
-    async with whole(tmp_path) as app, app.with_key("read") as reader, client_of(app.parts, {}) as nobody:
+    async with open_app(tmp_path) as app, app.with_key("read") as reader, client_of(app.state, {}) as nobody:
         for client in (reader, nobody):
             answer = await client.get(path)
             assert (answer.status_code, answer.json()["kind"]) == (400, "bad_request")
@@ -41,7 +41,7 @@ async def test_odd_things_among_the_runs_do_not_keep_the_rest_from_being_counted
     odd = os.fsencode(runs) + b"/\xff\xfe"
     os.mkdir(odd)  # noqa: PTH102 - a name that is no text
     (Path(os.fsdecode(odd)) / "events.jsonl").touch()
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         answer = await app.client.get("/api/v1/storage")
     assert answer.status_code == 200, answer.text
     assert [run["run_id"] for run in answer.json()["largest_runs"]] == ["run_1"]
@@ -67,7 +67,7 @@ async def test_concurrent_disk_usage_requests_share_one_count(tmp_path: Path, mo
         return measure_storage(*directories)
 
     monkeypatch.setattr("skills_runtime.service.routes.configuration.measure_storage", counting)
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         answers = await asyncio.gather(*(app.client.get("/api/v1/storage") for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
     assert len(counted) < 20
@@ -77,7 +77,7 @@ async def test_concurrent_disk_usage_requests_share_one_count(tmp_path: Path, mo
     "body", [{"base_url": f"http://127.0.0.1/{KEY}"}, {"model": KEY}, {"base_url": "http://[::1"}, {"base_url": "x"}]
 )
 async def test_a_choice_that_settings_refuse_leaves_everything_readable(tmp_path: Path, body: dict[str, str]) -> None:
-    async with whole(tmp_path) as app:
+    async with open_app(tmp_path) as app:
         answer = await app.client.put("/api/v1/model", json=body)
         assert answer.status_code == 400, answer.text
         assert KEY not in answer.text
