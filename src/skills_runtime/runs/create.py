@@ -236,7 +236,7 @@ def _link_claimed(spec: RunSpec) -> Generator[None]:
         return
     created = create_directories(spec.link.parent, mode=DIRECTORY_MODE)
     try:
-        # Until the run is published its link dangles like that of a removed run: hold the lock so nobody reclaims it.
+        # An unpublished run looks like a removed one, its link dangles: hold the lock so that it is not reclaimed.
         with lock_directory(spec.link.parent):
             _claim(spec.link, spec)
             try:

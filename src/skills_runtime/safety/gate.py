@@ -1,6 +1,6 @@
-"""The gate a call passes: what it would do, what the rules say, and where they say so, somebody who decides.
+"""The policy check of a call: describe it, decide it by the rules, and ask for approval where they say so.
 
-Nothing passes by omission: no rule means ask, and nobody to ask means no.
+Nothing passes by omission: no rule means ask, and no approver means deny.
 """
 
 import inspect
@@ -22,12 +22,12 @@ from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
 MAX_REASSESSMENTS = 5
-"""How often a call may turn out to be another one while somebody looks at it."""
+"""How often a call may change while its approval is pending."""
 DESCRIPTION_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NameError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
-"""What a description by somebody else may raise."""
+"""Errors that a tool's own description may raise."""
 MAX_DENIALS = 2
 """How often one request may be denied before the run ends: a model that asks again and again does not listen."""
 RUN_RULE_ORIGIN = "added for this run"
@@ -145,7 +145,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("permission", CHANGED_MESSAGE, hint="call again, so that it is asked about as it is now")
 
     async def may_reach(self, host: str, port: int, tool: str, context: ApprovalContext) -> bool:
-        """Whether somebody who is asked now lets a call reach a host; nobody to ask is a no."""
+        """Ask whether a call may reach a host; without an approver the answer is no."""
         if self.approver is None:
             return False
         from skills_runtime.safety.approvals.asking import ask_about_host
@@ -156,7 +156,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return decision == "approved"
 
     async def _check_edited(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> str | None:
-        """Why a call may not run as somebody changed it: they have approved it, but what is denied stays denied."""
+        """Return why a call may not run with the approver's arguments: rules that deny still apply."""
         decision = self.decide(tool.spec, await _describe_intent(tool, arguments, context), context.approvals)
         return _denial(decision) if isinstance(decision, Deny) else None
 
@@ -210,7 +210,7 @@ async def _preview_or_intent(tool: Tool, arguments: Mapping[str, Any], context: 
 
 
 def _runs_same_code(approved: Intent, now: Intent | None) -> bool:
-    """Whether the code that was shown is still what it was, as far as a call that somebody changed runs it."""
+    """Return whether the displayed code is unchanged, as far as an edited call runs it."""
     return now is None or all(now.digests.get(name, digest) == digest for name, digest in approved.digests.items())
 
 

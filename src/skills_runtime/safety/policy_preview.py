@@ -1,4 +1,4 @@
-"""Preview what the rules of a workspace say about a call that nobody makes.
+"""Preview what the rules of a workspace say about a call, without making it.
 
 Touches nothing but the names of files. Which tools there are is told by the caller.
 """

@@ -11,7 +11,7 @@ from skills_runtime.ports import ToolSpec
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """How hidden values are named; with a secret nobody can find a short one again by trying."""
+    """Names hidden values by size and digest; keyed, so that short values cannot be guessed."""
 
     secret: bytes = b""
 

@@ -1,6 +1,6 @@
 """Widens the policy of one command by an approved grant, and refuses what cannot be granted.
 
-Never opened are secrets, the runtime's own state, the system, networks within, and (to writing) whatever programs
+Never opened are secrets, the runtime's own state, the system, networks within, and (to writing) files that programs
 outside the sandbox obey. Pure, save for `control_directories`, which is told the variables to look into.
 """
 

@@ -61,7 +61,7 @@ def open_beneath(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) 
 
 
 def open_root(path: Path) -> int:
-    """Open a real directory; a link anywhere in its path means somebody changed it, and is refused."""
+    """Open a real directory; refuse a link anywhere in its path, since another process put it there."""
     if select_opener() is open_by_kernel:
         return _openat2(path, DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
     return open_root_by_walk(path)

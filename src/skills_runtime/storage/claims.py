@@ -38,7 +38,7 @@ class Claim:
         self.lasting = lasting
         self._paths = paths
         self.files = files
-        """What it runs, by real path: nobody may change that meanwhile."""
+        """The real paths of what it runs, which must not change meanwhile."""
         self.lock: _DirectoryLock | None = None
 
     def conflicts_with(self, other: "Claim") -> bool:

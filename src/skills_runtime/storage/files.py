@@ -90,7 +90,7 @@ class StagedFile:
         self._temporary_path = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
         self._has_name = False
         if dir_fd is not None:
-            with suppress(OSError):  # it cannot, or nobody may: the other way tells which
+            with suppress(OSError):  # unsupported or forbidden: the fallback reports which
                 self.fd = os.open(directory or ".", _UNNAMED, mode, dir_fd=dir_fd)
                 return
         self.fd = open_new(self._temporary_path, mode=mode, dir_fd=dir_fd)
@@ -330,7 +330,7 @@ def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
             os.unlink(path)  # noqa: PTH108 - any kind of path
     except FileNotFoundError:
         return
-    except (OSError, RecursionError):  # names that are too long, directories that nobody may open
+    except (OSError, RecursionError):  # names that are too long, directories that cannot be opened
         if not ignore_errors:
             raise
         shutil.rmtree(path, ignore_errors=True)

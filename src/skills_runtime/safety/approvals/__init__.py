@@ -1,4 +1,4 @@
-"""Approvals: asking somebody about a call so that the answer may come from anywhere, and counts only for that call."""
+"""Approvals: durable requests whose decision may come from any process and applies to exactly one call."""
 
 from skills_runtime.safety.approvals.asking import (
     ApprovalContext,

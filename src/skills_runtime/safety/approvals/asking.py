@@ -1,4 +1,4 @@
-"""Asking about one call: the request is durable before anybody sees it, and one clear decision about it counts once.
+"""Ask about one call: the request is durable before it is shown, and one explicit decision applies once.
 
 Decisions that count for nothing are refused, and the log says so. A host that no rule names is asked about while the
 command that wants to reach it waits.
@@ -29,7 +29,7 @@ from skills_runtime.safety.approvals.request import RequestDraft, build_approval
 from skills_runtime.safety.policy import Ask, approval_key
 
 POLL_SECONDS = 0.25
-"""How often messages are looked for while somebody is asked."""
+"""Seconds between looks into the inbox while a local approver is asked."""
 CHANGED_MESSAGE = "what would be done is no longer what was asked about"
 SESSION, PROVIDER, INBOX, TIMEOUT, INVALID = "session", "provider", "inbox", "timeout", "invalid_decision"
 
@@ -59,12 +59,12 @@ class ApprovalContext(Protocol):
 
     @property
     def secrets(self) -> Secrets:
-        """What must not be shown, also not to whoever decides."""
+        """Secrets that must not be shown, not even to the approver."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody wants the run to stop."""
+        """Return whether the run has to stop."""
         ...
 
     def emit(self, payload: Payload) -> None:
@@ -101,7 +101,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     approver: Approver
     timeout_ms: int | None = None
-    """How long whoever is there may think; after that it is a no."""
+    """Seconds until a local approver's silence denies the request."""
     expires_sec: float = 7 * 24 * 3600
     """How long a request stays open for those who are not there."""
     remembered: dict[str, str] = {}
@@ -130,7 +130,7 @@ async def ask(draft: RequestDraft, context: ApprovalContext, options: AskOptions
 def void_request(
     context: ApprovalContext, approval_id: str, key: str, *, reason: str = "changed", message: str = CHANGED_MESSAGE
 ) -> None:
-    """Record that a request, and whatever was decided about it, no longer counts."""
+    """Record that a request and its decision no longer apply."""
     sent_decision = context.approvals.find_decision(approval_id)
     context.emit(
         ApprovalRefused(
@@ -322,7 +322,7 @@ COMMAND_ENDED = "the command that asked is over"
 
 
 class BlockingApprover:
-    """Waits where the other would leave a request for later: somebody elsewhere may decide in the meantime."""
+    """Wraps an approver that would park: wait instead, because the decision may come from another process."""
 
     def __init__(self, approver: Approver) -> None:
         self._approver = approver
@@ -368,7 +368,7 @@ async def ask_about_host(
                 void_request(
                     context, pending.approval_id, pending.approval_key, reason="expired", message=COMMAND_ENDED
                 )
-        if isinstance(error, Parked):  # somebody wants the run to stop
+        if isinstance(error, Parked):  # the run has to stop
             return "denied"
         raise
     if settled.decision == "abort":

@@ -1,4 +1,4 @@
-"""Who decides besides somebody at a terminal: a function, a list of rules, or somebody elsewhere and later."""
+"""Approvers besides the terminal: a function, a list of rules, or a later decision from another process."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
@@ -27,12 +27,12 @@ class CallbackApprovals:
 
 
 class InboxApprovals:
-    """Leaves every request for somebody who decides from elsewhere: the run waits, and its process may end."""
+    """Leaves every request for a later decision: the run parks, and its process may end."""
 
     async def request_approval(
         self, *, request: ApprovalRequest, timeout_ms: int | None = None
     ) -> DecisionKind | Decision:
-        """Raise `Parked`: nobody is here, and nobody being here is no answer."""
+        """Raise `Parked`: a missing approver is not a decision."""
         raise Parked(request.call_id)
 
 

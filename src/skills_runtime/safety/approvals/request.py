@@ -22,7 +22,7 @@ SANDBOX_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
 
 
 class RequestDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A request before anybody has seen it."""
+    """A request before it is recorded and shown."""
 
     key: str
     tool: str
@@ -41,7 +41,7 @@ def draft_request(
     """Draft the approval request of a call; every change that makes it another call changes its key."""
     visible = sanitize(spec, arguments, fingerprint)
     loggable = _loggable_request(visible, intent, fingerprint)
-    # What a tool hides is not told by the part of it that is a risk; whoever decides sees all of it anyway.
+    # A risk must not reveal what a tool hides; the approver sees the whole call anyway.
     part = facts.risk.part if any(facts.risk.part in text for text in _texts(visible)) else ""
     risk = {"level": facts.risk.level, "reason": facts.risk.reason, "part": part}
     return RequestDraft(
@@ -68,7 +68,7 @@ def _loggable_request(visible: Mapping[str, Any], intent: Intent, fingerprint: F
 def build_approval_request(
     draft: RequestDraft, *, approval_id: str, run_id: str, call_id: str, expires_at: str
 ) -> ApprovalRequest:
-    """Everything somebody needs to see to decide, to the letter."""
+    """Everything an approver needs to decide, exactly."""
     return ApprovalRequest(
         approval_key=draft.key,
         tool=draft.tool,

@@ -171,7 +171,7 @@ def split_words(entry: str) -> tuple[str, ...]:
     """Split a list entry or pattern into words as a shell would."""
     try:
         return tuple(shlex.split(entry))
-    except ValueError:  # a quote that nobody closed
+    except ValueError:  # an unclosed quote
         return tuple(entry.split())
 
 
@@ -207,7 +207,7 @@ def entry_covers(entry: str, words: Words, *, settled: bool = False) -> bool:
 def pattern_covers(pattern: Sequence[str], words: Words, *, settled: bool = False) -> bool:
     """Whether a command surely fits a pattern.
 
-    A word that nobody knows may be any option of the program, so it fits only a pattern that ends in `**`, unless the
+    An unknown word may be any option of the program, so it fits only a pattern that ends in `**`, unless the
     command is settled: then it only names what the command looks at.
     """
     if pattern and pattern[-1] == ANY_WORDS:

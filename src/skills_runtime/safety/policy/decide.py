@@ -1,4 +1,4 @@
-"""The decision on one call: deny beats allow beats ask, and what nobody understands is asked.
+"""Decide one call: deny beats allow beats ask, and what cannot be understood is asked about.
 
 Pure. What decides is named; `explain` tells the same with every part of the call.
 """
@@ -54,7 +54,7 @@ def may_apply(rule: Rule, facts: Facts, base: Anchor) -> bool:
 
 
 def cannot_be_excluded(rule: Rule, facts: Facts) -> bool:
-    """Whether only words that nobody knows keep us from telling whether the rule is about the call."""
+    """Return whether only unknown words leave open whether the rule matches the call."""
     unknown = None in facts.reads or any(None in command.words for command in facts.commands)
     return unknown and bool(rule.path or rule.host) and _conditions_may_match(rule, facts)
 
@@ -93,7 +93,7 @@ def _mentioned_paths(facts: Facts) -> Iterator[str]:
 
 
 def covers_whole_calls(rule: Rule) -> bool:
-    """Whether an allow rule is about whole calls of a tool or a skill, whatever they do."""
+    """Return whether an allow rule covers all calls of a tool or a skill."""
     return bool(rule.tool or rule.skill) and not (rule.command or rule.path or rule.host)
 
 
@@ -280,7 +280,7 @@ def _is_covered(parts: Iterable[Part]) -> bool:
 
 
 def is_fully_allowed(facts: Facts, rules: Rules) -> bool:
-    """Whether rules of these allow all that a call does, whatever the mode lets pass."""
+    """Return whether these rules alone, without the mode, allow everything that a call does."""
     return _is_covered(_call_parts(facts, rules, (), rules.rules))
 
 

@@ -333,7 +333,7 @@ def _parse_patterns(key: str, node: Node, origin: str) -> tuple[Any, ...]:
 def _parse_command(text: str, line: int, origin: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
-    except ValueError:  # a quote that nobody closed
+    except ValueError:  # an unclosed quote
         words = ()
     if not words:
         raise rule_error(origin, line, "this is not the beginning of a command", "write words as in a shell")

@@ -30,7 +30,7 @@ Segment = Callable[[str, str], bool]
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """What relative paths and `~` begin at; empty when nobody knows."""
+    """The base of relative paths and of `~`; empty when unknown."""
 
     root: str = ""
     home: str = ""
@@ -60,7 +60,7 @@ def path_matches(pattern: str, path: str, base: Anchor) -> bool:
 
 
 def path_may_match(pattern: str, path: str, base: Anchor) -> bool:
-    """Whether a path could be one that the pattern means, however it is spelled."""
+    """Return whether a path could match the pattern in any spelling."""
     anchored = _anchor_folded_pattern(pattern, base)
     return any(
         candidate.inside == anchored.inside and _matches_prefix(anchored.parts, candidate.parts, _segment_may_match)

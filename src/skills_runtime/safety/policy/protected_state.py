@@ -1,4 +1,4 @@
-"""What no tool touches: the runtime's own state, whoever allows it; and what no tool changes unasked.
+"""State that no tool may touch, despite any rule: the runtime's own; and files that none may change without asking.
 
 Looks at names only. The fence keeps processes away from these places; this keeps a call from being made at all.
 """

@@ -1,6 +1,6 @@
-"""Rule files: which rules hold for a run, rules as text, and rules added to a file that somebody wrote.
+"""Rule files: load the rules of a run, render rules, and add a rule to a file of the user.
 
-A project's own rules may deny and ask. What they would allow is left out and told, for nobody vetted the project.
+A project's own rules may deny and ask. What they would allow is ignored with a notice, for the project is not vetted.
 A file that a rule is added to stays as it is otherwise, to the letter.
 """
 

@@ -162,7 +162,7 @@ class Redactor:
                 return _QUOTED_MARK if token[0].decode() in self._numbers else token[0]
             try:
                 text = json.loads(raw)
-            except ValueError:  # it cannot be read, so nobody can say that it holds no secret
+            except ValueError:  # unreadable, so it may hold a secret
                 return _QUOTED_MARK + colon
             if colon:
                 name, value_start = text, token.end()

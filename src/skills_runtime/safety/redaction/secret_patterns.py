@@ -1,4 +1,4 @@
-"""What is a secret by its shape or its place, whoever it belongs to: keys, tokens, private keys, passwords.
+"""Patterns of secrets by shape or context: keys, tokens, private keys, passwords.
 
 Precise rather than complete: a digest, an id, a path or prose must never be taken for one. The expressions are for
 bytes, in the syntax that RE2 and `re` share.

@@ -69,7 +69,7 @@ def _used(process: int) -> int:
             found = [int(line.split()[1]) for line in file if line.partition(b":")[0] in COUNTED]
     except OSError:
         found = []
-    # One that does not let itself be looked into is counted by what everybody may know.
+    # A process that cannot be inspected is counted by its public numbers.
     return sum(found) * KIBIBYTE if found else _resident(process, with_files=False)
 
 

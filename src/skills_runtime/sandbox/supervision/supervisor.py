@@ -161,7 +161,7 @@ class _Supervision:
             self._terminate(signal.SIGTERM, self._grace)
 
     def _terminate(self, first: int, grace: float) -> None:
-        """Ask everybody to end, each of them once; the time they have only ever becomes less."""
+        """Send SIGTERM to each process once; the deadline only ever moves forward."""
         self._set_deadline(grace)
         # One that was just being forked when the others were asked has not heard of it.
         new = [
