@@ -50,21 +50,21 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 def collect_files(path: Path) -> Collected:
     """Read the files below a directory, nearest first; they are told in the order of their names."""
     root = path.resolve()
-    collecting = _Collecting(root)
+    collector = _Collector(root)
     with open_directory(root) as top:
-        for entry in walk(top, enter=collecting.may_enter, on_error=collecting.fail):
-            if len(collecting.members) >= MAX_SCANNED_FILES:
-                collecting.skip(entry.path, f"there are more than {MAX_SCANNED_FILES} files")
+        for entry in walk(top, enter=collector.may_enter, on_error=collector.fail):
+            if len(collector.members) >= MAX_SCANNED_FILES:
+                collector.skip(entry.path, f"there are more than {MAX_SCANNED_FILES} files")
                 break
-            collecting.take(entry)
+            collector.take(entry)
     return Collected(
-        members=tuple(sorted(collecting.members, key=lambda member: member.name.split("/"))),
-        links=tuple(sorted(collecting.links, key=lambda link: link.name.split("/"))),
-        skipped=tuple(collecting.skipped),
+        members=tuple(sorted(collector.members, key=lambda member: member.name.split("/"))),
+        links=tuple(sorted(collector.links, key=lambda link: link.name.split("/"))),
+        skipped=tuple(collector.skipped),
     )
 
 
-class _Collecting:
+class _Collector:
     """What was found so far, and how much may still be read."""
 
     def __init__(self, root: Path) -> None:
@@ -72,10 +72,10 @@ class _Collecting:
         self.members: list[ScannedFile] = []
         self.links: list[ScannedLink] = []
         self.skipped: list[SkippedFile] = []
-        self.left = MAX_TOTAL_BYTES
+        self.remaining_bytes = MAX_TOTAL_BYTES
 
-    def skip(self, name: str, why: str) -> None:
-        self.skipped.append(SkippedFile(file=name, reason=why))
+    def skip(self, name: str, reason: str) -> None:
+        self.skipped.append(SkippedFile(file=name, reason=reason))
 
     def fail(self, parts: Parts, error: OSError) -> None:
         self.skip("/".join(parts) or ".", error_reason(error))
@@ -105,12 +105,12 @@ class _Collecting:
 
     def _read(self, entry: Entry) -> None:
         size = entry.status.st_size
-        limit = min(MAX_SCANNED_BYTES, self.left)
+        limit = min(MAX_SCANNED_BYTES, self.remaining_bytes)
         if limit <= 0 and size:
             self.skip(entry.path, f"more than {MAX_TOTAL_BYTES} bytes were read before it")
             return
         data = entry.read(limit)
-        self.left -= len(data)
+        self.remaining_bytes -= len(data)
         if len(data) < size:
             self.skip(entry.path, f"only its first {len(data)} bytes were read")
         executable = bool(entry.status.st_mode & 0o111)
@@ -152,7 +152,7 @@ _PAYLOAD = re.compile(rb"PK\x03\x04|<\?php|#!/|<script|\x7fELF|\bimport os\b|\be
 _SENSITIVE_TARGET = re.compile(r"\.ssh|\.aws|/etc/(?:passwd|shadow)|\.env\b|\.config|\.claude|\.gnupg|keychain", re.I)
 
 
-class Shipped(msgspec.Struct, frozen=True):
+class FileIssue(msgspec.Struct, frozen=True):
     """Something about a file as a whole."""
 
     code: str
@@ -161,73 +161,73 @@ class Shipped(msgspec.Struct, frozen=True):
     shown: str
 
 
-def find_shipped(collected: Collected) -> Iterator[Shipped]:
+def find_file_issues(collected: Collected) -> Iterator[FileIssue]:
     """Everything about the files as such."""
     names = {member.name for member in collected.members}
     for member in collected.members:
-        yield from _member(member, names)
+        yield from _file_issues(member, names)
     for link in collected.links:
         if link.leads_out:
             severity = "high" if _SENSITIVE_TARGET.search(link.target) else "medium"
-            yield Shipped("F006", severity, link.name, f"leads to {link.target}")
+            yield FileIssue("F006", severity, link.name, f"leads to {link.target}")
 
 
-def _member(member: ScannedFile, names: set[str]) -> Iterator[Shipped]:
+def _file_issues(member: ScannedFile, names: set[str]) -> Iterator[FileIssue]:
     path = PurePosixPath(member.name)
     suffix = path.suffix.lower()
     if suffix in (".pyc", ".pyo"):
-        yield from _compiled(member, path, names)
+        yield from _bytecode_issues(member, path, names)
     elif member.data.startswith(_PROGRAMS) and _is_program(member.data):
         if suffix in _PROGRAM_SUFFIXES:
-            yield Shipped("F002", "medium", member.name, f"{member.size} bytes of machine code")
+            yield FileIssue("F002", "medium", member.name, f"{member.size} bytes of machine code")
         else:
-            yield Shipped("F003", "critical", member.name, f"machine code in a file named {path.name}")
+            yield FileIssue("F003", "critical", member.name, f"machine code in a file named {path.name}")
     elif member.data.startswith(b"PK\x03\x04"):
-        yield from _archive(member)
+        yield from _archive_issues(member)
     else:
-        yield from _image(member)
+        yield from _image_issues(member)
     if path.name.startswith(".") and (
         suffix in (".sh", ".py", ".js", ".ps1") or (member.is_executable and member.data.startswith(b"#!"))
     ):
-        yield Shipped("F007", "low", member.name, path.name)
+        yield FileIssue("F007", "low", member.name, path.name)
 
 
 def _is_program(data: bytes) -> bool:
     """`MZ` also begins words; a program has a header further in."""
     if not data.startswith(b"MZ"):
         return len(data) > 32
-    place = int.from_bytes(data[60:64], "little")
-    return data[place : place + 4] == b"PE\0\0"
+    offset = int.from_bytes(data[60:64], "little")
+    return data[offset : offset + 4] == b"PE\0\0"
 
 
-def _compiled(member: ScannedFile, path: PurePosixPath, names: set[str]) -> Iterator[Shipped]:
+def _bytecode_issues(member: ScannedFile, path: PurePosixPath, names: set[str]) -> Iterator[FileIssue]:
     stem = path.name.split(".")[0]
     folder = path.parent.parent if path.parent.name == "__pycache__" else path.parent
     source = (folder / f"{stem}.py").as_posix()
     if source not in names:
-        yield Shipped("F001", "high", member.name, f"there is no {stem}.py beside it")
+        yield FileIssue("F001", "high", member.name, f"there is no {stem}.py beside it")
     elif path.parent.name != "__pycache__":
-        yield Shipped("F001", "medium", member.name, "it is run in the place of its source")
+        yield FileIssue("F001", "medium", member.name, "it is run in the place of its source")
 
 
-def _archive(member: ScannedFile) -> Iterator[Shipped]:
-    place = 0
+def _archive_issues(member: ScannedFile) -> Iterator[FileIssue]:
+    offset = 0
     for _ in range(2_000):
-        place = member.data.find(b"PK\x03\x04", place)
-        if place < 0 or place + 30 > len(member.data):
+        offset = member.data.find(b"PK\x03\x04", offset)
+        if offset < 0 or offset + 30 > len(member.data):
             return
-        flags = int.from_bytes(member.data[place + 6 : place + 8], "little")
+        flags = int.from_bytes(member.data[offset + 6 : offset + 8], "little")
         if flags & 1:
-            yield Shipped("F004", "high", member.name, "its entries are encrypted")
+            yield FileIssue("F004", "high", member.name, "its entries are encrypted")
             return
-        place += 30
+        offset += 30
 
 
-def _image(member: ScannedFile) -> Iterator[Shipped]:
+def _image_issues(member: ScannedFile) -> Iterator[FileIssue]:
     for head, tail in _IMAGES.items():
         if not member.data.startswith(head) or member.size != len(member.data):
             continue
         end = member.data.rfind(tail) if head != b"\x89PNG" else member.data.find(tail)
-        rest = member.data[end + len(tail) :] if end >= 0 else b""
-        if len(rest) > 8 and _PAYLOAD.search(rest[:200_000]):
-            yield Shipped("F005", "medium", member.name, f"{len(rest)} bytes of something else follow the image")
+        trailing = member.data[end + len(tail) :] if end >= 0 else b""
+        if len(trailing) > 8 and _PAYLOAD.search(trailing[:200_000]):
+            yield FileIssue("F005", "medium", member.name, f"{len(trailing)} bytes of something else follow the image")

@@ -69,25 +69,25 @@ _ORDERS = re.compile(
 )
 
 
-def hidden_marks(text: Text) -> Iterator[Mark]:
+def find_hidden_marks(text: Text) -> Iterator[Mark]:
     """Everything hidden in a text, whatever kind of file it is."""
     if not text.body.isascii():
-        yield from _characters(text)
-    yield from _encoded(text)
+        yield from _character_marks(text)
+    yield from _encoded_marks(text)
     if text.kind in ("markdown", "config", "plain"):
-        yield from _unseen(text)
+        yield from _invisible_marks(text)
 
 
-def visible(body: str) -> str:
+def strip_invisible(body: str) -> str:
     """The text without characters that nobody sees."""
     return INVISIBLE.sub("", body)
 
 
-def _characters(text: Text) -> Iterator[Mark]:
+def _character_marks(text: Text) -> Iterator[Mark]:
     body = _FLAG.sub(lambda match: " " * len(match[0]), text.body)
     for match in _TAGS.finditer(body):
-        said = "".join(chr(ord(each) - 0xE0000) for each in match[0])
-        yield mark("H001", match.start(), match.end(), shown=f"invisible text: {said}")
+        content = "".join(chr(ord(character) - 0xE0000) for character in match[0])
+        yield mark("H001", match.start(), match.end(), shown=f"invisible text: {content}")
     for match in _SELECTORS.finditer(body):
         yield mark("H001", match.start(), match.end(), shown="a row of variation selectors")
     for match in _ZERO_RUN.finditer(body):
@@ -102,24 +102,24 @@ def _characters(text: Text) -> Iterator[Mark]:
         yield mark("H003", split[0].start(), split[0].end(), "medium" if len(split) < 12 else "high", shown=split[0][0])
 
 
-def _encoded(text: Text) -> Iterator[Mark]:
+def _encoded_marks(text: Text) -> Iterator[Mark]:
     for count, match in enumerate(_BASE64.finditer(text.body)):
         if count >= 400:
             break
-        yield from _said(match, decode_base64(match[0]))
+        yield from _decoded_marks(match, decode_base64(match[0]))
     for count, match in enumerate(_HEXADECIMAL.finditer(text.body)):
         if count >= 100:
             break
-        yield from _said(match, decode_hexadecimal(match[0]))
+        yield from _decoded_marks(match, decode_hexadecimal(match[0]))
 
 
-def _said(match: re.Match[str], said: str) -> Iterator[Mark]:
-    if not said:
+def _decoded_marks(match: re.Match[str], content: str) -> Iterator[Mark]:
+    if not content:
         return
-    if _COMMAND.search(said) or _WORDS.search(said):
-        yield mark("H005", match.start(), match.end(), "high", shown=f"decodes to: {said}")
-    elif URL.match(said.strip()) and len(said) < 300:
-        yield mark("H005", match.start(), match.end(), "medium", shown=f"decodes to: {said}")
+    if _COMMAND.search(content) or _WORDS.search(content):
+        yield mark("H005", match.start(), match.end(), "high", shown=f"decodes to: {content}")
+    elif URL.match(content.strip()) and len(content) < 300:
+        yield mark("H005", match.start(), match.end(), "medium", shown=f"decodes to: {content}")
 
 
 def decode_base64(blob: str) -> str:
@@ -128,40 +128,40 @@ def decode_base64(blob: str) -> str:
         data = base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)
     except (binascii.Error, ValueError):
         return ""
-    return readable(data)
+    return decode_readable(data)
 
 
 def decode_hexadecimal(blob: str) -> str:
     """The text that hexadecimal digits stand for, or nothing where it is no text."""
     try:
-        return readable(bytes.fromhex(blob.replace("\\x", "")))
+        return decode_readable(bytes.fromhex(blob.replace("\\x", "")))
     except ValueError:
         return ""
 
 
-def readable(data: bytes) -> str:
+def decode_readable(data: bytes) -> str:
     """The bytes as text, or nothing where they are no text that somebody would read."""
     if b"\0" in data[1::2] and not data[1::2].strip(b"\0"):
         data = data[::2]
     try:
-        said = data.decode("utf-8")
+        content = data.decode("utf-8")
     except UnicodeDecodeError:
         return ""
-    printable = sum(each.isprintable() or each in "\n\t\r" for each in said)
-    return said if said and printable >= len(said) * 0.97 else ""
+    printable = sum(character.isprintable() or character in "\n\t\r" for character in content)
+    return content if content and printable >= len(content) * 0.97 else ""
 
 
-def _unseen(text: Text) -> Iterator[Mark]:
+def _invisible_marks(text: Text) -> Iterator[Mark]:
     if text.kind == "markdown":
         for region in text.regions:
             if region.kind == "comment":
-                told = _COMMENT.search(text.body, region.start, region.end)
-                if told:
-                    yield mark("H004", told.start(), told.end(), shown=text.body[region.start : region.end][:300])
+                comment = _COMMENT.search(text.body, region.start, region.end)
+                if comment:
+                    yield mark("H004", comment.start(), comment.end(), shown=text.body[region.start : region.end][:300])
     for match in _STYLE.finditer(text.body):
         if _COMMENT.search(match[1]) or _WORDS.search(match[1]):
             yield mark("H004", match.start(), match.end())
     for match in _FAR.finditer(text.body):
-        said = match[1] or match[2]
-        if _ORDERS.search(said):
-            yield mark("H008", match.end() - len(said), match.end())
+        content = match[1] or match[2]
+        if _ORDERS.search(content):
+            yield mark("H008", match.end() - len(content), match.end())

@@ -14,7 +14,7 @@ _REGISTRIES = (
     ("crates", "io"),
     ("rubygems", "org"),
 )
-KNOWN = frozenset(f"{name}.{top}" for name, top in _REGISTRIES) | frozenset(
+KNOWN_HOSTS = frozenset(f"{name}.{top}" for name, top in _REGISTRIES) | frozenset(
     """
     astral.sh rustup.rs bun.sh bun.com deno.land deno.com docker.com helm.sh python-poetry.org brew.sh sdkman.io
     starship.rs fnm.vercel.app pnpm.io k3s.io tailscale.com ollama.com ollama.ai fly.io railway.app railway.com
@@ -153,46 +153,46 @@ _HOSTILE = re.compile(
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def _host_of(url: str) -> str:
+def _parse_host(url: str) -> str:
     """The host in an address, in small letters, or nothing."""
     match = URL.search(url)
     return match["host"].lower().rstrip(".") if match else ""
 
 
-def host_kind(url: str) -> HostKind:
+def classify_host(url: str) -> HostKind:
     """What sort of address it is."""
     match = URL.search(url)
     if match is None:
         return "unknown"
     host, path = match["host"].lower().rstrip("."), match["path"] or ""
     if _ADDRESS.match(host):
-        return _kind_of_number(host)
+        return _classify_address(host)
     if _HOSTILE.search(host):
         return "disposable"
     if host.endswith(PLACEHOLDERS) or "$" in host or "<" in host or "your" in host:
         return "placeholder"
     if _LOCAL.match(host):
         return "local"
-    if _under(host, PASTES) or (host == "raw.githubusercontent.com" and path.startswith("/gist/")):
+    if _is_subdomain(host, PASTES) or (host == "raw.githubusercontent.com" and path.startswith("/gist/")):
         return "paste"
     if _is_collector(host, path):
         return "collector"
-    if _under(host, SHORTENERS) or _under(host, TUNNELS):
+    if _is_subdomain(host, SHORTENERS) or _is_subdomain(host, TUNNELS):
         return "disposable"
-    return _kind_of_name(host, path)
+    return _classify_name(host, path)
 
 
-def is_bad(url: str) -> bool:
+def is_untrusted_host(url: str) -> bool:
     """Whether nobody who means well would serve a program from there."""
-    return host_kind(url) in ("paste", "collector", "disposable")
+    return classify_host(url) in ("paste", "collector", "disposable")
 
 
-def is_cheap(url: str) -> bool:
+def has_cheap_tld(url: str) -> bool:
     """Whether the host is under an ending that costs next to nothing."""
-    return bool(_CHEAP.search(_host_of(url)))
+    return bool(_CHEAP.search(_parse_host(url)))
 
 
-def related(url: str, words: frozenset[str]) -> bool:
+def is_related(url: str, words: frozenset[str]) -> bool:
     """Whether the host or the owner of the repository shares a word with what the skill says of itself."""
     match = URL.search(url)
     if match is None:
@@ -200,14 +200,14 @@ def related(url: str, words: frozenset[str]) -> bool:
     host, path = match["host"].lower(), (match["path"] or "").lower()
     if host.endswith(("github.com", "githubusercontent.com", "gitlab.com", "github.io")):
         parts = [part for part in path.split("/") if part]
-        named = " ".join(parts[:2]) + " " + host.removesuffix(".github.io")
+        owner_text = " ".join(parts[:2]) + " " + host.removesuffix(".github.io")
     else:
         labels = host.split(".")
-        named = " ".join(labels[-3:-1] if len(labels) > 2 else labels[:1])
-    telling = [word for word in words if len(word) > 4 and word not in _COMMON]
+        owner_text = " ".join(labels[-3:-1] if len(labels) > 2 else labels[:1])
+    long_words = [word for word in words if len(word) > 4 and word not in _COMMON]
     return any(
-        part in words or any(word in part for word in telling)
-        for part in _WORD.findall(named)
+        part in words or any(word in part for word in long_words)
+        for part in _WORD.findall(owner_text)
         if len(part) >= 3 and part not in _COMMON
     )
 
@@ -222,27 +222,27 @@ _COMMON = frozenset(
 )
 
 
-def _kind_of_number(host: str) -> HostKind:
+def _classify_address(host: str) -> HostKind:
     if _PRIVATE.match(host):
         return "local"
     return "placeholder" if _DOCUMENTATION.match(host) else "disposable"
 
 
 def _is_collector(host: str, path: str) -> bool:
-    if _under(host, COLLECTORS):
+    if _is_subdomain(host, COLLECTORS):
         return True
     hooks = host in ("discord.com", "discordapp.com") and path.startswith("/api/webhooks/")
     return hooks or (host == "api.telegram.org" and path.startswith("/bot"))
 
 
-def _kind_of_name(host: str, path: str) -> HostKind:
+def _classify_name(host: str, path: str) -> HostKind:
     if host in ("raw.githubusercontent.com", "github.com", "gitlab.com", "codeload.github.com"):
         owner = path.strip("/").split("/")[0].lower()
         return "known" if owner in INSTALLER_OWNERS else "unknown"
-    return "known" if _under(host, KNOWN) else "unknown"
+    return "known" if _is_subdomain(host, KNOWN_HOSTS) else "unknown"
 
 
-def _under(host: str, names: frozenset[str]) -> bool:
+def _is_subdomain(host: str, names: frozenset[str]) -> bool:
     while host:
         if host in names:
             return True

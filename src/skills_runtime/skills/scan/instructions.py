@@ -6,7 +6,7 @@ The patterns come first, then what is made of their matches.
 import re
 from collections.abc import Iterator
 
-from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad, related
+from skills_runtime.skills.scan.hosts import URL, classify_host, is_related, is_untrusted_host
 from skills_runtime.skills.scan.text import Mark, Pattern, Profile, Text, find_line_matches, mark, pattern
 
 _RULES = (
@@ -347,22 +347,22 @@ _PRIVATE_THING = re.compile(
 )
 
 
-def instruction_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+def find_instruction_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Words to the model in a text."""
     yield from find_line_matches(_PATTERNS, text)
-    yield from _sending(text, profile)
+    yield from _sending_marks(text, profile)
     if "http" in text.folded:
-        yield from _steering(text, profile)
+        yield from _steering_marks(text, profile)
 
 
-def _sending(text: Text, profile: Profile) -> Iterator[Mark]:
+def _sending_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     for start, line in _lines_with(text, _TARGET):
         if not (_SECRET_WORD.search(line) and _SENDING_WORD.search(line)):
             continue
         for expression in (_TO_ADDRESS, _ADDRESS_FIRST, _COLLECTED):
             match = expression.search(line)
             if match:
-                yield from _target(start, line, match, profile)
+                yield from _target_marks(start, line, match, profile)
                 break
     for start, line in _lines_with(text, _VARIABLE):
         match = _KEY_VALUE.search(line)
@@ -370,42 +370,47 @@ def _sending(text: Text, profile: Profile) -> Iterator[Mark]:
             yield mark("I004", start + match.start(), start + match.end(), "medium")
 
 
-def _target(start: int, line: str, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
-    rest = line[match.start() :]
-    address = URL.search(rest)
-    place = start + match.start(), start + match.end()
+def _target_marks(start: int, line: str, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
+    tail = line[match.start() :]
+    address = URL.search(tail)
+    span = start + match.start(), start + match.end()
     if address is None:
         if "@" in match[0]:
-            yield mark("I004", *place, "medium", shown=rest)
+            yield mark("I004", *span, "medium", shown=tail)
         return
-    if host_kind(address[0]) in ("known", "placeholder", "local"):
+    if classify_host(address[0]) in ("known", "placeholder", "local"):
         return
-    if is_bad(address[0]):
-        yield mark("I004", *place, "critical", shown=rest)
-    elif not related(address[0], profile.words):
-        yield mark("I004", *place, "high", shown=rest)
+    if is_untrusted_host(address[0]):
+        yield mark("I004", *span, "critical", shown=tail)
+    elif not is_related(address[0], profile.words):
+        yield mark("I004", *span, "high", shown=tail)
 
 
 def _lines_with(text: Text, expression: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """The lines that hold something, each once, cut to what can still be read at once."""
     last = -1
     for match in expression.finditer(text.body):
-        number = text.line_at(match.start())
+        number = text.line_number_at(match.start())
         if number != last:
             last = number
             yield text.starts[number - 1], text.line(number)[:2_000]
 
 
-def _steering(text: Text, profile: Profile) -> Iterator[Mark]:
+def _steering_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     for start, line in _lines_with(text, _ADDRESS):
-        follow, each = _FOLLOW.search(line), _EACH_TIME.search(line)
+        follow, each_time = _FOLLOW.search(line), _EACH_TIME.search(line)
         if follow:
-            place = start + follow.start(), start + follow.end()
-            if host_kind(follow[1]) == "unknown" and not related(follow[1], profile.words):
-                yield mark("I005", *place, "medium" if "github" in follow[1] else "high")
-            elif is_bad(follow[1]):
-                yield mark("I005", *place, "critical")
-        if each and _PRIVATE_THING.search(each[0]):
-            kind = host_kind(each[1])
-            if kind not in ("known", "placeholder", "local") and not related(each[1], profile.words):
-                yield mark("I010", start + each.start(), start + each.end(), "critical" if is_bad(each[1]) else "high")
+            span = start + follow.start(), start + follow.end()
+            if classify_host(follow[1]) == "unknown" and not is_related(follow[1], profile.words):
+                yield mark("I005", *span, "medium" if "github" in follow[1] else "high")
+            elif is_untrusted_host(follow[1]):
+                yield mark("I005", *span, "critical")
+        if each_time and _PRIVATE_THING.search(each_time[0]):
+            kind = classify_host(each_time[1])
+            if kind not in ("known", "placeholder", "local") and not is_related(each_time[1], profile.words):
+                yield mark(
+                    "I010",
+                    start + each_time.start(),
+                    start + each_time.end(),
+                    "critical" if is_untrusted_host(each_time[1]) else "high",
+                )

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
 
-from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad
-from skills_runtime.skills.scan.secrets import SecretLevel, secrets_in
-from skills_runtime.skills.scan.shell import shell_marks
+from skills_runtime.skills.scan.hosts import URL, classify_host, is_untrusted_host
+from skills_runtime.skills.scan.secrets import SecretLevel, find_secret
+from skills_runtime.skills.scan.shell import find_shell_marks
 from skills_runtime.skills.scan.text import Mark, Profile, Text, mark
 
 MAX_TEXT = 20_000
@@ -39,7 +39,7 @@ _DECODERS = frozenset(
 )
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """The name of what is called, with dots, as far as it is plain."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -48,7 +48,7 @@ def dotted(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         parts.append(node.id)
     elif isinstance(node, ast.Call):
-        parts.append(dotted(node.func) + "()")
+        parts.append(dotted_name(node.func) + "()")
     return ".".join(reversed(parts))
 
 
@@ -56,7 +56,7 @@ def is_decoder(node: ast.expr) -> bool:
     """Whether an expression turns unreadable data into something else."""
     if not isinstance(node, ast.Call):
         return False
-    name = dotted(node.func)
+    name = dotted_name(node.func)
     last = name.rsplit(".", 1)[-1]
     return last in _DECODERS or name in (
         "marshal.loads",
@@ -85,13 +85,13 @@ def constant_text(node: ast.expr, names: dict[str, str], depth: int = 0) -> str 
             for value in node.values
         )[:MAX_TEXT]
     if isinstance(node, ast.Subscript):
-        return _reversed(node, names, depth)
+        return _evaluate_slice(node, names, depth)
     if isinstance(node, ast.Call):
         return _call(node, names, depth)
     return None
 
 
-def _reversed(node: ast.Subscript, names: dict[str, str], depth: int) -> str | None:
+def _evaluate_slice(node: ast.Subscript, names: dict[str, str], depth: int) -> str | None:
     part = node.slice
     if isinstance(part, ast.Slice) and part.lower is None and part.upper is None and isinstance(part.step, ast.UnaryOp):
         inner = constant_text(node.value, names, depth + 1)
@@ -100,10 +100,10 @@ def _reversed(node: ast.Subscript, names: dict[str, str], depth: int) -> str | N
 
 
 def _call(node: ast.Call, names: dict[str, str], depth: int) -> str | None:
-    name = dotted(node.func)
+    name = dotted_name(node.func)
     last = name.rsplit(".", 1)[-1]
     if last == "join" and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-        return _joined(node.func.value, node.args[0], names, depth)
+        return _evaluate_join(node.func.value, node.args[0], names, depth)
     if last == "chr" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
         number = node.args[0].value
         return chr(number) if isinstance(number, int) and 0 <= number < 0x110000 else None
@@ -117,21 +117,21 @@ def _call(node: ast.Call, names: dict[str, str], depth: int) -> str | None:
         )
         return constant_text(inner, names, depth + 1)
     if last == "join" and name.endswith("path.join"):
-        return "/".join(constant_text(each, names, depth + 1) or "{}" for each in node.args)
+        return "/".join(constant_text(argument, names, depth + 1) or "{}" for argument in node.args)
     return _decode(last, node, names, depth)
 
 
-def _joined(separator: ast.expr, parts: ast.expr, names: dict[str, str], depth: int) -> str | None:
+def _evaluate_join(separator: ast.expr, parts: ast.expr, names: dict[str, str], depth: int) -> str | None:
     if isinstance(separator, ast.Attribute) and separator.attr == "path":
         return "/".join([constant_text(parts, names, depth + 1) or "{}"])
     between = constant_text(separator, names, depth + 1)
     if between is None:
         return None
     if isinstance(parts, ast.List | ast.Tuple):
-        pieces = [constant_text(each, names, depth + 1) for each in parts.elts[:2000]]
+        pieces = [constant_text(item, names, depth + 1) for item in parts.elts[:2000]]
         return (
-            between.join(each for each in pieces if each is not None)
-            if all(each is not None for each in pieces)
+            between.join(item for item in pieces if item is not None)
+            if all(item is not None for item in pieces)
             else None
         )
     return _characters(between, parts)
@@ -143,14 +143,14 @@ def _characters(between: str, parts: ast.expr) -> str | None:
     if (
         isinstance(parts, ast.GeneratorExp | ast.ListComp)
         and isinstance(parts.elt, ast.Call)
-        and dotted(parts.elt.func) == "chr"
+        and dotted_name(parts.elt.func) == "chr"
     ):
         numbers = parts.generators[0].iter
-    elif isinstance(parts, ast.Call) and dotted(parts.func) == "map" and len(parts.args) == 2:
+    elif isinstance(parts, ast.Call) and dotted_name(parts.func) == "map" and len(parts.args) == 2:
         numbers = parts.args[1]
     if not isinstance(numbers, ast.List | ast.Tuple):
         return None
-    values = [each.value for each in numbers.elts if isinstance(each, ast.Constant) and isinstance(each.value, int)]
+    values = [item.value for item in numbers.elts if isinstance(item, ast.Constant) and isinstance(item.value, int)]
     return between.join(chr(value) for value in values[:4000] if 0 < value < 0x110000)
 
 
@@ -230,17 +230,17 @@ class Flow:
         self._assigned: list[tuple[str, ast.expr]] = []
         self._calls = [node for node in nodes if isinstance(node, ast.Call)]
         for node in nodes:
-            self._learn(node)
+            self._collect_bindings(node)
         for name, value in self._assigned:
-            said = constant_text(value, self.texts)
-            if said is not None:
-                self.texts[name] = said
+            text = constant_text(value, self.texts)
+            if text is not None:
+                self.texts[name] = text
         self._find_reads()
         self._leaves: dict[int, list[ast.Name | ast.Attribute | ast.Call]] = {}
         for _ in range(_PASSES):
-            before = sum(map(len, self.taints.values()))
-            self._spread()
-            if sum(map(len, self.taints.values())) == before:
+            taint_count = sum(map(len, self.taints.values()))
+            self._propagate_taints()
+            if sum(map(len, self.taints.values())) == taint_count:
                 break
 
     def full_name(self, name: str) -> str:
@@ -263,7 +263,7 @@ class Flow:
 
     def is_sink(self, call: ast.Call) -> bool:
         """Whether a call sends data to another machine."""
-        name = self.full_name(dotted(call.func))
+        name = self.full_name(dotted_name(call.func))
         base, _, last = name.rpartition(".")
         if last in ("post", "put", "patch", "request") and (
             base.lower().endswith(_CLIENTS)
@@ -298,7 +298,7 @@ class Flow:
             "getaddrinfo",
         ) or (last == "send" and "sock" in base.lower())
 
-    def secret_sent(self, call: ast.Call) -> Taint | None:
+    def find_sent_secret(self, call: ast.Call) -> Taint | None:
         """What sort of secret a call that sends something is given."""
         taint: set[Taint] = set()
         for part in [*call.args, *(key.value for key in call.keywords if key.arg != "headers")]:
@@ -308,7 +308,7 @@ class Flow:
                 return kind
         return None
 
-    def _learn(self, node: ast.AST) -> None:
+    def _collect_bindings(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):
             for name in node.names:
                 self.aliases[name.asname or name.name.split(".")[0]] = (
@@ -318,14 +318,14 @@ class Flow:
             for name in node.names:
                 self.aliases[name.asname or name.name] = f"{node.module}.{name.name}"
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self._parameters[node.name] = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+            self._parameters[node.name] = [child.arg for child in (*node.args.posonlyargs, *node.args.args)]
             self._returns += [
-                (node.name, each.value) for each in ast.walk(node) if isinstance(each, ast.Return) and each.value
+                (node.name, child.value) for child in ast.walk(node) if isinstance(child, ast.Return) and child.value
             ]
         else:
-            self._assignments(node)
+            self._collect_assignments(node)
 
-    def _assignments(self, node: ast.AST) -> None:
+    def _collect_assignments(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 for name in _targets(target):
@@ -341,11 +341,11 @@ class Flow:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in ("append", "update", "extend", "add", "write", "writestr")
         ):
-            self._assigned += [(name, each) for name in _targets(node.func.value) for each in node.args]
+            self._assigned += [(name, child) for name in _targets(node.func.value) for child in node.args]
 
     def _find_reads(self) -> None:
         for call in self._calls:
-            name = dotted(call.func)
+            name = dotted_name(call.func)
             if name.rsplit(".", 1)[-1] not in _OPENERS and not name.endswith("path.join"):
                 continue
             level = self._level(call)
@@ -359,25 +359,25 @@ class Flow:
 
     def _level(self, node: ast.AST) -> SecretLevel | None:
         best: SecretLevel | None = None
-        for each in ast.walk(node):
-            if isinstance(each, ast.Constant | ast.BinOp | ast.Call | ast.Name | ast.JoinedStr):
-                said = constant_text(each, self.texts)
-                found = (
-                    secrets_in(said.rstrip() + ('"' if len(said) < 200 else "")) if said and len(said) < 2000 else None
+        for child in ast.walk(node):
+            if isinstance(child, ast.Constant | ast.BinOp | ast.Call | ast.Name | ast.JoinedStr):
+                text = constant_text(child, self.texts)
+                secret = (
+                    find_secret(text.rstrip() + ('"' if len(text) < 200 else "")) if text and len(text) < 2000 else None
                 )
-                if found and found[0] == "strong":
+                if secret and secret[0] == "strong":
                     return "strong"
-                best = best or (found[0] if found else None)
+                best = best or (secret[0] if secret else None)
         return best
 
-    def _spread(self) -> None:
+    def _propagate_taints(self) -> None:
         for name, value in [*self._assigned, *self._returns]:
             taint = self._taint(value)
             if taint:
                 self.taints.setdefault(name, set()).update(taint)
         for call in self._calls:
             for parameter, argument in zip(
-                self._parameters.get(dotted(call.func).removeprefix("self."), []), call.args, strict=False
+                self._parameters.get(dotted_name(call.func).removeprefix("self."), []), call.args, strict=False
             ):
                 taint = self._taint(argument)
                 if taint:
@@ -385,36 +385,40 @@ class Flow:
 
     def _taint(self, node: ast.AST) -> set[Taint]:
         taint: set[Taint] = set()
-        for each in self._parts(node):
-            if isinstance(each, ast.Name):
-                taint |= self.taints.get(each.id, set())
-            elif isinstance(each, ast.Attribute):
-                taint |= self.taints.get(each.attr, set())
-                if self.full_name(dotted(each)) in ("os.environ",):
-                    taint |= self._environment(node, each)
+        for child in self._parts(node):
+            if isinstance(child, ast.Name):
+                taint |= self.taints.get(child.id, set())
+            elif isinstance(child, ast.Attribute):
+                taint |= self.taints.get(child.attr, set())
+                if self.full_name(dotted_name(child)) in ("os.environ",):
+                    taint |= self._environment(node, child)
             else:
-                taint |= self._called(each)
+                taint |= self._call_taint(child)
         return taint
 
     def _parts(self, node: ast.AST) -> list[ast.Name | ast.Attribute | ast.Call]:
         """The names and calls in an expression, which is asked for again in every pass."""
-        known = self._leaves.get(id(node))
-        if known is None:
-            known = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute | ast.Call)]
-            self._leaves[id(node)] = known
-        return known
+        leaves = self._leaves.get(id(node))
+        if leaves is None:
+            leaves = [child for child in ast.walk(node) if isinstance(child, ast.Name | ast.Attribute | ast.Call)]
+            self._leaves[id(node)] = leaves
+        return leaves
 
     def _environment(self, node: ast.AST, environ: ast.Attribute) -> set[Taint]:
         """The whole environment, and not one variable of it."""
-        for each in ast.walk(node):
-            if isinstance(each, ast.Subscript) and each.value is environ:
+        for child in ast.walk(node):
+            if isinstance(child, ast.Subscript) and child.value is environ:
                 return set()
-            if isinstance(each, ast.Attribute) and each.value is environ and each.attr in ("get", "setdefault", "pop"):
+            if (
+                isinstance(child, ast.Attribute)
+                and child.value is environ
+                and child.attr in ("get", "setdefault", "pop")
+            ):
                 return set()
         return {"environment"}
 
-    def _called(self, call: ast.Call) -> set[Taint]:
-        name = self.full_name(dotted(call.func))
+    def _call_taint(self, call: ast.Call) -> set[Taint]:
+        name = self.full_name(dotted_name(call.func))
         base, _, last = name.rpartition(".")
         if is_decoder(call):
             return {"decoded"}
@@ -435,7 +439,7 @@ def _targets(node: ast.expr) -> list[str]:
     if isinstance(node, ast.Subscript):
         return _targets(node.value)
     if isinstance(node, ast.Tuple | ast.List):
-        return [name for each in node.elts for name in _targets(each)]
+        return [name for child in node.elts for name in _targets(child)]
     return []
 
 
@@ -468,21 +472,21 @@ _RUNS_COMMANDS = frozenset(
 )
 
 
-def python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+def find_python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Everything in a Python file; one that cannot be parsed is read as commands."""
-    if not (_WORTH.search(text.body) or secrets_in(text.body)):
+    if not (_WORTH.search(text.body) or find_secret(text.body)):
         return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        yield from shell_marks(text.body, 0, len(text.body), profile)
+        yield from find_shell_marks(text.body, 0, len(text.body), profile)
         return
-    yield from _Reading(text, list(islice(ast.walk(tree), MAX_NODES)), profile).marks()
+    yield from _PythonScan(text, list(islice(ast.walk(tree), MAX_NODES)), profile).marks()
 
 
-class _Reading:
+class _PythonScan:
     """One file while it is read."""
 
     def __init__(self, text: Text, nodes: list[ast.AST], profile: Profile) -> None:
@@ -495,7 +499,7 @@ class _Reading:
             id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         }
 
-    def place(self, node: ast.AST) -> tuple[int, int]:
+    def node_span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node is in the text; columns count bytes, so the line is what is meant."""
         line: int = getattr(node, "lineno", 1)
         last: int = getattr(node, "end_lineno", line) or line
@@ -509,43 +513,43 @@ class _Reading:
             yield from self._call(call)
         yield from self._reverse_shell()
         yield from self._constants()
-        yield from self._sent()
+        yield from self._sending_marks()
 
     def _call(self, call: ast.Call) -> Iterator[Mark]:
-        name = self.flow.full_name(dotted(call.func))
+        name = self.flow.full_name(dotted_name(call.func))
         if name in _RUNS_CODE and call.args:
             yield from self._code(call, call.args[0])
         elif name in _RUNS_COMMANDS and call.args:
             yield from self._command(call, call.args[0])
         elif name.endswith((".__import__", "importlib.import_module")) and call.args and is_decoder(call.args[0]):
-            yield mark("X001", *self.place(call), "high")
+            yield mark("X001", *self.node_span(call), "high")
         elif name == "getattr" and len(call.args) > 1 and _is_assembled(call.args[1]):
-            yield mark("H006", *self.place(call), "medium")
+            yield mark("H006", *self.node_span(call), "medium")
 
     def _code(self, call: ast.Call, argument: ast.expr) -> Iterator[Mark]:
-        if isinstance(argument, ast.Call) and dotted(argument.func) == "compile" and argument.args:
+        if isinstance(argument, ast.Call) and dotted_name(argument.func) == "compile" and argument.args:
             argument = argument.args[0]
         if self.flow.is_fetched(argument):
-            yield mark("X007", *self.place(call), "critical")
+            yield mark("X007", *self.node_span(call), "critical")
         elif self.flow.is_decoded(argument):
-            yield mark("X001", *self.place(call), "critical")
+            yield mark("X001", *self.node_span(call), "critical")
         elif _is_assembled(argument):
-            yield mark("X001", *self.place(call), "high")
+            yield mark("X001", *self.node_span(call), "high")
 
     def _command(self, call: ast.Call, argument: ast.expr) -> Iterator[Mark]:
         if self.flow.is_fetched(argument) and not isinstance(argument, ast.List):
-            yield mark("X007", *self.place(call), "high")
+            yield mark("X007", *self.node_span(call), "high")
         elif self.flow.is_decoded(argument):
-            yield mark("X001", *self.place(call), "high")
-        command = self._spelled(argument)
+            yield mark("X001", *self.node_span(call), "high")
+        command = self._command_text(argument)
         if command:
-            start, end = self.place(call)
-            for found in shell_marks(command, 0, len(command), self.profile):
-                yield mark(found.code, start, end, found.severity, shown=found.shown or command)
+            start, end = self.node_span(call)
+            for shell_mark in find_shell_marks(command, 0, len(command), self.profile):
+                yield mark(shell_mark.code, start, end, shell_mark.severity, shown=shell_mark.shown or command)
 
-    def _spelled(self, argument: ast.expr) -> str:
+    def _command_text(self, argument: ast.expr) -> str:
         if isinstance(argument, ast.List | ast.Tuple):
-            parts = [constant_text(each, self.flow.texts) or "{}" for each in argument.elts[:200]]
+            parts = [constant_text(item, self.flow.texts) or "{}" for item in argument.elts[:200]]
             return " ".join(
                 f"'{part}'" if " " in part and part not in ("-c",) and index < 2 else part
                 for index, part in enumerate(parts)
@@ -553,16 +557,16 @@ class _Reading:
         return constant_text(argument, self.flow.texts) or ""
 
     def _reverse_shell(self) -> Iterator[Mark]:
-        names = {self.flow.full_name(dotted(call.func)).rsplit(".", 1)[-1]: call for call in self.calls}
+        names = {self.flow.full_name(dotted_name(call.func)).rsplit(".", 1)[-1]: call for call in self.calls}
         connects = "connect" in names or "create_connection" in names
         if connects and "dup2" in names and ("spawn" in names or {"call", "Popen", "run", "system"} & names.keys()):
-            yield mark("X005", *self.place(names["dup2"]))
+            yield mark("X005", *self.node_span(names["dup2"]))
             return
         if connects and "recv" in names and {"send", "sendall"} & names.keys() and "socket" in names:
-            runs = [call for call in self.calls if self.flow.full_name(dotted(call.func)) in _RUNS_COMMANDS]
+            runs = [call for call in self.calls if self.flow.full_name(dotted_name(call.func)) in _RUNS_COMMANDS]
             for call in runs:
                 if call.args and self.flow.is_received(call.args[0]):
-                    yield mark("X005", *self.place(call))
+                    yield mark("X005", *self.node_span(call))
                     return
 
     def _constants(self) -> Iterator[Mark]:
@@ -574,42 +578,44 @@ class _Reading:
                 isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant)
             ):
                 continue
-            said = constant_text(node, self.flow.texts)
-            if not said or len(said) < 8 or len(said) >= MAX_TEXT:
+            text = constant_text(node, self.flow.texts)
+            if not text or len(text) < 8 or len(text) >= MAX_TEXT:
                 continue
             hidden = (isinstance(node, ast.Call) and is_decoder(node)) or _is_assembled(node)
-            if hidden and (URL.search(said) or secrets_in(said) or "/bin/sh" in said or "curl " in said):
+            if hidden and (URL.search(text) or find_secret(text) or "/bin/sh" in text or "curl " in text):
                 severity = (
                     "high"
-                    if any(is_bad(match[0]) for match in URL.finditer(said)) or not URL.search(said)
+                    if any(is_untrusted_host(match[0]) for match in URL.finditer(text)) or not URL.search(text)
                     else "medium"
                 )
-                yield mark("H005", *self.place(node), severity, shown=f"amounts to: {said}")
+                yield mark("H005", *self.node_span(node), severity, shown=f"amounts to: {text}")
 
-    def _sent(self) -> Iterator[Mark]:
+    def _sending_marks(self) -> Iterator[Mark]:
         sinks = [call for call in self.calls if self.flow.is_sink(call)]
         if not sinks:
-            yield from self._only_read()
+            yield from self._read_marks()
             return
         addresses = self._addresses()
-        outside = [each for each in addresses if host_kind(each) not in ("known", "local")]
-        bad = [each for each in addresses if is_bad(each)]
+        outside = [address for address in addresses if classify_host(address) not in ("known", "local")]
+        bad = [address for address in addresses if is_untrusted_host(address)]
         for call in sinks:
-            kind = self.flow.secret_sent(call)
+            kind = self.flow.find_sent_secret(call)
             if kind == "environment" and (outside or not addresses):
-                yield mark("D003", *self.place(call), "critical")
+                yield mark("D003", *self.node_span(call), "critical")
             elif (kind == "secret" and (outside or not addresses)) or (kind == "fair" and bad):
-                yield mark("D001", *self.place(call), "critical")
+                yield mark("D001", *self.node_span(call), "critical")
             elif kind == "fair" and outside:
-                yield mark("D001", *self.place(call), "high")
+                yield mark("D001", *self.node_span(call), "high")
         for node, level in self.flow.reads:
             if level == "strong" and (outside or not addresses):
-                yield mark("D002", *self.place(node), "high" if outside and (bad or len(addresses) < 4) else "medium")
+                yield mark(
+                    "D002", *self.node_span(node), "high" if outside and (bad or len(addresses) < 4) else "medium"
+                )
 
-    def _only_read(self) -> Iterator[Mark]:
+    def _read_marks(self) -> Iterator[Mark]:
         for node, level in self.flow.reads:
             if level == "strong":
-                yield mark("D006", *self.place(node))
+                yield mark("D006", *self.node_span(node))
 
     def _addresses(self) -> list[str]:
         texts = [
@@ -617,18 +623,18 @@ class _Reading:
             for node in self.nodes
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in self.documents
         ]
-        found = [match[0] for text in texts for match in URL.finditer(text[:MAX_TEXT])]
-        return [*found, *(match[0] for text in self.flow.texts.values() for match in URL.finditer(text))]
+        literal_addresses = [match[0] for text in texts for match in URL.finditer(text[:MAX_TEXT])]
+        return [*literal_addresses, *(match[0] for text in self.flow.texts.values() for match in URL.finditer(text))]
 
 
 def _is_assembled(node: ast.AST) -> bool:
     """Whether a text is put together from characters or turned around so that nobody finds it by searching."""
     if isinstance(node, ast.Call):
-        last = dotted(node.func).rsplit(".", 1)[-1]
+        last = dotted_name(node.func).rsplit(".", 1)[-1]
         if last == "join" and node.args:
             part = node.args[0]
             inner = part.elt if isinstance(part, ast.GeneratorExp | ast.ListComp) else part
-            return isinstance(inner, ast.Call) and dotted(inner.func) in ("chr", "map")
+            return isinstance(inner, ast.Call) and dotted_name(inner.func) in ("chr", "map")
         return last in ("decode",) and isinstance(node.func, ast.Attribute) and is_decoder(node.func.value)
     if isinstance(node, ast.Subscript):
         return (
@@ -637,5 +643,5 @@ def _is_assembled(node: ast.AST) -> bool:
             and isinstance(node.value, ast.Constant)
         )
     if isinstance(node, ast.BinOp):
-        return isinstance(node.left, ast.Call) and dotted(node.left.func) == "chr"
+        return isinstance(node.left, ast.Call) and dotted_name(node.left.func) == "chr"
     return False

@@ -51,8 +51,8 @@ class SecurityReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def lower_severity(severity: FindingSeverity, steps: int) -> FindingSeverity:
     """The severity so many steps further down, or further up for a negative number."""
-    place = SEVERITIES.index(severity) - steps
-    return SEVERITIES[max(0, min(place, len(SEVERITIES) - 1))]
+    index = SEVERITIES.index(severity) - steps
+    return SEVERITIES[max(0, min(index, len(SEVERITIES) - 1))]
 
 
 SUSPICIOUS = 50
@@ -64,7 +64,9 @@ _WEIGHTS = {"info": 0, "low": 5, "medium": 25, "high": 50, "critical": 100}
 def build_verdict(findings: Iterable[Finding]) -> tuple[Verdict, int, tuple[Finding, ...]]:
     """The verdict, the score, and the findings in the order in which to read them."""
     ordered = tuple(
-        sorted(findings, key=lambda one: (-SEVERITIES.index(one.severity), one.file, one.line, one.code, one.excerpt))
+        sorted(
+            findings, key=lambda item: (-SEVERITIES.index(item.severity), item.file, item.line, item.code, item.excerpt)
+        )
     )
     worst: dict[str, int] = {}
     for finding in ordered:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from skills_runtime.skills.scan.files import Collected, collect_files, find_shipped
-from skills_runtime.skills.scan.hidden import INVISIBLE, hidden_marks, visible
-from skills_runtime.skills.scan.instructions import instruction_marks
-from skills_runtime.skills.scan.python import python_marks
+from skills_runtime.skills.scan.files import Collected, collect_files, find_file_issues
+from skills_runtime.skills.scan.hidden import INVISIBLE, find_hidden_marks, strip_invisible
+from skills_runtime.skills.scan.instructions import find_instruction_marks
+from skills_runtime.skills.scan.python import find_python_marks
 from skills_runtime.skills.scan.rules import (
     SCAN_RULES,
     Finding,
@@ -22,11 +22,11 @@ from skills_runtime.skills.scan.rules import (
     build_verdict,
     lower_severity,
 )
-from skills_runtime.skills.scan.scripts import script_marks, sends_out
-from skills_runtime.skills.scan.secrets import leaked_marks
-from skills_runtime.skills.scan.shell import shell_marks
-from skills_runtime.skills.scan.social_engineering import lure_marks
-from skills_runtime.skills.scan.text import Mark, Profile, Text, decode_text, text_kind
+from skills_runtime.skills.scan.scripts import find_script_marks, sends_out
+from skills_runtime.skills.scan.secrets import find_leaked_secrets
+from skills_runtime.skills.scan.shell import find_shell_marks
+from skills_runtime.skills.scan.social_engineering import find_lure_marks
+from skills_runtime.skills.scan.text import Mark, Profile, Text, decode_text, detect_text_kind
 from skills_runtime.text import one_line
 
 _FORBIDS = re.compile(
@@ -89,54 +89,58 @@ ABOUT_SECURITY = re.compile(
     re.I,
 )
 _EXAMPLE_FOLDERS = frozenset({"tests", "test", "evals", "eval", "fixtures", "examples", "__tests__", "benchmarks"})
-_UNSHAKEN = frozenset({"L001", "L002", "H001"})
+_UNEXCUSED_CODES = frozenset({"L001", "L002", "H001"})
 """Codes that a name or a description of the skill excuses in no way; what stands right beside them may."""
 
 
-def weighed(found: Mark, text: Text, profile: Profile) -> FindingSeverity:
+def weigh_mark(mark: Mark, text: Text, profile: Profile) -> FindingSeverity:
     """How grave a mark is where it stands."""
-    if found.is_certain:
-        return found.severity
+    if mark.is_certain:
+        return mark.severity
     steps = 0
-    if is_taught(found, text):
+    if is_example_or_warning(mark, text):
         steps += 2
     in_words = text.kind in ("markdown", "config", "plain")
-    if in_words and profile.is_about_security and found.code not in _UNSHAKEN:
+    if in_words and profile.is_about_security and mark.code not in _UNEXCUSED_CODES:
         steps += 2
     if in_words and not _EXAMPLE_FOLDERS.isdisjoint(text.name.lower().split("/")[:-1]):
         steps += 1
-    return lower_severity(found.severity, min(steps, 3))
+    return lower_severity(mark.severity, min(steps, 3))
 
 
-def is_taught(found: Mark, text: Text) -> bool:
+def is_example_or_warning(mark: Mark, text: Text) -> bool:
     """Whether the words around a place show that it is quoted, forbidden or looked for."""
-    number = text.line_at(found.start)
+    number = text.line_number_at(mark.start)
     line = text.line(number)
-    begin = found.start - text.starts[number - 1]
-    if begin == 0 and found.shown:  # a command that was marked with its whole line
-        begin = max(0, line.find(found.shown[:16]))
+    begin = mark.start - text.starts[number - 1]
+    if begin == 0 and mark.shown:  # a command that was marked with its whole line
+        begin = max(0, line.find(mark.shown[:16]))
     before = line[:begin] if begin > 0 else ""
-    region = text.region_at(found.start)
+    region = text.region_at(mark.start)
     if text.kind != "markdown":
-        return _is_rule(line, found) or _says(_comments_before(text, number))
+        return _is_rule(line, mark) or _warns_or_teaches(_comments_before(text, number))
     forbids = _FORBIDS.search(line[: begin + 12])
     is_forbidden = forbids is not None and forbids.start() < begin
-    if _says(before) or is_forbidden or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
+    if _warns_or_teaches(before) or is_forbidden or (_EXAMPLE.search(before) and _is_quoted(line, begin)):
         return True
     if any(_TEACHES.search(heading) or _FORBIDS.search(heading) for heading in region.headings):
         return True
     if region.kind == "fence":
-        return _says(_lead(text, text.line_at(region.start))) or _says(_comments_before(text, number))
+        return _warns_or_teaches(_preceding_lines(text, text.line_number_at(region.start))) or _warns_or_teaches(
+            _comments_before(text, number)
+        )
     if region.kind == "comment":
         return False
-    return bool(_is_quoted(line, begin) and (_says(line) or _says(_lead(text, number)))) or _is_listed(text, number)
+    return bool(
+        _is_quoted(line, begin) and (_warns_or_teaches(line) or _warns_or_teaches(_preceding_lines(text, number)))
+    ) or _is_listed(text, number)
 
 
-def _says(words: str) -> bool:
+def _warns_or_teaches(words: str) -> bool:
     return bool(words) and bool(_FORBIDS.search(words) or _TEACHES.search(words))
 
 
-def _lead(text: Text, number: int) -> str:
+def _preceding_lines(text: Text, number: int) -> str:
     """The last two lines with words in front of a line."""
     lines: list[str] = []
     for earlier in range(number - 1, max(0, number - 6), -1):
@@ -150,7 +154,7 @@ def _lead(text: Text, number: int) -> str:
 
 def _comments_before(text: Text, number: int) -> str:
     """Comments in the few lines in front of a line and behind its own code."""
-    lines = [text.line(each).strip() for each in range(max(1, number - 3), number)]
+    lines = [text.line(earlier).strip() for earlier in range(max(1, number - 3), number)]
     comments = [line for line in lines if line.startswith(("#", "//", "--", "*", "/*", "REM "))]
     own = re.search(r"(?:\s#|//)\s(.{3,})$", text.line(number))
     return " ".join([*comments, own[1] if own else ""])
@@ -169,23 +173,23 @@ def _is_listed(text: Text, number: int) -> bool:
             continue
         if line.lstrip().startswith(("-", "*", "|", "+", ">")) or re.match(r"\s*\d+[.)]", line):
             continue
-        return bool(re.search(r":\s*\**\s*$", line) and _says(line))
+        return bool(re.search(r":\s*\**\s*$", line) and _warns_or_teaches(line))
     return False
 
 
-def _is_rule(line: str, found: Mark) -> bool:
+def _is_rule(line: str, mark: Mark) -> bool:
     """Whether a line of code or data is a rule that looks for such things."""
     return (
-        found.code[0] in "ILHXDP"
+        mark.code[0] in "ILHXDP"
         and bool(_RULE_LINE.search(line))
-        and found.end - found.start < 400
+        and mark.end - mark.start < 400
         and bool(_RULE_CODE.search(line))
     )
 
 
 _EMBEDDED = ("python", "py", "python3", "javascript", "js", "typescript", "ts", "node")
-EXCERPT = 160
-PER_CODE = 5
+MAX_EXCERPT_CHARS = 160
+MAX_PER_CODE = 5
 """How often one code is told of one file."""
 _FIELD = re.compile(r"^(name|description)\s*:\s*(.*(?:\n[ \t]+.*){0,20})", re.M | re.I)
 _WORD = re.compile(r"[a-z0-9]{3,}")
@@ -206,81 +210,91 @@ def scan_directory(path: Path) -> SecurityReport:
 def scan_collected(collected: Collected) -> SecurityReport:
     """What is to be said against files that were read; pure."""
     texts = [
-        Text(member.name, text_kind(member), decode_text(member))
+        Text(member.name, detect_text_kind(member), decode_text(member))
         for member in collected.members
-        if text_kind(member) != "binary"
+        if detect_text_kind(member) != "binary"
     ]
-    profile = profile_of(texts)
-    findings = [_finding(one.code, one.severity, one.file, 0, one.shown) for one in find_shipped(collected)]
+    profile = build_profile(texts)
+    findings = [
+        _build_finding(issue.code, issue.severity, issue.file, 0, issue.shown) for issue in find_file_issues(collected)
+    ]
     for text in texts:
         counts: Counter[tuple[str, FindingSeverity]] = Counter()
-        for found in _marks(text, profile):
-            severity = weighed(found, text, profile)
-            counts[found.code, severity] += 1
-            if counts[found.code, severity] <= PER_CODE:
-                shown = found.shown or text.body[found.start : min(found.end, found.start + 400)]
-                findings.append(_finding(found.code, severity, text.name, text.line_at(found.start), shown))
-    findings.extend(_across(findings, texts))
+        for mark in _find_marks(text, profile):
+            severity = weigh_mark(mark, text, profile)
+            counts[mark.code, severity] += 1
+            if counts[mark.code, severity] <= MAX_PER_CODE:
+                shown = mark.shown or text.body[mark.start : min(mark.end, mark.start + 400)]
+                findings.append(_build_finding(mark.code, severity, text.name, text.line_number_at(mark.start), shown))
+    findings.extend(_cross_file_findings(findings, texts))
     verdict, score, ordered = build_verdict(findings)
-    skipped = tuple(SkippedFile(file=one_line(each.file), reason=each.reason) for each in collected.skipped)
+    skipped = tuple(SkippedFile(file=one_line(file.file), reason=file.reason) for file in collected.skipped)
     return SecurityReport(
         findings=ordered, verdict=verdict, score=score, files_read=len(collected.members), skipped=skipped
     )
 
 
-def profile_of(texts: Iterable[Text]) -> Profile:
+def build_profile(texts: Iterable[Text]) -> Profile:
     """What the skill says of itself in the front matter of its `SKILL.md`."""
     main = next((text for text in texts if text.name.lower() == "skill.md"), None)
     if main is None:
         return Profile()
     fields = {match[1].lower(): " ".join(match[2].split()) for match in _FIELD.finditer(main.body[:16_000])}
-    said = f"{fields.get('name', '')} {fields.get('description', '')}"
+    summary = f"{fields.get('name', '')} {fields.get('description', '')}"
     return Profile(
         name=fields.get("name", ""),
         description=fields.get("description", ""),
-        words=frozenset(_WORD.findall(said.lower())),
-        is_about_security=bool(ABOUT_SECURITY.search(said.replace("-", " ")) or ABOUT_SECURITY.search(said)),
+        words=frozenset(_WORD.findall(summary.lower())),
+        is_about_security=bool(ABOUT_SECURITY.search(summary.replace("-", " ")) or ABOUT_SECURITY.search(summary)),
     )
 
 
-def _across(findings: Iterable[Finding], texts: Iterable[Text]) -> Iterator[Finding]:
+def _cross_file_findings(findings: Iterable[Finding], texts: Iterable[Text]) -> Iterator[Finding]:
     """Secrets that one file reads where another one sends data away."""
-    read = next((each for each in findings if each.code == "D006" and each.severity == "medium"), None)
-    if read is None:
+    secret_read = next(
+        (finding for finding in findings if finding.code == "D006" and finding.severity == "medium"), None
+    )
+    if secret_read is None:
         return
     for text in texts:
-        if text.name != read.file and text.kind in ("python", "script", "shell") and sends_out(text):
-            yield _finding("D002", "high", read.file, read.line, f"{read.excerpt} … and {text.name} sends data away")
+        if text.name != secret_read.file and text.kind in ("python", "script", "shell") and sends_out(text):
+            yield _build_finding(
+                "D002",
+                "high",
+                secret_read.file,
+                secret_read.line,
+                f"{secret_read.excerpt} … and {text.name} sends data away",
+            )
             return
 
 
-def _marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    yield from hidden_marks(text)
-    yield from leaked_marks(text)
+def _find_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+    yield from find_hidden_marks(text)
+    yield from find_leaked_secrets(text)
     if text.kind == "python":
-        yield from python_marks(text, profile)
+        yield from find_python_marks(text, profile)
         return
     if text.kind == "script":
-        yield from script_marks(text, profile)
+        yield from find_script_marks(text, profile)
         return
-    yield from shell_marks(text.body, 0, len(text.body), profile)
+    yield from find_shell_marks(text.body, 0, len(text.body), profile)
     if text.kind in ("markdown", "plain"):
-        yield from lure_marks(text, profile)
+        yield from find_lure_marks(text, profile)
     if text.kind in ("markdown", "plain", "config"):
-        yield from instruction_marks(text, profile)
-    yield from _embedded(text, profile)
-    yield from _cleared(text, profile)
+        yield from find_instruction_marks(text, profile)
+    yield from _embedded_marks(text, profile)
+    yield from _unmasked_marks(text, profile)
 
 
-def _embedded(text: Text, profile: Profile) -> Iterator[Mark]:
+def _embedded_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Python and JavaScript in the fences of a Markdown file, and what its front matter allows."""
     if text.kind != "markdown":
         return
     for region in text.regions:
         if region.kind == "front" and region.start == 0:
-            every = _ALL_TOOLS.search(text.body, region.start, region.end)
-            if every:
-                yield Mark(code="R001", severity="low", start=every.start(), end=every.end())
+            wildcard = _ALL_TOOLS.search(text.body, region.start, region.end)
+            if wildcard:
+                yield Mark(code="R001", severity="low", start=wildcard.start(), end=wildcard.end())
         if region.kind != "fence" or region.language not in _EMBEDDED:
             continue
         # Blanks in the place of the fence's first line, so that places stay the same.
@@ -288,32 +302,36 @@ def _embedded(text: Text, profile: Profile) -> Iterator[Mark]:
         code, closing, _ = rest.rpartition("\n")
         body = " " * len(first) + "\n" + (code if closing else rest)
         inner = Text(text.name, "python" if region.language.startswith("py") else "script", body)
-        marks = python_marks(inner, profile) if inner.kind == "python" else script_marks(inner, profile)
-        for found in marks:
+        marks = find_python_marks(inner, profile) if inner.kind == "python" else find_script_marks(inner, profile)
+        for mark in marks:
             yield Mark(
-                code=found.code,
-                severity=found.severity,
-                start=region.start + found.start,
-                end=region.start + found.end,
-                shown=found.shown or inner.body[found.start : found.end],
+                code=mark.code,
+                severity=mark.severity,
+                start=region.start + mark.start,
+                end=region.start + mark.end,
+                shown=mark.shown or inner.body[mark.start : mark.end],
             )
 
 
-def _cleared(text: Text, profile: Profile) -> Iterator[Mark]:
+def _unmasked_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """What only shows once characters are left out that nobody sees."""
     if text.kind != "markdown" or text.body.isascii() or not INVISIBLE.search(text.body):
         return
-    cleared = Text(text.name, text.kind, visible(text.body))
-    before = {
-        found.code for found in [*instruction_marks(text, profile), *shell_marks(text.body, 0, len(text.body), profile)]
+    visible_text = Text(text.name, text.kind, strip_invisible(text.body))
+    visible_codes = {
+        mark.code
+        for mark in [*find_instruction_marks(text, profile), *find_shell_marks(text.body, 0, len(text.body), profile)]
     }
-    for found in [*instruction_marks(cleared, profile), *shell_marks(cleared.body, 0, len(cleared.body), profile)]:
-        if found.code not in before and found.severity in ("medium", "high", "critical"):
-            shown = found.shown or cleared.body[found.start : found.end]
-            yield Mark(code="H003", severity="high", start=found.start, end=found.end, shown=shown)
+    for mark in [
+        *find_instruction_marks(visible_text, profile),
+        *find_shell_marks(visible_text.body, 0, len(visible_text.body), profile),
+    ]:
+        if mark.code not in visible_codes and mark.severity in ("medium", "high", "critical"):
+            shown = mark.shown or visible_text.body[mark.start : mark.end]
+            yield Mark(code="H003", severity="high", start=mark.start, end=mark.end, shown=shown)
 
 
-def _finding(code: str, severity: FindingSeverity, file: str, line: int, shown: str) -> Finding:
+def _build_finding(code: str, severity: FindingSeverity, file: str, line: int, shown: str) -> Finding:
     rule = SCAN_RULES[code]
     excerpt = one_line(shown[:600]).replace("<", "‹").replace(">", "›")
     return Finding(
@@ -322,7 +340,7 @@ def _finding(code: str, severity: FindingSeverity, file: str, line: int, shown: 
         title=rule.title,
         file=one_line(file),
         line=line,
-        excerpt=excerpt if len(excerpt) <= EXCERPT else excerpt[: EXCERPT - 1] + "…",
+        excerpt=excerpt if len(excerpt) <= MAX_EXCERPT_CHARS else excerpt[: MAX_EXCERPT_CHARS - 1] + "…",
         why=rule.why,
         remedy=rule.remedy,
     )

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad
-from skills_runtime.skills.scan.secrets import secrets_in
-from skills_runtime.skills.scan.shell import shell_marks
+from skills_runtime.skills.scan.hosts import URL, classify_host, is_untrusted_host
+from skills_runtime.skills.scan.secrets import find_secret
+from skills_runtime.skills.scan.shell import find_shell_marks
 from skills_runtime.skills.scan.text import Mark, Pattern, Profile, Text, find_matches, mark, pattern
 
 _PATTERNS: tuple[Pattern, ...] = (
@@ -130,31 +130,31 @@ class _Sending(msgspec.Struct, frozen=True):
     to_collector: bool
 
 
-def script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+def find_script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Everything in a script."""
     yield from find_matches(_PATTERNS, text)
-    yield from _fetched(text)
-    yield from shell_marks(text.body, 0, len(text.body), profile)
-    body = _put_together(text.body)
+    yield from _fetched_code_marks(text)
+    yield from find_shell_marks(text.body, 0, len(text.body), profile)
+    body = _join_literals(text.body)
     sink = _SINK.search(body)
     addresses = [match[0] for match in URL.finditer(body)]
-    outside = [each for each in addresses if host_kind(each) not in ("known", "local")]
-    bad = any(is_bad(each) for each in addresses)
+    outside = [address for address in addresses if classify_host(address) not in ("known", "local")]
+    bad = any(is_untrusted_host(address) for address in addresses)
     dumped = _DUMPED.search(text.body)
     if sink and dumped and (outside or not addresses):
         yield mark("D003", dumped.start(), dumped.end(), "critical" if outside else "high")
-    yield from _secrets(text, body, _Sending(bool(sink) and (bool(outside) or not addresses), bool(sink) and bad))
+    yield from _secret_marks(text, body, _Sending(bool(sink) and (bool(outside) or not addresses), bool(sink) and bad))
 
 
-def _fetched(text: Text) -> Iterator[Mark]:
+def _fetched_code_marks(text: Text) -> Iterator[Mark]:
     """What is got from an address of no known owner and evaluated where it arrives."""
     for match in _GETS.finditer(text.body):
         run = _EVALUATES.search(text.body, match.end(), match.end() + ARRIVES_WITHIN)
         if run is None:
             continue
-        if is_bad(match["address"]):
+        if is_untrusted_host(match["address"]):
             yield mark("X007", run.start(), run.end(), "critical", shown=f"{match[0]} … {run[0]}")
-        elif host_kind(match["address"]) == "unknown":
+        elif classify_host(match["address"]) == "unknown":
             yield mark("X007", run.start(), run.end(), shown=f"{match[0]} … {run[0]}")
 
 
@@ -162,14 +162,14 @@ def sends_out(text: Text) -> bool:
     """Whether a file of code sends data to a host that is not known."""
     if not (_SINK.search(text.body) or _OTHER_SINK.search(text.body)):
         return False
-    return any(host_kind(match[0]) not in ("known", "local") for match in URL.finditer(text.body))
+    return any(classify_host(match[0]) not in ("known", "local") for match in URL.finditer(text.body))
 
 
-def _secrets(text: Text, body: str, sending: _Sending) -> Iterator[Mark]:
-    found = secrets_in(body)
-    if found is None or not _READ.search(body):
+def _secret_marks(text: Text, body: str, sending: _Sending) -> Iterator[Mark]:
+    secret = find_secret(body)
+    if secret is None or not _READ.search(body):
         return
-    level, match = found
+    level, match = secret
     start = max(text.body.find(match[0][:12]), 0)
     end = start + len(match[0])
     shown = body[max(0, match.start() - 40) : match.end() + 60]
@@ -179,7 +179,7 @@ def _secrets(text: Text, body: str, sending: _Sending) -> Iterator[Mark]:
         yield mark("D002" if sending.to_stranger else "D006", start, end, shown=shown)
 
 
-def _put_together(body: str) -> str:
+def _join_literals(body: str) -> str:
     """The code with texts joined that are only apart so that nobody finds them."""
     for _ in range(3):
         joined = _JOINED.sub(lambda match: f"{match[1]}{match[2]}{match[4]}{match[1]}", body)

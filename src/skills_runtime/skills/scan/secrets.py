@@ -46,7 +46,7 @@ _FAIR = re.compile(
     re.I | re.X,
 )
 
-_WORDS = (
+_ANCHORS = (
     ".ssh", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws", "aws ", ".gnupg", "gcloud", "credential",
     ".azure", ".kube", ".docker", ".netrc", ".git", ".pypirc", ".npmrc", "shadow", "logins.json", "key4.db",
     "cookies", "login data", "web data", "chrome", "brave", "firefox", "keychain", "security ", "wallet",
@@ -59,10 +59,10 @@ _WORDS = (
 """Words without one of which no place of the above is in a text."""
 
 
-def secrets_in(text: str) -> tuple[SecretLevel, re.Match[str]] | None:
+def find_secret(text: str) -> tuple[SecretLevel, re.Match[str]] | None:
     """The first place in a text that holds secrets, the surest kind first."""
     folded = text.lower()
-    if not any(word in folded for word in _WORDS):
+    if not any(word in folded for word in _ANCHORS):
         return None
     strong = _STRONG.search(text)
     if strong:
@@ -88,7 +88,7 @@ _SAMPLE = re.compile(
 _PRIVATE = re.compile(r"-----BEGIN (?:RSA |EC |OPENSSH |DSA )?PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]{200,})")
 
 
-def leaked_marks(text: Text) -> Iterator[Mark]:
+def find_leaked_secrets(text: Text) -> Iterator[Mark]:
     """What looks like a secret that works."""
     for match in _KEYS.finditer(text.body):
         if not _SAMPLE.search(match[0]) and _entropy(match[0]) > 3.3:

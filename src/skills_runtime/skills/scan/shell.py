@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad, is_cheap, related
+from skills_runtime.skills.scan.hosts import URL, classify_host, has_cheap_tld, is_related, is_untrusted_host
 from skills_runtime.skills.scan.rules import FindingSeverity
-from skills_runtime.skills.scan.secrets import secrets_in
+from skills_runtime.skills.scan.secrets import find_secret
 from skills_runtime.skills.scan.text import Mark, Pattern, Profile, mark, pattern
 
 MAX_LINE = 4_000
@@ -35,36 +35,36 @@ class Command(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    straight: str
+    normalized: str
     was_disguised: bool = False
 
 
-def commands(body: str, start: int, end: int) -> Iterator[Command]:
+def split_commands(body: str, start: int, end: int) -> Iterator[Command]:
     """The commands between two places of a text, one to a line, with continued lines joined."""
     variables: dict[str, str] = {}
-    place = start
-    while place < end:
-        stop, joined = _whole_line(body, place, end)
+    line_start = start
+    while line_start < end:
+        stop, joined = _join_continued_lines(body, line_start, end)
         for offset in range(0, max(1, len(joined)), MAX_LINE):
-            yield _straightened(place, stop, joined[offset : offset + MAX_LINE + 200], variables)
-        place = stop + 1
+            yield _normalize_command(line_start, stop, joined[offset : offset + MAX_LINE + 200], variables)
+        line_start = stop + 1
 
 
-def _whole_line(body: str, place: int, end: int) -> tuple[int, str]:
+def _join_continued_lines(body: str, line_start: int, end: int) -> tuple[int, str]:
     pieces: list[str] = []
     while True:
-        stop = body.find("\n", place, end)
+        stop = body.find("\n", line_start, end)
         stop = end if stop < 0 else stop
-        line = body[place:stop]
+        line = body[line_start:stop]
         if line.endswith(("\\", "|", "&&")) and stop < end and len(pieces) < 30:
             pieces.append(line.removesuffix("\\"))
-            place = stop + 1
+            line_start = stop + 1
             continue
         pieces.append(line)
         return stop, " ".join(pieces) if len(pieces) > 1 else line
 
 
-def _straightened(start: int, end: int, line: str, variables: dict[str, str]) -> Command:
+def _normalize_command(start: int, end: int, line: str, variables: dict[str, str]) -> Command:
     plain = _PROMPT.sub("", line, count=1)
     assigned = _ASSIGN.match(plain)
     undone = plain
@@ -144,76 +144,81 @@ _PACKAGES = re.compile(
 )
 
 
-def package_marks(command: Command) -> Iterator[Mark]:
+def find_package_marks(command: Command) -> Iterator[Mark]:
     """Packages that come from an address without a name, or from where anybody leaves a file."""
-    match = _PACKAGES.search(command.straight)
+    match = _PACKAGES.search(command.normalized)
     if match is None:
         return
-    address = next(each for each in match.groups() if each)
-    if is_bad(address):
+    address = next(group for group in match.groups() if group)
+    if is_untrusted_host(address):
         yield mark("X002", command.start, command.end, "high", shown=match[0])
 
 
-def download_marks(block: Sequence[Command], whole: str, profile: Profile) -> Iterator[Mark]:
+def find_download_marks(block: Sequence[Command], block_text: str, profile: Profile) -> Iterator[Mark]:
     """Downloads in a block of commands that are run at once or further down."""
     for command in block:
-        folded = command.straight.lower()
+        folded = command.normalized.lower()
         if not any(anchor in folded for anchor in FETCHERS):
             continue
         for expression in (_PIPED, _SUBSTITUTED, _EXPRESSION, _HERE):
-            match = expression.search(command.straight)
+            match = expression.search(command.normalized)
             if match:
-                yield from _weighed(command, match[0], profile, is_windows=expression is _EXPRESSION)
+                yield from _download_mark(command, match[0], profile, is_windows=expression is _EXPRESSION)
                 break
         else:
-            yield from _saved(command, whole, profile)
+            yield from _saved_download_mark(command, block_text, profile)
 
 
-def _weighed(command: Command, shown: str, profile: Profile, *, is_windows: bool) -> Iterator[Mark]:
-    addresses = [match[0] for match in URL.finditer(shown)] or [match[0] for match in URL.finditer(command.straight)]
+def _download_mark(command: Command, shown: str, profile: Profile, *, is_windows: bool) -> Iterator[Mark]:
+    addresses = [match[0] for match in URL.finditer(shown)] or [match[0] for match in URL.finditer(command.normalized)]
     if not addresses:
         yield mark("X004", command.start, command.end, "info", shown=shown)
         return
-    code, severity = weigh(addresses[0], profile)
+    code, severity = rate_download(addresses[0], profile)
     if is_windows and severity == "low":
         severity = "medium"
     yield mark(code, command.start, command.end, severity, shown=shown)
 
 
-def weigh(address: str, profile: Profile) -> tuple[str, FindingSeverity]:
+def rate_download(address: str, profile: Profile) -> tuple[str, FindingSeverity]:
     """Which code the running of a download from an address has, and how grave it is."""
-    kind = host_kind(address)
+    kind = classify_host(address)
     if kind in ("known", "placeholder", "local"):
         return "X004", "info"
-    if is_bad(address):
+    if is_untrusted_host(address):
         return "X002", "critical"
-    if related(address, profile.words):
+    if is_related(address, profile.words):
         return "X004", "low"
-    if is_cheap(address) or address.lower().startswith("http:"):
+    if has_cheap_tld(address) or address.lower().startswith("http:"):
         return "X003", "high"
     if "githubusercontent.com" in address or "github.com" in address or ".github.io" in address:
         return "X003", "medium"
     return "X003", "high"
 
 
-def _saved(command: Command, whole: str, profile: Profile) -> Iterator[Mark]:
-    saved = _SAVED.search(command.straight) or _REMOTE_NAME.search(command.straight)
-    address = URL.search(command.straight)
+def _saved_download_mark(command: Command, block_text: str, profile: Profile) -> Iterator[Mark]:
+    saved = _SAVED.search(command.normalized) or _REMOTE_NAME.search(command.normalized)
+    address = URL.search(command.normalized)
     if saved is None or address is None:
         return
     name = saved[1].rsplit("/", 1)[-1]
-    if len(name) < 2 or _ARCHIVE.search(name) or not _is_run(name, saved[1], whole):
+    if len(name) < 2 or _ARCHIVE.search(name) or not _is_run(name, saved[1], block_text):
         return
-    code, severity = weigh(address[0], profile)
+    code, severity = rate_download(address[0], profile)
     if code == "X004":
         return
     hidden = name.startswith(".") or saved[1].startswith(("/tmp/.", "/dev/shm/", "/var/tmp/"))
-    yield mark("X008", command.start, command.end, "critical" if is_bad(address[0]) else "high" if hidden else severity)
+    yield mark(
+        "X008",
+        command.start,
+        command.end,
+        "critical" if is_untrusted_host(address[0]) else "high" if hidden else severity,
+    )
 
 
-def _is_run(name: str, path: str, whole: str) -> bool:
+def _is_run(name: str, path: str, block_text: str) -> bool:
     """Whether a saved file is started in the same block."""
-    if whole.count(name) < 2 and not path.startswith("/tmp/."):
+    if block_text.count(name) < 2 and not path.startswith("/tmp/."):
         return False
     quoted = re.escape(name)
     run = re.compile(
@@ -225,7 +230,7 @@ def _is_run(name: str, path: str, whole: str) -> bool:
         ),
         re.M,
     )
-    return bool(run.search(whole)) or (path.startswith("/tmp/.") and whole.count(path) > 1)
+    return bool(run.search(block_text)) or (path.startswith("/tmp/.") and block_text.count(path) > 1)
 
 
 SENDERS = (
@@ -347,9 +352,9 @@ _VENDORS = frozenset(
 )
 
 
-def sending_marks(command: Command, profile: Profile) -> Iterator[Mark]:
+def find_sending_marks(command: Command, profile: Profile) -> Iterator[Mark]:
     """What a command sends away that it should not."""
-    line = command.straight
+    line = command.normalized
     folded = line.lower()
     if not any(anchor in folded for anchor in SENDERS):
         return
@@ -360,17 +365,17 @@ def sending_marks(command: Command, profile: Profile) -> Iterator[Mark]:
     if send is None:
         return
     address = URL.search(line)
-    kind = host_kind(address[0]) if address else "unknown"
+    kind = classify_host(address[0]) if address else "unknown"
     if kind == "local":
         return
-    yield from _secret_sent(command, line, kind)
+    yield from _secret_marks(command, line, kind)
     if _DUMP.search(line) and kind not in ("known",):
         yield mark("D003", command.start, command.end, shown=line)
-    yield from _variable_sent(command, line, address[0] if address else "", profile)
+    yield from _variable_marks(command, line, address[0] if address else "", profile)
 
 
-def _secret_sent(command: Command, line: str, kind: str) -> Iterator[Mark]:
-    secret = secrets_in(line)
+def _secret_marks(command: Command, line: str, kind: str) -> Iterator[Mark]:
+    secret = find_secret(line)
     if secret is None or _is_only_login(line):
         return
     level, _ = secret
@@ -391,20 +396,20 @@ def _is_only_login(line: str) -> bool:
         line,
     )
     without = re.sub(r"(?:source|\.)\s+\S*\.env\b|--env-file[= ]\S+|set\s+-a", " ", without)
-    return secrets_in(without) is None
+    return find_secret(without) is None
 
 
-def _variable_sent(command: Command, line: str, address: str, profile: Profile) -> Iterator[Mark]:
+def _variable_marks(command: Command, line: str, address: str, profile: Profile) -> Iterator[Mark]:
     piped = _PIPED_SECRET.search(line)
-    named = piped or _BODY.search(line)
-    if named is None or not address or host_kind(address) == "known":
+    variable_match = piped or _BODY.search(line)
+    if variable_match is None or not address or classify_host(address) == "known":
         return
-    variable = named[1]
+    variable = variable_match[1]
     if piped and ("base64" in line or _SECRET_NAME.search(piped[0].split("|")[0])):
         yield mark("D004", command.start, command.end, shown=line)
         return
     vendor = variable.split("_")[0].lower()
-    if not _SECRET_NAME.search(variable) or not (vendor in _VENDORS or is_bad(address)):
+    if not _SECRET_NAME.search(variable) or not (vendor in _VENDORS or is_untrusted_host(address)):
         return
     host = URL.search(address)
     if host and len(vendor) > 3 and vendor in host["host"].lower():
@@ -732,37 +737,37 @@ _PATTERNS: tuple[Pattern, ...] = (
 )
 
 
-def shell_marks(body: str, start: int, end: int, profile: Profile) -> Iterator[Mark]:
+def find_shell_marks(body: str, start: int, end: int, profile: Profile) -> Iterator[Mark]:
     """Everything in a stretch of commands."""
-    block = list(commands(body, start, end))
-    folded = "\n".join(command.straight for command in block).lower()
-    patterns = [one for one in _PATTERNS if any(anchor in folded for anchor in one.anchors)]
+    block = list(split_commands(body, start, end))
+    folded = "\n".join(command.normalized for command in block).lower()
+    patterns = [rule for rule in _PATTERNS if any(anchor in folded for anchor in rule.anchors)]
     sends = any(anchor in folded for anchor in SENDERS)
     for command in block if patterns or sends else ():
-        if len(command.straight) < 4:
+        if len(command.normalized) < 4:
             continue
-        yield from _in_command(command, patterns)
+        yield from _pattern_marks(command, patterns)
         if sends:
-            yield from sending_marks(command, profile)
+            yield from find_sending_marks(command, profile)
     for command in block if any(anchor in folded for anchor in PACKAGERS) else ():
-        yield from package_marks(command)
+        yield from find_package_marks(command)
     if any(anchor in folded for anchor in FETCHERS):
-        yield from download_marks(block, body[start:end], profile)
+        yield from find_download_marks(block, body[start:end], profile)
 
 
 _REAL_KEY = re.compile(r"AAAA[A-Za-z0-9+/]{20,}|https?://|\$\(|base64")
 
 
-def _in_command(command: Command, patterns: Sequence[Pattern]) -> Iterator[Mark]:
-    line = command.straight
+def _pattern_marks(command: Command, patterns: Sequence[Pattern]) -> Iterator[Mark]:
+    line = command.normalized
     folded = line.lower()
-    for one in patterns:
-        if not any(anchor in folded for anchor in one.anchors):
+    for rule in patterns:
+        if not any(anchor in folded for anchor in rule.anchors):
             continue
-        match = one.expression.search(line)
+        match = rule.expression.search(line)
         if match:
-            severity = one.severity
-            if one.code == "P002":
+            severity = rule.severity
+            if rule.code == "P002":
                 # A key that is there, or comes from an address, opens the machine; a placeholder shows how it is done.
                 severity = "critical" if _REAL_KEY.search(line) else "low"
-            yield mark(one.code, command.start, command.end, severity, shown=match[0])
+            yield mark(rule.code, command.start, command.end, severity, shown=match[0])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from skills_runtime.skills.scan.hosts import URL, host_kind, is_bad, related
+from skills_runtime.skills.scan.hosts import URL, classify_host, is_related, is_untrusted_host
 from skills_runtime.skills.scan.text import Mark, Profile, Text, mark
 
 WINDOW = 420
@@ -103,13 +103,13 @@ _NO_USE = re.compile(
 )
 
 
-def lure_marks(text: Text, profile: Profile) -> Iterator[Mark]:
+def find_lure_marks(text: Text, profile: Profile) -> Iterator[Mark]:
     """Lures in the prose of a Markdown file; what is in fences of commands is read as commands."""
     for match in URL.finditer(text.body):
         region = text.region_at(match.start())
         if region.kind == "fence" and region.language not in ("", "text", "txt", "markdown", "md"):
             continue
-        yield from _around(text, match, profile)
+        yield from _address_marks(text, match, profile)
     for match in _TERMINAL.finditer(text.body) if _mentions(text, "paste", "copy", "粘贴", "复制", "win") else ():
         yield mark("L005", match.start(), match.end())
     for match in _NO_USE.finditer(text.body) if _mentions(text, "without", "require") else ():
@@ -120,9 +120,9 @@ def _mentions(text: Text, *words: str) -> bool:
     return any(word in text.folded for word in words)
 
 
-def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
+def _address_marks(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark]:
     address = match[0]
-    kind = host_kind(address)
+    kind = classify_host(address)
     is_harmless = kind in ("known", "placeholder", "local")
     if is_harmless and not (_PROGRAM.search(address) or _RELEASE.search(address)):
         return
@@ -135,37 +135,39 @@ def _around(text: Text, match: re.Match[str], profile: Profile) -> Iterator[Mark
         return
     if is_harmless:
         return
-    if is_bad(address):
-        yield from _from_page(text, match, before, after)
+    if is_untrusted_host(address):
+        yield from _snippet_page_marks(text, match, before, after)
     elif _is_program(address):
-        yield from _program(text, match, around, profile)
-    elif _VISIT.search(before[-120:]) and _TAKE.search(after[:200]) and not related(address, profile.words):
+        yield from _program_marks(text, match, around, profile)
+    elif _VISIT.search(before[-120:]) and _TAKE.search(after[:200]) and not is_related(address, profile.words):
         severity = "high" if _REQUIRED.search(around) else "medium"
         yield mark("L004", match.start(), match.end(), severity, shown=_line(text, match))
 
 
-def _from_page(text: Text, match: re.Match[str], before: str, after: str) -> Iterator[Mark]:
+def _snippet_page_marks(text: Text, match: re.Match[str], before: str, after: str) -> Iterator[Mark]:
     near = before[-140:] + " " + after[:200]
-    if host_kind(match[0]) == "collector":
+    if classify_host(match[0]) == "collector":
         return
     if not _SNIPPET.search(near):
         return
-    asked = _TAKE.search(near) or (_RUN.search(near) and _REQUIRED.search(before + after))
-    if asked:
+    is_instructed = _TAKE.search(near) or (_RUN.search(near) and _REQUIRED.search(before + after))
+    if is_instructed:
         yield mark("L002", match.start(), match.end(), shown=_line(text, match))
     elif _is_program(match[0]):
         yield mark("L003", match.start(), match.end(), shown=_line(text, match))
 
 
-def _program(text: Text, match: re.Match[str], around: str, profile: Profile) -> Iterator[Mark]:
+def _program_marks(text: Text, match: re.Match[str], around: str, profile: Profile) -> Iterator[Mark]:
     runs, required = _RUN.search(around), _REQUIRED.search(around)
-    if not runs or related(match[0], profile.words):
+    if not runs or is_related(match[0], profile.words):
         return
     on_forge = "github.com" in match[0] or "gitlab.com" in match[0]
-    named = _HELPER.search(match[0].rsplit("/", 1)[-1].replace("-", " ").replace("_", " ")) or _HELPER.search(around)
+    mentions_helper = _HELPER.search(match[0].rsplit("/", 1)[-1].replace("-", " ").replace("_", " ")) or _HELPER.search(
+        around
+    )
     if (
         required
-        and named
+        and mentions_helper
         and re.search(r"\bexecutable\b|\.exe\b|\brun (?:it|the)\b|double|launch|running|可执行|运行", around, re.I)
     ):
         yield mark("L003", match.start(), match.end(), "high", shown=_line(text, match))
@@ -182,4 +184,4 @@ def _is_program(address: str) -> bool:
 
 
 def _line(text: Text, match: re.Match[str]) -> str:
-    return text.line(text.line_at(match.start()))
+    return text.line(text.line_number_at(match.start()))

@@ -108,9 +108,9 @@ class Text:
     def _region_starts(self) -> list[int]:
         return [region.start for region in self.regions]
 
-    def line_at(self, place: int) -> int:
+    def line_number_at(self, offset: int) -> int:
         """The number of the line at a place, from one."""
-        return bisect_right(self.starts, place)
+        return bisect_right(self.starts, offset)
 
     def line(self, number: int) -> str:
         """The line of a number, or nothing."""
@@ -119,13 +119,13 @@ class Text:
         end = self.starts[number] - 1 if number < len(self.starts) else len(self.body)
         return self.body[self.starts[number - 1] : end]
 
-    def region_at(self, place: int) -> Region:
+    def region_at(self, offset: int) -> Region:
         """The stretch that a place is in."""
-        found = bisect_right(self._region_starts, place)
-        return self.regions[max(0, found - 1)]
+        index = bisect_right(self._region_starts, offset)
+        return self.regions[max(0, index - 1)]
 
 
-def text_kind(member: ScannedFile) -> TextKind:
+def detect_text_kind(member: ScannedFile) -> TextKind:
     """What kind of file it is, by its name and how it begins."""
     if looks_binary(member.data):
         return "binary"
@@ -158,22 +158,22 @@ def decode_text(member: ScannedFile) -> str:
     return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
 
 
-class _Reader:
+class _RegionReader:
     """Walks the lines of a Markdown file and cuts it into regions."""
 
     def __init__(self) -> None:
-        self.found: list[Region] = []
+        self.regions: list[Region] = []
         self.kind: RegionKind = "prose"
         self.language = ""
         self.start = 0
         self.headings: dict[int, str] = {}
 
-    def turn(self, place: int, kind: RegionKind, language: str = "") -> None:
+    def start_region(self, offset: int, kind: RegionKind, language: str = "") -> None:
         """End the region here and begin another."""
-        if place > self.start:
+        if offset > self.start:
             headings = tuple(self.headings[level] for level in sorted(self.headings))
-            self.found.append(Region(self.start, place, self.kind, self.language, headings))
-        self.start, self.kind, self.language = place, kind, language
+            self.regions.append(Region(self.start, offset, self.kind, self.language, headings))
+        self.start, self.kind, self.language = offset, kind, language
 
     def heading(self, match: re.Match[str]) -> None:
         """Take a heading in, and drop those below it."""
@@ -183,48 +183,48 @@ class _Reader:
 
 
 def _regions(text: Text) -> list[Region]:
-    reader = _Reader()
+    reader = _RegionReader()
     mark = ""
     in_front = text.body.startswith("---\n")
     if in_front:
         reader.kind = "front"
     for number in range(1, len(text.starts) + 1):
-        line, place = text.line(number), text.starts[number - 1]
+        line, offset = text.line(number), text.starts[number - 1]
         if in_front:
             if number > 1 and line.rstrip() in ("---", "..."):
                 in_front = False
-                reader.turn(place + len(line), "prose")
+                reader.start_region(offset + len(line), "prose")
             continue
         if reader.kind == "comment":
             if "-->" in line:
-                reader.turn(place + line.index("-->") + 3, "prose")
+                reader.start_region(offset + line.index("-->") + 3, "prose")
             continue
-        mark = _step(reader, line, place, mark)
-    reader.turn(len(text.body), "prose")
-    return reader.found or [Region(0, len(text.body), "prose")]
+        mark = _read_line(reader, line, offset, mark)
+    reader.start_region(len(text.body), "prose")
+    return reader.regions or [Region(0, len(text.body), "prose")]
 
 
-def _step(reader: _Reader, line: str, place: int, mark: str) -> str:
+def _read_line(reader: _RegionReader, line: str, offset: int, mark: str) -> str:
     """One line outside of front matter and comments; gives the mark of the fence that is open behind it."""
     fence = _FENCE.match(line)
     if mark:
         if fence and fence[1].startswith(mark) and not fence[2]:
-            reader.turn(place + len(line), "prose")
+            reader.start_region(offset + len(line), "prose")
             return ""
         return mark
     if fence:
-        reader.turn(place, "fence", fence[2].lower())
+        reader.start_region(offset, "fence", fence[2].lower())
         return fence[1]
     heading = _HEADING.match(line)
     if heading:
-        reader.turn(place, "prose")
+        reader.start_region(offset, "prose")
         reader.heading(heading)
     opening = line.find("<!--")
     if opening >= 0:
-        reader.turn(place + opening, "comment")
+        reader.start_region(offset + opening, "comment")
         closing = line.find("-->", opening)
         if closing >= 0:
-            reader.turn(place + closing + 3, "prose")
+            reader.start_region(offset + closing + 3, "prose")
     return ""
 
 
@@ -273,39 +273,44 @@ def pattern(code: str, expression: str, *anchors: str, severity: FindingSeverity
 
 def find_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
     """Everything the patterns find in a text as a whole."""
-    for one in patterns:
-        if one.anchors and not any(anchor in text.folded for anchor in one.anchors):
+    for candidate in patterns:
+        if candidate.anchors and not any(anchor in text.folded for anchor in candidate.anchors):
             continue
-        for count, match in enumerate(one.expression.finditer(text.body)):
-            yield Mark(code=one.code, severity=one.severity, start=match.start(), end=match.end())
+        for count, match in enumerate(candidate.expression.finditer(text.body)):
+            yield Mark(code=candidate.code, severity=candidate.severity, start=match.start(), end=match.end())
             if count >= MAX_MATCHES:
                 break
 
 
 def find_line_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
     """Everything the patterns find in single lines; only lines with one of their words are looked at."""
-    for one in patterns:
-        for count, (start, end) in enumerate(_lines(text.folded, one.anchors)):
-            match = one.expression.search(text.body[start:end])
+    for candidate in patterns:
+        for count, (start, end) in enumerate(_candidate_lines(text.folded, candidate.anchors)):
+            match = candidate.expression.search(text.body[start:end])
             if match:
-                yield Mark(code=one.code, severity=one.severity, start=start + match.start(), end=start + match.end())
+                yield Mark(
+                    code=candidate.code,
+                    severity=candidate.severity,
+                    start=start + match.start(),
+                    end=start + match.end(),
+                )
             if count >= MAX_LINES:
                 break
 
 
-def _lines(folded: str, anchors: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+def _candidate_lines(folded: str, anchors: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """The lines that hold one of some words, each at most once a word, cut down where they are very long."""
     seen: set[int] = set()
     for anchor in anchors:
-        place = folded.find(anchor)
-        while place >= 0:
-            start = max(folded.rfind("\n", 0, place) + 1, place - REACH)
-            end = folded.find("\n", place)
-            end = min(len(folded) if end < 0 else end, place + 2 * REACH)
+        offset = folded.find(anchor)
+        while offset >= 0:
+            start = max(folded.rfind("\n", 0, offset) + 1, offset - REACH)
+            end = folded.find("\n", offset)
+            end = min(len(folded) if end < 0 else end, offset + 2 * REACH)
             if start not in seen:
                 seen.add(start)
                 yield start, end
-            place = folded.find(anchor, max(end, place + 1))
+            offset = folded.find(anchor, max(end, offset + 1))
 
 
 def mark(code: str, start: int, end: int, severity: FindingSeverity | None = None, *, shown: str = "") -> Mark:

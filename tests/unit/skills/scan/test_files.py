@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.skills.scan import scan_directory
-from skills_runtime.skills.scan.files import Collected, ScannedFile, ScannedLink, find_shipped
+from skills_runtime.skills.scan.files import Collected, ScannedFile, ScannedLink, find_file_issues
 
 ELF = b"\x7fELF" + bytes(200)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40) + b"IEND\xaeB`\x82"
@@ -14,7 +14,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(40) + b"IEND\xaeB`\x82"
 
 def found(*files: tuple[str, bytes]) -> list[tuple[str, str]]:
     members = tuple(ScannedFile(name=name, data=data, size=len(data)) for name, data in files)
-    return [(one.code, one.file) for one in find_shipped(Collected(members=members))]
+    return [(one.code, one.file) for one in find_file_issues(Collected(members=members))]
 
 
 def entry(flags: int) -> bytes:
@@ -60,4 +60,4 @@ def test_a_link_to_secrets_is_graver_than_another_one() -> None:
         ScannedLink(name="b", target="/srv/x/.ssh", leads_out=True),
     )
 
-    assert [one.severity for one in find_shipped(Collected(members=(), links=links))] == ["medium", "high"]
+    assert [one.severity for one in find_file_issues(Collected(members=(), links=links))] == ["medium", "high"]
