@@ -1,4 +1,4 @@
-"""Skills from elsewhere: fetched, looked at, agreed to, put in place whole, locked, and put back again."""
+"""Install skills from other sources: fetch, scan, confirm, install atomically, lock, update and roll back."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""What the user's own state remembers: which contents they consented to, and which versions came before.
+"""The user's record of consents and of previously installed versions.
 
-Kept outside every project, so that no project can consent to itself.
+Stored outside every project, so that a project cannot consent to its own skills.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from skills_runtime.skills.install.lockfile import LockEntry, exclusive_director
 from skills_runtime.storage import write_atomic
 
 MAX_VERSIONS = 20
-"""How many versions of one skill are remembered."""
+"""Number of previous versions recorded per skill."""
 _Document = TypeVar("_Document")
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody looked at exactly this content and took it."""
+    """The user's consent to exactly one content digest."""
 
     name: str
     source: str
@@ -30,16 +30,16 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstalledVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that was installed once."""
+    """A previously installed version."""
 
     digest: str
     entry: LockEntry | None
-    """What the lock file said of it; nothing if it was not locked."""
+    """Its lock file entry; None if it was not locked."""
     at: str
 
 
 def consented(skill_dir: Path, *, state: Path | None = None) -> bool:
-    """Whether the user has consented to what is in a directory now; anything changed since counts as no."""
+    """Tell whether the user consented to the current content of a directory."""
     try:
         digest = hash_directory(skill_dir).digest
     except OSError:
@@ -48,23 +48,23 @@ def consented(skill_dir: Path, *, state: Path | None = None) -> bool:
 
 
 def read_consents(state: Path) -> Mapping[str, Consent]:
-    """Every consent by the digest it is for."""
+    """Return every consent by content digest."""
     return _read(state / "consents.json", dict[str, Consent])
 
 
 def record_consents(state: Path, consents: Mapping[str, Consent]) -> None:
-    """Remember consents."""
+    """Add consents to the user's record."""
     with exclusive_directory(state):
         _write(state / "consents.json", {**read_consents(state), **consents})
 
 
 def earlier_versions(state: Path, path: Path) -> tuple[InstalledVersion, ...]:
-    """The versions that were at a place before, the last one first."""
+    """Return the versions installed at a path before, most recent first."""
     return tuple(_read(state / "versions.json", dict[str, list[InstalledVersion]]).get(str(path), ()))
 
 
 def record_version(state: Path, path: Path, version: InstalledVersion) -> None:
-    """Remember what is about to be replaced or removed."""
+    """Record a version that is about to be replaced or removed."""
     with exclusive_directory(state):
         versions = _read(state / "versions.json", dict[str, list[InstalledVersion]])
         older = [candidate for candidate in versions.get(str(path), ()) if candidate.digest != version.digest]
@@ -72,7 +72,7 @@ def record_version(state: Path, path: Path, version: InstalledVersion) -> None:
 
 
 def forget_versions(state: Path, path: Path, until: str) -> None:
-    """Forget versions up to and including one, which is in place again."""
+    """Forget the versions up to and including the digest `until`, which is installed again."""
     with exclusive_directory(state):
         versions = _read(state / "versions.json", dict[str, list[InstalledVersion]])
         path_versions = versions.get(str(path), [])
@@ -82,7 +82,7 @@ def forget_versions(state: Path, path: Path, until: str) -> None:
 
 
 def now() -> str:
-    """The time as a lock file writes it."""
+    """Return the current time in the format of the lock file."""
     return SystemClock().now()
 
 
@@ -93,7 +93,7 @@ def _read(path: Path, kind: type[_Document]) -> _Document:
         return kind()
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise StorageFailed(
-            f"`{path}` is damaged: {error}", hint="delete it; you will be asked again about what it remembered"
+            f"`{path}` is damaged: {error}", hint="delete it; you will be asked for your consent again"
         ) from error
 
 

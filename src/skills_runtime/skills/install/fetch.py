@@ -1,4 +1,4 @@
-"""Brings the sources of skills here: directories, archives, git repositories, and sites that list their skills."""
+"""Fetch skill sources: directories, archives, git repositories and sites with a skill index."""
 
 import hashlib
 import re
@@ -19,46 +19,46 @@ from skills_runtime.text import one_line
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a source that is needed."""
+    """The part of a source to fetch."""
 
     source: InstallSource
     skills: tuple[str, ...] = ()
-    """The names of the skills, where a source can give them apart; none means all, or the only one."""
+    """Names of the skills to fetch, for sources that can fetch them separately; empty means all or the only one."""
     everything: bool = True
-    """Whether all of several skills are meant where none is named."""
+    """Whether to fetch all skills of the source if `skills` is empty."""
     commit: str | None = None
-    """The exact version, where it is known."""
+    """The exact commit, if known."""
     named_by_user: bool = True
-    """Whether the user named the source, now or before; a lock file alone may be anybody's."""
+    """Whether the user named the source, now or before; a lock file alone is not trusted."""
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """A source as it was brought here."""
+    """A fetched source."""
 
     root: Path
     commit: str | None = None
-    """The version it is, if the source has versions."""
+    """The fetched commit, if the source has versions."""
     trees: Mapping[str, str] = {}
-    """The names git has for directories of the source."""
+    """Git tree ids by directory path."""
 
 
 class Fetcher(Protocol):
-    """Brings sources here."""
+    """Fetches sources."""
 
     async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
-        """Put a source below a new directory, or raise and leave nothing that counts."""
+        """Fetch a source into a new directory."""
         ...
 
 
 class LocalFetcher:
-    """Brings what is on this machine: directories and archives."""
+    """Fetches local directories and archives."""
 
     async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
-        """A directory is looked at where it is; an archive is unpacked."""
+        """Return a directory as it is, or unpack an archive."""
         source = request.source
         if isinstance(source, LocalSource):
             if not source.path.is_dir():
-                raise NotFound(f"the directory `{source.path}` is gone", hint="install the skill from another place")
+                raise NotFound(f"the directory `{source.path}` is gone", hint="install the skill from another source")
             return Fetched(root=source.path)
         if isinstance(source, ArchiveSource) and not source.is_remote:
             unpack(Path(source.location), into)
@@ -75,17 +75,17 @@ _MAX_LISTED_NAMES = 20
 
 
 class Download(msgspec.Struct, frozen=True):
-    """One thing to be downloaded, and what it must be."""
+    """One file to download, with its expected digest."""
 
     url: str
     path: str
-    """Where it goes in the directory of the skill."""
+    """Target path in the skill's directory."""
     digest: str | None
-    """Its SHA-256 in hex; the older version of the list has none."""
+    """SHA-256 in hex; None in the older index format."""
 
 
 class IndexedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill that a site offers."""
+    """A skill in the index of a site."""
 
     name: str
     kind: Literal["file", "archive", "files"]
@@ -93,7 +93,7 @@ class IndexedSkill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def index_addresses(url: str) -> tuple[str, ...]:
-    """Return where the list of a site may be, the likeliest first."""
+    """Return the possible addresses of a site's index, most likely first."""
     if urlsplit(url).path.endswith(".json"):
         return (url,)
     parts = urlsplit(url)
@@ -103,24 +103,24 @@ def index_addresses(url: str) -> tuple[str, ...]:
 
 
 def parse_index(data: bytes, address: str) -> tuple[IndexedSkill, ...]:
-    """Parse the list of a site; one entry that is wrong makes the whole list unusable."""
+    """Parse the index of a site; one invalid entry invalidates the whole index."""
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _invalid_index(address, f"it is not JSON: {error}") from error
     skills = cast("dict[str, Any]", document).get("skills") if isinstance(document, dict) else None
     if not isinstance(skills, list) or len(cast("list[Any]", skills)) > MAX_INDEXED_SKILLS:
-        raise _invalid_index(address, "it has no list of skills, or one without end")
+        raise _invalid_index(address, f"it has no `skills` list, or one with more than {MAX_INDEXED_SKILLS} entries")
     indexed = tuple(_parse_entry(entry, address) for entry in cast("list[Any]", skills))
     names = [skill.name for skill in indexed]
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
-        raise _invalid_index(address, f"it has `{duplicate}` twice")
+        raise _invalid_index(address, f"it lists `{duplicate}` twice")
     return indexed
 
 
 def select_indexed(skills: Sequence[IndexedSkill], names: Sequence[str], *, everything: bool) -> list[IndexedSkill]:
-    """Return the skills of a site to download: those named, the only one, or all."""
+    """Return the skills to download: the named ones, the only one, or all."""
     skills_by_name = {skill.name: skill for skill in skills}
     name_list = ", ".join(f"`{name}`" for name in list(skills_by_name)[:_MAX_LISTED_NAMES])
     missing = next((name for name in names if name not in skills_by_name), None)
@@ -146,14 +146,16 @@ def _parse_entry(entry: Any, address: str) -> IndexedSkill:
     kind, url, digest = fields.get("type"), fields.get("url"), fields.get("digest")
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if kind not in ("skill-md", "archive") or not isinstance(url, str) or match is None:
-        raise _invalid_index(address, f"`{name}` has no type, address and digest that can be used")
+        raise _invalid_index(address, f"`{name}` needs a valid type, url and digest")
     download = Download(urljoin(address, url), "SKILL.md", match[1])
     return IndexedSkill(name=name, kind="archive" if kind == "archive" else "file", downloads=(download,))
 
 
 def _file_downloads(name: str, files: Any, address: str) -> tuple[Download, ...]:
     if not isinstance(files, list) or not 0 < len(cast("list[Any]", files)) <= MAX_INDEXED_FILES:
-        raise _invalid_index(address, f"`{name}` has no list of files, or one without end")
+        raise _invalid_index(
+            address, f"`{name}` has no `files` list, or one with more than {MAX_INDEXED_FILES} entries"
+        )
     base = urljoin(address, ".")
     downloads: list[Download] = []
     for file in cast("list[Any]", files):
@@ -166,8 +168,8 @@ def _file_downloads(name: str, files: Any, address: str) -> tuple[Download, ...]
 
 def _invalid_index(address: str, reason: str) -> ValidationFailed:
     return ValidationFailed(
-        f"the list of skills at `{one_line(address)[:200]}` cannot be used: {reason}",
-        hint="ask whoever runs the site to correct it",
+        f"the skill index at `{one_line(address)[:200]}` cannot be used: {reason}",
+        hint="report it to the owner of the site",
         details={"code": "SKILL_INDEX_INVALID"},
     )
 
@@ -179,8 +181,8 @@ _FILE_BYTES = 8 << 20
 class SkillFetcher:
     """Fetches sources of all kinds.
 
-    `environment` is where git finds its program and the agent that holds ssh keys. Hosts that are not on the open
-    internet are asked only if the user named the source, or allowed the host.
+    `environment` provides `PATH` and the ssh agent's socket for git. Hosts with non-public addresses are contacted
+    only if the user named the source or allowed the host.
     """
 
     def __init__(
@@ -197,7 +199,7 @@ class SkillFetcher:
         self._allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
 
     async def fetch(self, request: FetchRequest, into: Path) -> Fetched:
-        """Put a source below a new directory."""
+        """Fetch a source of any kind into a new directory."""
         source = request.source
         if isinstance(source, GitSource):
             settings = await self._pin_addresses(request, source.url) if source.url.startswith("http") else ()
@@ -217,7 +219,7 @@ class SkillFetcher:
         return await LocalFetcher().fetch(request, into)
 
     async def _pin_addresses(self, request: FetchRequest, url: str) -> tuple[str, ...]:
-        """Settings that keep git at the addresses that were checked, unless the user named the host."""
+        """Return git settings that pin the host to its checked addresses, unless the user named the host."""
         parts, hosts = urlsplit(url), self._hosts(request, url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         addresses = await check_host(host_of(url), hosts, self._classify, port)
@@ -235,7 +237,7 @@ class SkillFetcher:
 
 
 async def _download_index(web: Web, url: str, request: FetchRequest, into: Path) -> None:
-    """Download the wanted skills of a site, each into a directory of its name."""
+    """Download the requested skills of a site, each into a directory of its name."""
     for address in index_addresses(url):
         data = await web.find(address, limit=MAX_INDEX_BYTES)
         if data is not None:
@@ -264,8 +266,8 @@ async def _download(web: Web, download: Download, limit: int) -> bytes:
     data = await web.get(download.url, limit=limit)
     if download.digest is not None and hashlib.sha256(data).hexdigest() != download.digest:
         raise PolicyDenied(
-            f"what `{download.url}` gave is not what the site's list says",
-            hint="nothing was installed; try again later, or ask whoever runs the site",
+            f"the content of `{download.url}` does not match the digest in the site's index",
+            hint="nothing was installed; try again later, or report it to the owner of the site",
             details={"code": "SKILL_INDEX_DIGEST_MISMATCH"},
         )
     return data

@@ -1,7 +1,7 @@
-"""Fetches one version of a git repository, without its history and without running anything of it.
+"""Fetch one commit of a git repository, without its history and without running any of its code.
 
-Git runs with no configuration but ours and in a clean environment, and only files of one version are written. The
-program is started by a callable of the caller, since this package knows nothing of processes.
+Git runs with our configuration only and in a clean environment. The caller passes a callable that starts the process,
+since this package knows nothing of processes.
 """
 
 import os
@@ -19,7 +19,7 @@ MAX_REPOSITORY_FILES = 50_000
 MAX_REPOSITORY_BYTES = 512 << 20
 MAX_PACK_BYTES = 2 << 30
 MAX_PACK_FILES = 200_000
-"""What git may write while it fetches; the caller that starts it enforces this."""
+"""Disk limits of a fetch; enforced by the caller that starts git."""
 FETCH_SECONDS = 300
 MAX_OUTPUT_BYTES = 128 << 20
 _SETTINGS = (
@@ -51,7 +51,7 @@ _SSH = "ssh -oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermit
 
 
 class GitCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of git, to be ended after `FETCH_SECONDS` or when it fills its directory."""
+    """One git command; the caller stops it after `FETCH_SECONDS` or at the disk limits."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -61,7 +61,7 @@ class GitCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GitResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call of git ended."""
+    """Result of a git command."""
 
     exit_code: int | None
     ended_by: str
@@ -69,11 +69,11 @@ class GitResult(msgspec.Struct, frozen=True, kw_only=True):
     stdout: bytes
     stderr: bytes
     is_cut: bool = False
-    """Whether more was written to standard output than is kept."""
+    """Whether standard output was truncated."""
 
     @property
     def last_words(self) -> str:
-        """The last two lines of what git complained about, or why it ended."""
+        """The last two lines of standard error, or the reason why git ended."""
         lines = [line for line in self.stderr.decode(errors="replace").splitlines() if line.strip()]
         return one_line(" ".join(lines[-2:]))[:300] or f"it ended by {self.ended_by}"
 
@@ -82,11 +82,11 @@ RunGit = Callable[[GitCommand], Awaitable[GitResult]]
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of one version of a repository."""
+    """The checked-out files of one commit."""
 
     commit: str
     trees: Mapping[str, str]
-    """The names git has for directories, by path."""
+    """Git tree ids by directory path."""
 
 
 async def fetch_repository(
@@ -98,7 +98,7 @@ async def fetch_repository(
     *,
     settings: Sequence[str] = (),
 ) -> Checkout:
-    """Write the files of one version of a repository below a new directory; `settings` are git's, besides ours."""
+    """Write the files of one commit into a new directory; `settings` are added to our git configuration."""
     into.mkdir(mode=0o700)
     git = _Git(
         into.with_name(f"{into.name}.git"), _clean_environment(source, into, environment), run, (*_SETTINGS, *settings)
@@ -116,7 +116,7 @@ async def fetch_repository(
 
 
 class _Git:
-    """A bare repository, and the program that works on it."""
+    """A bare repository and the commands that run on it."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str], run: RunGit, settings: Sequence[str]) -> None:
         self.directory = directory
@@ -125,7 +125,7 @@ class _Git:
         self._run_git = run
 
     async def fetch(self, source: GitSource, commit: str | None) -> None:
-        """Fetch one version and nothing of its history."""
+        """Fetch one commit without its history."""
         ref = checked_ref(commit or source.ref or "HEAD")
         arguments = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", source.url, ref)
         result = await self._run(arguments)
@@ -147,11 +147,11 @@ class _Git:
             )
         raise NotFound(
             f"{repository} cannot be fetched: {reason}",
-            hint="check the address; for a repository that is not public use ssh, since nobody is asked for a password",
+            hint="check the address; use ssh for a private repository, since git cannot ask for a password",
         )
 
     async def list_files(self, within: str | None) -> tuple[list[bytes], dict[str, str]]:
-        """List the files to write, each with a NUL at its end, and the names of directories by path."""
+        """List the files to write, each NUL-terminated, and the git tree ids by directory path."""
         data = await self.call("ls-tree", "-r", "-t", "-z", "-l", "--full-tree", "FETCH_HEAD")
         root = (await self.call("rev-parse", "--verify", "FETCH_HEAD^{tree}")).decode().strip()
         files: list[bytes] = []
@@ -168,7 +168,7 @@ class _Git:
                 size += int(length)
         if len(files) > MAX_REPOSITORY_FILES or size > MAX_REPOSITORY_BYTES:
             raise ValidationFailed(
-                f"the repository has {len(files)} files and {size >> 20} MiB, which is too much to look through",
+                f"the repository has {len(files)} files and {size >> 20} MiB, which is too large to search",
                 hint="name the directory of the skill in it, such as `owner/repo/skills/name`",
             )
         if inside and not files:
@@ -176,7 +176,7 @@ class _Git:
         return files, trees
 
     async def call(self, *arguments: str, stdin: bytes = b"", inside: bool = True) -> bytes:
-        """Return what git writes; raises when it fails."""
+        """Run git and return its standard output; raise if it fails."""
         result = await self._run(arguments, stdin=stdin, inside=inside)
         if result.exit_code != 0:
             raise ToolError("unknown", f"git failed: {result.last_words}", hint="`git --version` must be 2.30 or later")
@@ -193,7 +193,7 @@ class _Git:
 
 
 def _clean_environment(source: GitSource, into: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Build the environment of git: nothing of the user's but `PATH` and, for ssh, the agent that holds their keys."""
+    """Build the environment of git: only `PATH` and, for ssh, the agent's socket come from the user."""
     chosen = {
         "PATH": environment.get("PATH", os.defpath),
         "HOME": f"{into}.git",

@@ -82,11 +82,11 @@ EntryKind = Literal["file", "link", "other"]
 MAX_HASHED_FILES = 10_000
 MAX_HASHED_BYTES = 256 << 20
 _NOT_HASHED = frozenset({".git", "node_modules"})
-"""Directories that the public hash leaves out."""
+"""Directories excluded from the public hash."""
 
 
 class HashedEntry(msgspec.Struct, frozen=True):
-    """One thing below the directory of a skill that is no directory."""
+    """A file, link or other non-directory below a skill's directory."""
 
     path: str
     """Relative, with slashes."""
@@ -94,21 +94,21 @@ class HashedEntry(msgspec.Struct, frozen=True):
     size: int
     executable: bool
     content: str
-    """The SHA-256 of what it holds; of a link, of what it says."""
+    """SHA-256 of the content, or of the target of a link."""
 
 
 class Hashed(msgspec.Struct, frozen=True):
-    """A skill's directory in numbers."""
+    """Hashes and entries of a skill's directory."""
 
     computed_hash: str
-    """As the public lock file has it."""
+    """The hash of the public lock file format."""
     digest: str
-    """Ours: of every path, kind and content, each told apart."""
+    """Our own unambiguous digest of every path, kind and content."""
     entries: tuple[HashedEntry, ...]
 
     @property
     def size(self) -> int:
-        """The bytes of all files together."""
+        """Total size of all files in bytes."""
         return sum(entry.size for entry in self.entries)
 
 

@@ -1,7 +1,7 @@
-"""Where installed skills are kept, for a project and for a user, and the lock file that says where each came from.
+"""Paths of installed skills, for a project and for a user, and the lock file that records their sources.
 
-Other installers write the same file: version 1 is that of a project, version 3 that of a user. Fields nobody here knows
-are kept as they are.
+The file format is shared with other installers: version 1 for projects, version 3 for users. Unknown fields are
+preserved.
 """
 
 import os
@@ -30,23 +30,23 @@ class InstallPaths(msgspec.Struct, frozen=True, kw_only=True):
 
     scope: InstallScope
     root: Path
-    """The project, or the home of the user."""
+    """The project directory or the user's home."""
     skills: Path
-    """Each installed skill is a directory in it."""
+    """The directory of installed skills, one subdirectory each."""
     lock: Path
     store: Path
-    """Every version that was ever installed, by its digest; it may be deleted at any time."""
+    """Cache of installed versions by digest; it may be deleted at any time."""
     state: Path
-    """What the user consented to, and which versions came before."""
+    """The user's consents and previous versions."""
 
     @property
     def staging(self) -> Path:
-        """Where new versions are made ready, on the same disk as the skills."""
+        """Staging directory, on the same file system as the skills so that renames are atomic."""
         return self.skills.parent / STAGING
 
 
 def project_places(root: Path, environ: Mapping[str, str] | None = None) -> InstallPaths:
-    """Return the paths of a project; its directory of skills must be inside of it."""
+    """Return the paths of a project; its skills directory must be inside the project."""
     real = Path(os.path.realpath(root))
     skills = Path(os.path.realpath(real / ".agents" / "skills"))
     if not skills.is_relative_to(real) or skills == real:
@@ -84,7 +84,7 @@ def user_places(environ: Mapping[str, str] | None = None) -> InstallPaths:
 
 @contextmanager
 def exclusive_directory(directory: Path) -> Generator[None]:
-    """Wait until nobody else works in a directory, which is made if need be; who dies lets go."""
+    """Create a directory if needed and lock it; the lock is released when the process dies."""
     directory.mkdir(mode=0o755, parents=True, exist_ok=True)
     with lock_directory(directory):
         yield
@@ -103,7 +103,7 @@ _CONFLICT = b"<<<<<<<"
 
 
 class LockEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lock file says of one skill."""
+    """One skill in a lock file."""
 
     source: str
     source_type: str
@@ -111,10 +111,10 @@ class LockEntry(msgspec.Struct, frozen=True, kw_only=True):
     ref: str | None = None
     skill_path: str | None = None
     computed_hash: str = ""
-    """Empty in an entry of another installer that counts on a server to know it."""
+    """Empty in entries of installers that store the hash on a server."""
     commit: str | None = None
     digest: str | None = None
-    """Our own digest of the content, which no two skills share."""
+    """Our own digest of the content, which is unambiguous."""
     other: Mapping[str, Any] = {}
     """Every other field of the entry."""
 
@@ -127,7 +127,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
     other: Mapping[str, Any] = {}
 
     def having(self, entries: Mapping[str, LockEntry | None]) -> "Lock":
-        """The same file with entries set, and those that are nothing taken out."""
+        """Return a copy with entries set; an entry of None is removed."""
         merged = {**self.skills, **entries}
         present = {name: entry for name, entry in merged.items() if entry is not None}
         return msgspec.structs.replace(self, skills=present)
@@ -143,11 +143,11 @@ _FIELDS = {
     "commit": "commit",
     "contentDigest": "digest",
 }
-"""The fields of an entry and what they are called here, in the order they are written."""
+"""JSON field to attribute name, in the order in which fields are written."""
 
 
 def read_lock(paths: InstallPaths) -> Lock:
-    """Read the lock file of a scope; one that is not there is empty."""
+    """Read the lock file of a scope; return an empty one if it does not exist."""
     try:
         with paths.lock.open("rb") as file:
             data = file.read(MAX_LOCK_BYTES + 1)
@@ -161,7 +161,7 @@ def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
     if len(data) > MAX_LOCK_BYTES:
         raise _invalid_lock(path, "it is too long")
     if _CONFLICT in data:
-        raise _invalid_lock(path, "git has left both sides of a merge in it")
+        raise _invalid_lock(path, "it contains merge conflict markers")
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -177,7 +177,7 @@ def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
 
 
 def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
-    """Tell whether a directory is what the lock file says; our digest counts where the lock file has it."""
+    """Tell whether a directory matches its lock entry, including our digest if the entry has it."""
     digest_holds = entry.digest is None or entry.digest == hashed.digest
     return (
         digest_holds and entry.computed_hash in ("", hashed.computed_hash) and bool(entry.computed_hash or entry.digest)
@@ -185,7 +185,7 @@ def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
 
 
 def lock_bytes(lock: Lock) -> bytes:
-    """Encode a lock file as it is written: skills by name, two spaces, one line break at the end."""
+    """Encode a lock file: skills sorted by name, two-space indent, final line break."""
     skills: dict[str, dict[str, Any]] = {}
     for name in sorted(lock.skills):
         entry = lock.skills[name]

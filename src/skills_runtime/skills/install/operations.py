@@ -1,4 +1,4 @@
-"""What can be done with installed skills, once it is clear what and the user agrees."""
+"""Install, remove, lock, verify and roll back skills, after the user has agreed."""
 
 import os
 from collections.abc import Container, Sequence
@@ -47,19 +47,19 @@ Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill that is installed, locked or both."""
+    """A skill that is installed, locked or both."""
 
     name: str
     directory: Path
     status: Status
     consented: bool
-    """Whether the user agreed to exactly this content."""
+    """Whether the user consented to exactly this content."""
     entry: LockEntry | None = None
     computed_hash: str | None = None
 
 
 def installed(project: Path | None = None) -> tuple[Installed, ...]:
-    """The skills of a project, or of the user where no project is named, by name."""
+    """Return the installed skills of a project, or of the user if `project` is None, by name."""
     return verify_installed(project_places(project) if project is not None else user_places())
 
 
@@ -79,7 +79,7 @@ def verify_installed(paths: InstallPaths) -> tuple[Installed, ...]:
 def install_prepared(
     paths: InstallPaths, work: Path, prepared: Sequence[Prepared], *, accepted_risk: bool = False
 ) -> None:
-    """Put prepared skills in place; whoever calls this has asked the user."""
+    """Install prepared skills; the caller has asked the user."""
     for skill in prepared:
         _store_current(paths, skill.name, skill.before, skill.locked)
         VersionStore(paths.store).keep(skill.staged, skill.hashed)
@@ -97,7 +97,7 @@ def install_prepared(
 
 
 def remove_skills(paths: InstallPaths, names: Sequence[str], *, unlocked_too: bool) -> None:
-    """Take skills and their entries away; each can be put back by `rollback`."""
+    """Remove skills and their lock entries; `rollback` restores them."""
     finish_interrupted(paths)
     lock = read_lock(paths).skills
     changes: list[InstallChange] = []
@@ -108,7 +108,7 @@ def remove_skills(paths: InstallPaths, names: Sequence[str], *, unlocked_too: bo
         if name not in lock and not unlocked_too:
             raise ValidationFailed(
                 f"`{name}` is not in the lock file, so it was not installed by `skills install`",
-                hint="`--force` removes it all the same",
+                hint="use `--force` to remove it anyway",
             )
         current = hash_directory(directory) if directory.is_dir() and not directory.is_symlink() else None
         _store_current(paths, name, current, lock.get(name))
@@ -117,7 +117,7 @@ def remove_skills(paths: InstallPaths, names: Sequence[str], *, unlocked_too: bo
 
 
 def write_lock_from_installed(paths: InstallPaths) -> tuple[Installed, ...]:
-    """Make the lock file say what is there: where a skill came from is kept, what it is, is counted anew."""
+    """Rewrite the lock file from the installed skills: keep their sources, recompute their hashes."""
     changes: list[InstallChange] = []
     for skill in verify_installed(paths):
         if skill.status == "missing":
@@ -137,7 +137,7 @@ def write_lock_from_installed(paths: InstallPaths) -> tuple[Installed, ...]:
 
 
 def find_previous_version(paths: InstallPaths, name: str) -> tuple[InstalledVersion, Path]:
-    """The version that was installed before the present one, and where it is kept."""
+    """Return the version installed before the current one, and its directory in the store."""
     finish_interrupted(paths)
     directory = paths.skills / check_directory_name(name)
     current = installed_digest(paths, name)
@@ -145,7 +145,8 @@ def find_previous_version(paths: InstallPaths, name: str) -> tuple[InstalledVers
     earlier = [version for version in earlier_versions(paths.state, directory) if version.digest != current]
     if not earlier:
         raise NotFound(
-            f"no earlier version of `{name}` is known here", hint="only what was replaced here can come back"
+            f"no earlier version of `{name}` is known here",
+            hint="only versions replaced on this machine can be restored",
         )
     stored = store.get(earlier[0].digest)
     if stored is None:
@@ -157,7 +158,7 @@ def find_previous_version(paths: InstallPaths, name: str) -> tuple[InstalledVers
 
 
 def roll_back(paths: InstallPaths, work: Path, prepared: Prepared, version: InstalledVersion) -> None:
-    """Put an earlier version in place again, with the entry it had."""
+    """Restore an earlier version with its lock entry."""
     agreed = {prepared.hashed.digest: Consent(name=prepared.name, source=prepared.entry.source, at=now())}
     if prepared.before is not None:
         VersionStore(paths.store).keep(paths.skills / prepared.name, prepared.before)
@@ -211,7 +212,7 @@ def _compare(paths: InstallPaths, name: str, entry: LockEntry | None, agreed: Co
 
 
 def changed_skills(paths: InstallPaths) -> tuple[dict[Path, str], tuple[Problem, ...]]:
-    """The directories of changed skills, each with what is to be said of it, and what keeps one from knowing more."""
+    """Return the directories of changed skills with the reason, and problems that prevent the comparison."""
     try:
         lock, consents = read_lock(paths).skills, read_consents(paths.state)
     except SkillsRuntimeError as error:
@@ -232,17 +233,17 @@ def _describe_change(directory: Path, entry: LockEntry, agreed: frozenset[str], 
     try:
         hashed = hash_directory(directory)
     except (OSError, SkillsRuntimeError):
-        return "it cannot be compared with what was installed; `skills verify` says more"
+        return "it cannot be compared with the installed version; run `skills verify` for details"
     if entry.computed_hash or entry.digest:
-        return "" if matches_lock(entry, hashed) else "it is not what the lock file says; `skills verify` compares"
+        return "" if matches_lock(entry, hashed) else "it does not match the lock file; run `skills verify` to compare"
     is_other = had_consent and hashed.digest not in agreed
-    return "it is not what you agreed to when it was installed; `skills verify` compares" if is_other else ""
+    return "it changed since you agreed to install it; run `skills verify` to compare" if is_other else ""
 
 
 def _unreadable_lock(paths: InstallPaths, message: str, hint: str) -> Problem:
     return Problem(
         code="SKILL_LOCK_UNREADABLE",
-        message=f"nobody can tell whether installed skills were changed: {message}",
+        message=f"changes of installed skills cannot be detected: {message}",
         hint=hint,
         severity="warning",
         locator=str(paths.lock),

@@ -1,6 +1,6 @@
-"""Makes skills ready to be installed, in the staging place: nothing that is installed changes yet.
+"""Prepare skills for installation in the staging directory, without changing installed skills.
 
-Each is fetched, copied, hashed, compared with what is installed, and looked at for what a user should know first.
+Each skill is fetched, copied, hashed, compared with the installed version and scanned for what the user should know.
 """
 
 from collections.abc import Sequence
@@ -36,20 +36,20 @@ from skills_runtime.storage import open_directory, read_below
 from skills_runtime.text import unified_diff
 
 MAX_DIFF_LINES = 400
-"""How much of a difference is shown; the rest is counted."""
+"""Number of diff lines shown per file; further lines are only counted."""
 _MAX_TEXT = 256 << 10
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file that is not what it was."""
+    """One file that differs from the installed version."""
 
     path: str
     kind: Literal["added", "removed", "changed"]
     before: int | None = None
-    """Its bytes before, if it was there."""
+    """Its size before, if it existed."""
     after: int | None = None
     lines: tuple[str, ...] = ()
-    """What changed in its text, as programs write it; none where it is no text."""
+    """Unified diff of its text; empty for binary files."""
 
 
 def compare_files(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[FileChange, ...]:
@@ -76,7 +76,7 @@ def compare_files(before: Path, old: Hashed, after: Path, new: Hashed) -> tuple[
 
 
 def _text_lines(root: Path, entry: HashedEntry) -> list[str] | None:
-    """Read the lines of a file, or nothing where it is no text or too long."""
+    """Read the lines of a file; return None if it is binary or too long."""
     if entry.kind != "file" or entry.size > _MAX_TEXT:
         return None
     with open_directory(root.resolve()) as top:
@@ -94,24 +94,24 @@ _PROGRAMS = (
 
 
 class Screened(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything to be shown of one skill."""
+    """What the user is shown about a skill before installing it."""
 
     description: str
     scripts: tuple[str, ...]
-    """Files that are programs."""
+    """Executable files."""
     allowed_tools: tuple[str, ...]
     runs: str | None
-    """The kind of program its action is, if it has one."""
+    """The runtime of its action, if it has one."""
     notes: tuple[str, ...]
-    """What is odd about its `SKILL.md`, and what the scan did not read."""
+    """Warnings about its `SKILL.md`, and files that the scan skipped."""
     signature: SignatureStatus
     verdict: Literal["clean", "suspicious", "malicious"]
-    """What the security scan comes to."""
+    """Verdict of the security scan."""
     findings: tuple[str, ...] = ()
 
 
 def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature: SignatureStatus) -> Screened:
-    """Look at a skill that is about to be installed."""
+    """Scan a skill that is about to be installed."""
     from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
 
     skill, run = inspected.skill, inspected.run
@@ -135,12 +135,12 @@ def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature
 
 
 def refuse_malicious(name: str, screened: Screened) -> None:
-    """Stop where the scan found more than a suspicion."""
+    """Raise `PolicyDenied` if the scan's verdict is `malicious`."""
     if screened.verdict == "malicious":
         detail = f": {screened.findings[0]}" if screened.findings else ""
         raise PolicyDenied(
-            f"the security scan takes the skill `{name}` for malicious{detail}",
-            hint="look at its files; `--accept-risk` installs it all the same",
+            f"the security scan rates the skill `{name}` as malicious{detail}",
+            hint="inspect its files; use `--accept-risk` to install it anyway",
             details={"code": "SKILL_INSTALL_MALICIOUS", "findings": list(screened.findings)},
         )
 
@@ -159,41 +159,41 @@ Becomes = Literal["new", "changed", "same"]
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill that could be installed at once."""
+    """A skill that is staged and ready to be installed."""
 
     name: str
     staged: Path
     hashed: Hashed
     entry: LockEntry
     before: Hashed | None
-    """What is installed under the name now."""
+    """Hashes of the currently installed version."""
     locked: LockEntry | None
-    """What the lock file says of the name now."""
+    """The current lock entry."""
     screened: Screened
     changes: tuple[FileChange, ...]
 
     @property
     def becomes(self) -> Becomes:
-        """What installing it would mean."""
+        """Whether installing it adds, changes or keeps the installed skill."""
         if self.before is None:
             return "new"
         return "same" if self.before.digest == self.hashed.digest else "changed"
 
     @property
     def edited(self) -> bool:
-        """Whether somebody changed the installed skill since it was locked."""
+        """Whether the installed skill was edited since it was locked."""
         return self.before is not None and self.locked is not None and not matches_lock(self.locked, self.before)
 
 
 class SignaturePolicy(msgspec.Struct, frozen=True):
-    """Whose signatures count, and whether there must be one."""
+    """The trusted signer, and whether a signature is required."""
 
     signer: Signer | None = None
     required: bool = False
 
 
 class Preparation:
-    """Fetches and stages for one command; `work` is its directory in the staging place."""
+    """Fetches and stages skills for one command in its working directory `work`."""
 
     def __init__(self, paths: InstallPaths, fetcher: Fetcher, work: Path, trust: SignaturePolicy | None = None) -> None:
         self._paths = paths
@@ -206,7 +206,7 @@ class Preparation:
     async def install(
         self, source: InstallSource, names: Sequence[str], *, everything: bool, named_by_user: bool = True
     ) -> list[Prepared]:
-        """The skills somebody wants of a source."""
+        """Fetch and stage the named skills of a source."""
         request = FetchRequest(source=source, skills=tuple(names), everything=everything, named_by_user=named_by_user)
         fetched = await self._fetcher.fetch(request, self._new_directory(source))
         within = source.path if isinstance(source, GitSource) else None
@@ -214,7 +214,7 @@ class Preparation:
         return [self._stage_offer(offer, source, fetched) for offer in chosen]
 
     async def update(self, names: Sequence[str]) -> list[Prepared]:
-        """The newest versions of locked skills; all of them if none is named."""
+        """Fetch and stage the newest versions of locked skills; all of them if `names` is empty."""
         if not self._lock.skills:
             raise NotFound(f"nothing is locked in `{self._paths.lock}`", hint="`skills install` installs something")
         missing = next((name for name in names if name not in self._lock.skills), None)
@@ -236,7 +236,7 @@ class Preparation:
         return prepared
 
     async def locked(self, name: str, entry: LockEntry) -> Prepared:
-        """Exactly what the lock file says, from the store or from where it came from; anything else is refused."""
+        """Stage exactly the locked version, from the store or its source; raise if the content differs."""
         if not entry.computed_hash:
             raise PolicyDenied(
                 f"`{name}` is locked without a hash", hint="`skills lock` writes it from what is installed"
@@ -252,8 +252,8 @@ class Preparation:
         prepared = self._stage_directory(name, offer.directory, fetched.root, entry)
         if not matches_lock(entry, prepared.hashed):
             raise PolicyDenied(
-                f"the skill `{name}` at its source is not the one that was locked",
-                hint=f"`skills update {name}` shows what changed and asks whether to take it",
+                f"the source of the skill `{name}` no longer has the locked content",
+                hint=f"run `skills update {name}` to see the changes and accept them",
                 details={
                     "code": "SKILL_LOCK_MISMATCH",
                     "locked": entry.computed_hash,
@@ -263,11 +263,11 @@ class Preparation:
         return prepared
 
     def version(self, name: str, stored: Path, entry: LockEntry) -> Prepared:
-        """A version out of the store."""
+        """Stage a version from the store."""
         return self._stage_directory(name, stored, stored, entry)
 
     def _has_consent_for_source(self, entry: LockEntry) -> bool:
-        """Whether the user agreed to something from the same source before."""
+        """Tell whether the user consented to any skill of the same source before."""
         return any(consent.source == entry.source for consent in read_consents(self._paths.state).values())
 
     def _find_stored(self, name: str, entry: LockEntry) -> Path | None:
@@ -320,7 +320,7 @@ class Preparation:
         )
 
     def _new_directory(self, source: InstallSource) -> Path:
-        """Where a source goes; a skill that is the whole source and has no name gets that of the directory."""
+        """Create a directory to fetch into; its name is the fallback name of a skill that is the whole source."""
         self._fetches += 1
         parent = self._work / f"fetched-{self._fetches}"
         parent.mkdir(mode=0o700)
@@ -328,7 +328,7 @@ class Preparation:
 
 
 def _find_locked(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
-    """The skill of an entry in its source: at its path, or by its name where it was moved."""
+    """Find the skill of a lock entry in its source, by path, or by name if it was moved."""
     offers = find_offered(fetched.root)
     path = locked_path(entry)
     at_path = [offer for offer in offers if path is not None and offer.path == path and offer.problem is None]
@@ -336,7 +336,7 @@ def _find_locked(name: str, entry: LockEntry, fetched: Fetched) -> Offered:
 
 
 async def locked_skills(paths: InstallPaths, preparation: Preparation) -> list[Prepared]:
-    """Every locked skill, made ready as it was locked; one that cannot be had like that stops all of them."""
+    """Stage every locked skill at its locked version; fail if any of them is unavailable."""
     lock = read_lock(paths)
     if not lock.skills:
         raise NotFound(

@@ -1,6 +1,6 @@
-"""Finds the skills in what was fetched, picks those that somebody wants, and copies them out.
+"""Find the skills in a fetched source, select the requested ones and copy them to the staging directory.
 
-Plain files, safe names, nothing from outside.
+Copies only regular files with safe names from inside the source.
 """
 
 import os
@@ -23,22 +23,22 @@ from skills_runtime.text import one_line
 _MAX_LISTED_NAMES = 20
 _SCAN = ScanOptions(ignore_dot_entries=False, max_depth=8, max_dirs_per_root=5_000)
 _CATALOGS = frozenset({".agents", ".claude", ".codex", ".cursor", ".github", ".gemini", ".opencode", ".claude-plugin"})
-"""Hidden directories in which repositories keep skills; what is hidden elsewhere is not offered."""
+"""Hidden directories that are searched for skills; other hidden directories are skipped."""
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A skill that was found in a source."""
+    """A skill available in a source."""
 
     name: str
     directory: Path
     problem: str | None
-    """Why it cannot be used, if it cannot."""
+    """Why it cannot be used; None if it can."""
     path: str
-    """Its directory in the source, empty where it is the source."""
+    """Its directory in the source; empty if it is the whole source."""
 
 
 def find_offered(root: Path, within: str | None = None) -> list[Offered]:
-    """Each skill of a source; a skill inside another one belongs to that and is not offered by itself."""
+    """Return the skills of a source; nested skills belong to the outer one and are not listed."""
     base = Path(os.path.realpath(root))
     start = base.joinpath(*split_safe_path(within)) if within else base
     if not start.is_dir() or not Path(os.path.realpath(start)).is_relative_to(base):
@@ -57,13 +57,13 @@ def find_offered(root: Path, within: str | None = None) -> list[Offered]:
         )
         name = inspected.skill.name if inspected.skill else inspected.run.name if inspected.run else ""
         if problem is None and (not name or name.startswith(".") or "/" in name):
-            problem = "it has no name that can be that of a directory"
+            problem = "its name is not a valid directory name"
         offers.append(Offered(name or directory.name, directory, problem, "" if path == "." else path))
     return offers
 
 
 def select_offered(offers: Sequence[Offered], names_or_paths: Sequence[str], *, everything: bool) -> list[Offered]:
-    """The skills that were asked for: by name or path, all that can be used, or the only one there is."""
+    """Return the requested skills: by name or path, all usable ones, or the only one."""
     if not offers:
         raise NotFound("there is no skill in the source", hint="a skill is a directory with a `SKILL.md`")
     usable = [offer for offer in offers if offer.problem is None]
@@ -95,7 +95,7 @@ def select_offered(offers: Sequence[Offered], names_or_paths: Sequence[str], *, 
 
 
 def check_directory_name(name: str) -> str:
-    """A name that can be that of a directory; others are refused."""
+    """Return the name if it is a valid directory name; raise otherwise."""
     if len(split_safe_path(name)) != 1 or name.startswith("."):
         raise ValidationFailed(f"`{one_line(name)[:80]}` cannot be the name of a skill", hint="it needs another name")
     return name
@@ -120,7 +120,7 @@ def _list_names(offers: Sequence[Offered]) -> str:
 
 
 _EXCLUDED_DIRECTORIES = frozenset({".git", "node_modules", "__pycache__"})
-"""Directories that are no part of a skill: history, what others wrote, and what nobody can read."""
+"""Directories that are not part of a skill: history, third-party packages and bytecode."""
 _EXCLUDED_FILES = frozenset({".DS_Store"})
 
 
@@ -133,7 +133,7 @@ def copy_skill(skill: Path, into: Path, *, within: Path) -> None:
 
 
 class _SkillCopier:
-    """A copy under way, and what it has met."""
+    """Copies a skill and records the copied paths."""
 
     def __init__(self, outer: Path, into: Path) -> None:
         self.files: list[tuple[str, ...]] = []
@@ -143,7 +143,7 @@ class _SkillCopier:
         self._size = 0
 
     def copy_directory(self, source: Path, parts: tuple[str, ...], ancestors: frozenset[Path]) -> None:
-        """Copy what is in a directory; `above` has those on the way to it, so that no link turns in a circle."""
+        """Copy a directory; `ancestors` holds its parents, to detect links that form a cycle."""
         target = self._into.joinpath(*parts)
         target.mkdir(mode=0o755)
         with os.scandir(source) as entries:

@@ -1,7 +1,7 @@
 """Signatures of skills: OpenSSF Model Signing, a `skill.oms.sig` beside the `SKILL.md`.
 
-A signature says who made a skill; whose signature counts is the user's to say. The library that reads signatures is
-large and seldom needed, so it is an extra, and imported only when a signature is checked.
+A signature tells who made a skill; the user decides which signer to trust. The verification library is large and
+rarely needed, so it is an optional extra that is imported only to verify a signature.
 """
 
 from pathlib import Path
@@ -15,11 +15,11 @@ SIGNATURE_FILE = "skill.oms.sig"
 _MISSING = "install it with `pip install 'skills-runtime[signing]'`"
 
 SignatureStatus = Literal["verified", "unsigned", "unchecked"]
-"""Verified; without a signature; with one, but nobody said whose counts."""
+"""Verified; no signature; signed, but the user named no trusted signer."""
 
 
 class Signer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose signature counts: exactly one of a key, certificates, or an identity with its issuer."""
+    """The trusted signer: exactly one of a key, certificates, or an identity with its issuer."""
 
     public_key: Path | None = None
     certificates: tuple[Path, ...] = ()
@@ -27,21 +27,21 @@ class Signer(msgspec.Struct, frozen=True, kw_only=True):
     issuer: str | None = None
 
     def check(self) -> None:
-        """Refuse a description that leaves open who is meant."""
+        """Raise `ValidationFailed` unless exactly one signer is described."""
         if (self.identity is None) != (self.issuer is None):
             raise ValidationFailed(
-                "an identity counts only together with who vouches for it",
+                "a signer identity needs its issuer",
                 hint="give both `--signer-identity` and `--signer-issuer`",
             )
         if sum(map(bool, (self.public_key, self.certificates, self.identity))) != 1:
-            raise ValidationFailed("a signer is known by one thing: a key, certificates, or an identity")
+            raise ValidationFailed("a signer needs exactly one of: a key, certificates, or an identity")
         for path in (*([self.public_key] if self.public_key else []), *self.certificates):
             if not path.is_file():
                 raise ValidationFailed(f"there is no file `{path}` to check signatures with", hint="check the path")
 
 
 def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> SignatureStatus:
-    """Check that the skill in a directory is what its signer signed; a signature that is wrong is always refused."""
+    """Verify the signature of a skill; raise if it is invalid, or missing although required."""
     signature = skill / SIGNATURE_FILE
     if signer is not None:
         signer.check()
@@ -55,7 +55,7 @@ def check_signature(skill: Path, signer: Signer | None, *, required: bool) -> Si
     if signer is None:
         if required:
             raise ValidationFailed(
-                "a signature is required, but nobody said whose",
+                "a signature is required, but no trusted signer is given",
                 hint="give `--signer-key`, `--signer-certificate`, or `--signer-identity` with `--signer-issuer`",
             )
         return "unchecked"
@@ -71,7 +71,7 @@ def _verify(skill: Path, signature: Path, signer: Signer) -> None:
         raise ConfigError(
             "checking a signature needs the package `model-signing`, which is not installed", hint=_MISSING
         ) from error
-    # The signature lies beside what it signs and cannot hold itself; everything else has to be in it.
+    # The signature file cannot cover itself; every other file, including those of git, must be signed.
     counted = hashing.Config().set_ignored_paths(paths=[signature], ignore_git_paths=False)  # pyright: ignore[reportUnknownMemberType]
     try:
         config = verifying.Config().set_hashing_config(counted)
@@ -85,6 +85,6 @@ def _verify(skill: Path, signature: Path, signer: Signer) -> None:
     except (ValueError, TypeError, KeyError, AttributeError, InvalidSignature, OSError) as error:
         raise PolicyDenied(
             f"the signature of the skill `{skill.name}` does not hold: {error or type(error).__name__}",
-            hint="the skill is not what was signed, or somebody else signed it; nothing was installed",
+            hint="the skill was changed after signing, or signed by another signer; nothing was installed",
             details={"code": "SKILL_SIGNATURE_INVALID"},
         ) from error

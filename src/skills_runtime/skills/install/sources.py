@@ -1,6 +1,6 @@
-"""Where a skill comes from: what somebody typed, what a lock file says of it, and the one from the other.
+"""Parse skill sources from the command line and from lock entries, and convert them to lock entries.
 
-Pure, but for one look at whether a path is there.
+Does no I/O except to check whether a path exists.
 """
 
 import os
@@ -28,12 +28,12 @@ class GitSource(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     name: str
-    """As a lock file calls it: `owner/repo`, or the address."""
+    """Name in the lock file: `owner/repo` or the address."""
     kind: Literal["github", "gitlab", "git"] = "git"
     ref: str | None = None
-    """A branch, a tag or a commit; nothing means what the repository shows first."""
+    """A branch, tag or commit; None means the default branch."""
     path: str | None = None
-    """The directory in it that is looked at."""
+    """The directory to search."""
 
 
 class LocalSource(msgspec.Struct, frozen=True):
@@ -43,14 +43,14 @@ class LocalSource(msgspec.Struct, frozen=True):
 
 
 class ArchiveSource(msgspec.Struct, frozen=True):
-    """An archive, on this machine or elsewhere."""
+    """A local or remote archive."""
 
     location: str
     """A path or an address."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether it has to be downloaded."""
+        """Whether the archive must be downloaded."""
         return self.location.startswith(("https://", "http://"))
 
 
@@ -64,7 +64,7 @@ InstallSource = GitSource | LocalSource | ArchiveSource | IndexSource
 
 
 def parse_source(text: str, *, here: Path, ref: str | None = None) -> InstallSource:
-    """The source that somebody means; what exists as a path is one."""
+    """Parse a source as typed by the user; an existing path takes precedence."""
     stripped = text.strip()
     if not stripped or any(not character.isprintable() for character in stripped) or stripped.startswith("-"):
         raise unusable_source(text)
@@ -78,7 +78,7 @@ def parse_source(text: str, *, here: Path, ref: str | None = None) -> InstallSou
 
 
 def checked_ref(ref: str) -> str:
-    """A name of a version that git cannot take for anything else."""
+    """Return the ref if git cannot mistake it for an option or a range; raise otherwise."""
     if not _REF.fullmatch(ref):
         raise ValidationFailed(
             f"`{one_line(ref)[:80]}` is not the name of a version", hint="name a branch, tag or commit"
@@ -87,7 +87,7 @@ def checked_ref(ref: str) -> str:
 
 
 def unusable_source(text: str) -> ValidationFailed:
-    """The error for text that names no source."""
+    """Build the error for text that names no source."""
     return ValidationFailed(
         f"`{one_line(text)[:120]}` does not say where a skill comes from",
         hint="name `owner/repo`, an address, a directory, or a .zip or .skill file",
@@ -177,7 +177,7 @@ def _parse_ref(text: str) -> str | None:
 
 
 def source_label(source: InstallSource) -> str:
-    """What a source may be called where it has to have a name."""
+    """Derive a directory name from a source."""
     text = {GitSource: "url", LocalSource: "path", ArchiveSource: "location", IndexSource: "url"}[type(source)]
     last = str(getattr(source, text)).rstrip("/").split("/")[-1].lower()
     for suffix in (*ARCHIVE_SUFFIXES, ".git"):
@@ -189,7 +189,7 @@ _GIT_KINDS = ("github", "gitlab", "git")
 
 
 def entry_for(source: InstallSource, *, root: Path, skill_path: str | None = None) -> LockEntry:
-    """What a lock file says of where a skill comes from; `root` is what local paths are relative to."""
+    """Build the lock entry of a source; local paths are stored relative to `root`."""
     if isinstance(source, GitSource):
         file = f"{skill_path}/SKILL.md" if skill_path else "SKILL.md"
         return LockEntry(
@@ -206,7 +206,7 @@ def entry_for(source: InstallSource, *, root: Path, skill_path: str | None = Non
 
 
 def locked_source(name: str, entry: LockEntry, *, root: Path) -> InstallSource:
-    """Where a locked skill comes from."""
+    """Return the source of a lock entry."""
     if entry.source_type in _GIT_KINDS:
         return _parse_locked_repository(entry, root)
     if entry.source_type == "well-known":
@@ -225,7 +225,7 @@ def locked_source(name: str, entry: LockEntry, *, root: Path) -> InstallSource:
 
 
 def locked_path(entry: LockEntry) -> str | None:
-    """The directory of a skill in its source, empty for the whole source, nothing where the lock does not say."""
+    """Return the skill's directory in its source: empty for the whole source, None if not recorded."""
     if entry.skill_path is None:
         return None
     path = entry.skill_path.replace("\\", "/")
@@ -245,7 +245,7 @@ def _parse_locked_repository(entry: LockEntry, root: Path) -> GitSource:
 
 
 def _relative_to(path: Path, root: Path) -> str:
-    """A path below the root as a relative one, so that a project can be moved."""
+    """Return a path below the root as a relative one, so that the project can be moved."""
     real = Path(os.path.realpath(path))
     near = os.path.relpath(real, os.path.realpath(root))
     return str(real) if near.startswith("..") else f"./{near}"

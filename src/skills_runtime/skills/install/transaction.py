@@ -1,7 +1,7 @@
-"""Puts skills and the lock file in place together: whatever interrupts it, each skill is the old one or the new one.
+"""Change skills and the lock file in one transaction: after a crash each skill is either the old or the new version.
 
-What is going to be done is written down before it is done. Whoever comes next finishes what a dead process began. Every
-version is kept by its digest, so that it can be put back; what is read from that store is checked.
+A journal is written before the changes; the next process completes the journal of a dead one. Every version is stored
+by its digest for rollback and verified when it is read back.
 """
 
 import os
@@ -21,26 +21,26 @@ from skills_runtime.skills.install.selection import check_directory_name
 from skills_runtime.storage import exchange_paths, remove_tree, stage_directory, sync_path, sync_tree, write_atomic
 
 STAGED = "new"
-"""The directory of finished skills in that of a command."""
+"""Subdirectory of a work directory that holds staged skills."""
 _JOURNAL = "journal.json"
 
 
 class InstallChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one skill."""
+    """The change of one skill."""
 
     name: str
     staged: Path | None = None
-    """A finished directory in the staging place that takes the skill's place; nothing leaves the directory alone."""
+    """A staged directory that replaces the skill; None leaves the installed directory as it is."""
     digest: str = ""
     remove: bool = False
     entry: LockEntry | None = None
-    """What the lock file says afterwards; nothing takes the entry out."""
+    """The new lock entry; None removes it."""
     expected: str | None = None
-    """The digest of what is there now, as the user was told; nothing where nothing was there."""
+    """Digest of the installed version that the user was shown; None if there was none."""
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One change as the journal keeps it."""
+    """One change in the journal."""
 
     name: str
     staged: str | None
@@ -49,7 +49,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Journal(msgspec.Struct, frozen=True):
-    """Everything that is being done."""
+    """All changes of a transaction, and the new lock file."""
 
     work: str
     steps: list[_Step]
@@ -58,7 +58,7 @@ class _Journal(msgspec.Struct, frozen=True):
 
 @contextmanager
 def open_work_directory(paths: InstallPaths) -> Generator[Path]:
-    """A directory in the staging place for one command; nothing of it is left afterwards."""
+    """Create a work directory for one command and remove it afterwards."""
     with exclusive_directory(paths.skills.parent):
         work = _create_directory(paths.staging) / f"work-{os.getpid()}-{os.urandom(6).hex()}"
         (work / STAGED).mkdir(mode=0o700, parents=True)
@@ -72,7 +72,7 @@ def open_work_directory(paths: InstallPaths) -> Generator[Path]:
 
 
 def apply_changes(paths: InstallPaths, work: Path, changes: Sequence[InstallChange]) -> None:
-    """Do all changes; a skill that somebody else changed meanwhile is not touched, nor any other."""
+    """Apply all changes, or none if another process changed one of the skills meanwhile."""
     for change in changes:
         if change.staged is not None:
             sync_tree(change.staged)
@@ -81,12 +81,12 @@ def apply_changes(paths: InstallPaths, work: Path, changes: Sequence[InstallChan
         for change in changes:
             path = paths.skills / check_directory_name(change.name)
             if os.path.lexists(path) and not path.is_symlink() and not path.is_dir():
-                raise ValidationFailed(f"`{path}` is in the way: it is no directory", hint="move it away")
+                raise ValidationFailed(f"`{path}` exists and is not a directory", hint="move it away")
             touches = change.staged is not None or change.remove
             if touches and installed_digest(paths, change.name) != change.expected:
                 raise ValidationFailed(
-                    f"the skill `{change.name}` was changed by somebody else meanwhile",
-                    hint="look at it, and try again",
+                    f"the skill `{change.name}` was changed by another process meanwhile",
+                    hint="check the skill and try again",
                 )
         lock = read_lock(paths).having({change.name: change.entry for change in changes})
         steps = [
@@ -102,7 +102,7 @@ def apply_changes(paths: InstallPaths, work: Path, changes: Sequence[InstallChan
 
 
 def finish_interrupted(paths: InstallPaths) -> None:
-    """Finish what a process that died began, and clear away what it left."""
+    """Complete the journal of a dead process and delete its leftovers."""
     if not os.path.lexists(paths.staging):
         return
     with exclusive_directory(paths.skills.parent):
@@ -122,18 +122,18 @@ def finish_interrupted(paths: InstallPaths) -> None:
 
 
 def _remove_staging(paths: InstallPaths) -> None:
-    with suppress(OSError):  # somebody else is at work in it
+    with suppress(OSError):  # not empty: another process is using it
         paths.staging.rmdir()
 
 
 def installed_digest(paths: InstallPaths, name: str) -> str | None:
-    """The digest of what is installed under a name, or nothing."""
+    """Return the digest of an installed skill, or None."""
     directory = paths.skills / name
     return hash_directory(directory).digest if directory.is_dir() and not directory.is_symlink() else None
 
 
 def _apply_journal(paths: InstallPaths) -> None:
-    """Do what the journal says, as far as it is not done; every step may be done twice."""
+    """Apply the journal; every step is idempotent, since a crash may repeat it."""
     journal = _read_journal(paths)
     if journal is None:
         return
@@ -175,7 +175,7 @@ def _read_journal(paths: InstallPaths) -> _Journal | None:
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise StorageFailed(f"`{path}` is not what this program wrote", hint="delete it, and try again") from error
+        raise StorageFailed(f"the journal `{path}` is invalid", hint="delete it and try again") from error
     names = [journal.work, *(step.name for step in journal.steps), *(step.staged or "x" for step in journal.steps)]
     for name in names:
         check_directory_name(name)
@@ -183,7 +183,7 @@ def _read_journal(paths: InstallPaths) -> _Journal | None:
 
 
 def _is_alive(work: str) -> bool:
-    """Whether the process that made a directory may still need it."""
+    """Tell whether the process that created a work directory is still running."""
     number = work.split("-")[1] if work.count("-") >= 2 else ""
     return number.isdigit() and Path(f"/proc/{number}").exists()
 
@@ -201,7 +201,7 @@ def _replace_directory(new: Path, target: Path, backup: Path) -> None:
 
 
 def _create_directory(path: Path) -> Path:
-    """A directory that is made if need be; a link in its place is refused, since somebody else chose where it leads."""
+    """Create a directory if needed; refuse a link, since it may lead anywhere."""
     with suppress(FileExistsError):
         path.mkdir(mode=0o755, parents=True)
     if not stat.S_ISDIR(path.lstat().st_mode):
@@ -214,13 +214,13 @@ _DIGEST_LENGTH = 64
 
 
 class VersionStore:
-    """Directories of skills by digest."""
+    """Stored versions of skills by digest."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def keep(self, skill: Path, hashed: Hashed) -> None:
-        """Keep a version, and remember which public hash it has."""
+        """Store a version and index it by its public hash."""
         path = self._root / hashed.digest
         if not self._is_intact(path, hashed.digest):
             remove_tree(path)
@@ -230,21 +230,21 @@ class VersionStore:
                     shutil.copytree(skill, draft, symlinks=True, dirs_exist_ok=True)
                     sync_tree(draft)
             except OSError:
-                if not self._is_intact(path, hashed.digest):  # else another process kept the same version meanwhile
+                if not self._is_intact(path, hashed.digest):  # else another process stored the same version meanwhile
                     raise
         by_hash = self._root / "by-hash"
         by_hash.mkdir(exist_ok=True)
         write_atomic(by_hash / hashed.computed_hash, hashed.digest.encode())
 
     def get(self, digest: str) -> Path | None:
-        """The directory of a version, or nothing where it is not kept or not what it was."""
+        """Return the directory of a version, or None if it is missing or damaged."""
         if len(digest) != _DIGEST_LENGTH or not _HEX.issuperset(digest):
             return None
         path = self._root / digest
         return path if self._is_intact(path, digest) else None
 
     def find(self, computed_hash: str) -> Path | None:
-        """The directory of the version with a public hash."""
+        """Return the directory of the version with a public hash, or None."""
         if len(computed_hash) != _DIGEST_LENGTH or not _HEX.issuperset(computed_hash):
             return None
         try:

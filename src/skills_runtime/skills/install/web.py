@@ -1,7 +1,7 @@
-"""Downloads files over HTTP for the installation of skills.
+"""Download files over HTTP for the installation of skills.
 
-An address may come from an untrusted list or lock file. Hosts that are not on the open internet are reached only if the
-user named them, and the address that was checked is the one that is connected to.
+A URL may come from an untrusted index or lock file. Hosts with non-public addresses are contacted only if the user
+named them, and the connection uses exactly the address that was checked.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _NOT_FOUND_STATUSES = (404, 410)
 
 Reach = Literal["public", "private", "special", "metadata"]
 ClassifyAddress = Callable[[str], Reach]
-"""Tells where an IP address leads; one that cannot be parsed is `special`."""
+"""Classifies an IP address; one that cannot be parsed is `special`."""
 
 
 class Web:
@@ -39,8 +39,8 @@ class Web:
     async def __aenter__(self) -> Self:
         import httpx2
 
-        # Neither proxies nor credentials of the environment: an address may come from somebody else.
-        # No connection is used twice: two hosts may share an address, but not the certificate that was checked.
+        # No proxies or credentials from the environment: the URL may be untrusted.
+        # No connection reuse: two hosts may share an address, but not the certificate that was checked.
         self._client = httpx2.AsyncClient(
             trust_env=False,
             timeout=TIMEOUT_SECONDS,
@@ -56,14 +56,14 @@ class Web:
         await self._client.__aexit__(kind, error, trace)
 
     async def get(self, url: str, *, limit: int) -> bytes:
-        """Download what is at an address; more than `limit` bytes are refused."""
+        """Download a URL; raise if it is missing or larger than `limit` bytes."""
         data = await self.find(url, limit=limit)
         if data is None:
             raise NotFound(f"there is nothing at `{one_line(url)[:200]}`", hint="check the address")
         return data
 
     async def find(self, url: str, *, limit: int) -> bytes | None:
-        """Do the same, but return None where nothing is."""
+        """Download a URL like `get`, but return None if it does not exist."""
         import httpx2
 
         try:
@@ -105,7 +105,7 @@ class Web:
         return data
 
     async def _get_once(self, url: str, limit: int) -> tuple[int, str, bytes]:
-        """One answer, without following where it leads; addresses of the host are tried one after another."""
+        """Request a URL without following redirects, trying the host's addresses in turn."""
         import httpx2
 
         parts = urlsplit(url)
@@ -136,13 +136,15 @@ class Web:
             async for piece in answer.aiter_raw():
                 size += len(piece)
                 if size > limit:
-                    raise PolicyDenied(f"`{one_line(url)[:200]}` has more than {limit} bytes", hint="nothing was kept")
+                    raise PolicyDenied(
+                        f"`{one_line(url)[:200]}` has more than {limit} bytes", hint="nothing was stored"
+                    )
                 pieces.append(piece)
             return answer.status_code, answer.headers.get("location", ""), b"".join(pieces)
 
 
 async def check_host(host: str, named: Collection[str], classify: ClassifyAddress, port: int = 443) -> list[str]:
-    """Resolve a host to its addresses; unless the user named it, every one of them must be on the open internet."""
+    """Resolve a host; raise unless the user named it or all its addresses are public."""
     loop = asyncio.get_running_loop()
     try:
         entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -161,7 +163,7 @@ async def check_host(host: str, named: Collection[str], classify: ClassifyAddres
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address that can be downloaded from."""
+    """Return the host of an HTTP URL; raise for other URLs and for URLs with credentials."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.username or parts.password:
         raise ValidationFailed(f"`{one_line(url)[:200]}` is no address to download from", hint="use one with https")

@@ -166,7 +166,7 @@ async def test_a_repository_with_too_many_files_is_refused(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skills_runtime.skills.install.git.MAX_REPOSITORY_FILES", 2)
-    with pytest.raises(ValidationFailed, match="too much to look through"):
+    with pytest.raises(ValidationFailed, match="too large to search"):
         await fetch(repository, tmp_path / "out")
     assert (await fetch(repository, tmp_path / "part", path="skills/reader")).commit
 

@@ -154,7 +154,7 @@ async def test_a_frozen_install_refuses_what_is_not_the_same_any_more(places: In
     shutil.rmtree(places.skills)
     shutil.rmtree(places.store)
     change(source, "Another.")
-    with pytest.raises(PolicyDenied, match="not the one that was locked"):
+    with pytest.raises(PolicyDenied, match="no longer has the locked content"):
         await frozen(places)
     assert statuses(places) == {"writer": "missing"}
 
@@ -169,7 +169,7 @@ async def test_a_frozen_install_refuses_another_skill_with_the_same_public_hash(
     (source / "writer/x").rename(source / "writer/xb")
     (source / "writer/xb").write_text("c")
     assert hash_directory(source / "writer").computed_hash == read_lock(places).skills["writer"].computed_hash
-    with pytest.raises(PolicyDenied, match="not the one that was locked"):
+    with pytest.raises(PolicyDenied, match="no longer has the locked content"):
         await frozen(places)
 
 
