@@ -1,4 +1,4 @@
-"""A static scan of skills for what harms their user; it reads files and runs nothing."""
+"""Static security scan of skills; reads files and runs nothing."""
 
 from skills_runtime.skills.scan.rules import (
     SCAN_RULES,

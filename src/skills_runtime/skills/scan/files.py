@@ -1,4 +1,4 @@
-"""Reads the files of a skill within bounds, and finds those that are not what they seem.
+"""Read the files of a skill within limits, and report suspicious files.
 
 No link is followed and nothing is opened that is not a plain file. Compiled code, programs, locked archives and links
 that lead out are findings by themselves.
@@ -17,7 +17,7 @@ from skills_runtime.storage import Entry, Parts, error_reason, open_directory, w
 MAX_SCANNED_FILES = 2_000
 MAX_SCAN_DEPTH = 12
 MAX_SCANNED_BYTES = 512_000
-"""What is read of one file; a payload that is further behind is beyond a static scan."""
+"""Bytes read of one file; a payload further on is not detected."""
 MAX_TOTAL_BYTES = 8_000_000
 _IGNORED = frozenset({".git", "node_modules", ".venv", "venv", ".hg", ".svn"})
 
@@ -65,7 +65,7 @@ def collect_files(path: Path) -> Collected:
 
 
 class _Collector:
-    """What was found so far, and how much may still be read."""
+    """Collects the files of a skill within the byte budget."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -153,7 +153,7 @@ _SENSITIVE_TARGET = re.compile(r"\.ssh|\.aws|/etc/(?:passwd|shadow)|\.env\b|\.co
 
 
 class FileIssue(msgspec.Struct, frozen=True):
-    """Something about a file as a whole."""
+    """An issue that concerns a whole file."""
 
     code: str
     severity: FindingSeverity
@@ -162,7 +162,7 @@ class FileIssue(msgspec.Struct, frozen=True):
 
 
 def find_file_issues(collected: Collected) -> Iterator[FileIssue]:
-    """Everything about the files as such."""
+    """Yield the issues that concern whole files."""
     names = {member.name for member in collected.members}
     for member in collected.members:
         yield from _file_issues(member, names)

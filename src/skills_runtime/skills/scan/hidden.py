@@ -70,7 +70,7 @@ _ORDERS = re.compile(
 
 
 def find_hidden_marks(text: Text) -> Iterator[Mark]:
-    """Everything hidden in a text, whatever kind of file it is."""
+    """Find hidden characters, encoded text and invisible instructions in a text of any kind."""
     if not text.body.isascii():
         yield from _character_marks(text)
     yield from _encoded_marks(text)
@@ -79,7 +79,7 @@ def find_hidden_marks(text: Text) -> Iterator[Mark]:
 
 
 def strip_invisible(body: str) -> str:
-    """The text without characters that nobody sees."""
+    """Remove invisible characters."""
     return INVISIBLE.sub("", body)
 
 
@@ -123,7 +123,7 @@ def _decoded_marks(match: re.Match[str], content: str) -> Iterator[Mark]:
 
 
 def decode_base64(blob: str) -> str:
-    """The text that a blob stands for, or nothing where it is no text."""
+    """Decode base64; return an empty string if the result is not readable text."""
     try:
         data = base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)
     except (binascii.Error, ValueError):
@@ -132,7 +132,7 @@ def decode_base64(blob: str) -> str:
 
 
 def decode_hexadecimal(blob: str) -> str:
-    """The text that hexadecimal digits stand for, or nothing where it is no text."""
+    """Decode hexadecimal digits; return an empty string if the result is not readable text."""
     try:
         return decode_readable(bytes.fromhex(blob.replace("\\x", "")))
     except ValueError:
@@ -140,7 +140,7 @@ def decode_hexadecimal(blob: str) -> str:
 
 
 def decode_readable(data: bytes) -> str:
-    """The bytes as text, or nothing where they are no text that somebody would read."""
+    """Decode bytes; return an empty string if they are not readable text."""
     if b"\0" in data[1::2] and not data[1::2].strip(b"\0"):
         data = data[::2]
     try:

@@ -1,4 +1,4 @@
-"""Tells addresses apart: the well-known, the disposable, those that only take data in, and all the others.
+"""Classify URLs by host: known, disposable, data-collecting, paste sites and others.
 
 Pure; it knows hosts by their names and looks nothing up.
 """
@@ -149,18 +149,18 @@ _HOSTILE = re.compile(
     r"(?:^|[.-])(?:evil|attackers?|exfil\w*|steal\w*|malware|malicious"
     r"|c2|hacker|keylog\w*|phish\w*)(?=[.-])"
 )
-"""Labels that nobody gives to an honest host; in examples they stand for the attacker."""
+"""Host labels that stand for an attacker, also in examples."""
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 def _parse_host(url: str) -> str:
-    """The host in an address, in small letters, or nothing."""
+    """Return the lower-case host of a URL, or an empty string."""
     match = URL.search(url)
     return match["host"].lower().rstrip(".") if match else ""
 
 
 def classify_host(url: str) -> HostKind:
-    """What sort of address it is."""
+    """Classify the host of a URL."""
     match = URL.search(url)
     if match is None:
         return "unknown"
@@ -183,17 +183,17 @@ def classify_host(url: str) -> HostKind:
 
 
 def is_untrusted_host(url: str) -> bool:
-    """Whether nobody who means well would serve a program from there."""
+    """Tell whether the host is a paste site, a data collector or disposable."""
     return classify_host(url) in ("paste", "collector", "disposable")
 
 
 def has_cheap_tld(url: str) -> bool:
-    """Whether the host is under an ending that costs next to nothing."""
+    """Tell whether the host has a cheap top-level domain."""
     return bool(_CHEAP.search(_parse_host(url)))
 
 
 def is_related(url: str, words: frozenset[str]) -> bool:
-    """Whether the host or the owner of the repository shares a word with what the skill says of itself."""
+    """Tell whether the host or repository owner shares a word with the skill's name or description."""
     match = URL.search(url)
     if match is None:
         return False

@@ -1,4 +1,4 @@
-"""Finds words to the model that no honest skill needs: set rules aside, keep quiet, send things away.
+"""Find malicious instructions to the model: ignore rules, hide actions, send data away.
 
 The patterns come first, then what is made of their matches.
 """
@@ -348,7 +348,7 @@ _PRIVATE_THING = re.compile(
 
 
 def find_instruction_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """Words to the model in a text."""
+    """Find malicious instructions to the model in a text."""
     yield from find_line_matches(_PATTERNS, text)
     yield from _sending_marks(text, profile)
     if "http" in text.folded:
@@ -387,7 +387,7 @@ def _target_marks(start: int, line: str, match: re.Match[str], profile: Profile)
 
 
 def _lines_with(text: Text, expression: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """The lines that hold something, each once, cut to what can still be read at once."""
+    """Yield each line that matches, truncated to 2,000 characters, with its offset."""
     last = -1
     for match in expression.finditer(text.body):
         number = text.line_number_at(match.start())

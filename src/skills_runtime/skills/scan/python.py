@@ -1,4 +1,4 @@
-"""Reads Python code by its syntax tree: what it runs, what secrets it reads and where it sends them.
+"""Analyze Python code by its syntax tree: what it runs, which secrets it reads and where it sends them.
 
 Bottom-up: what text an expression amounts to, how values flow through a file, and the marks that follow.
 """
@@ -40,7 +40,7 @@ _DECODERS = frozenset(
 
 
 def dotted_name(node: ast.expr) -> str:
-    """The name of what is called, with dots, as far as it is plain."""
+    """Return the dotted name of an expression, as far as it consists of names and attributes."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -53,7 +53,7 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def is_decoder(node: ast.expr) -> bool:
-    """Whether an expression turns unreadable data into something else."""
+    """Tell whether an expression decodes data."""
     if not isinstance(node, ast.Call):
         return False
     name = dotted_name(node.func)
@@ -68,7 +68,7 @@ def is_decoder(node: ast.expr) -> bool:
 
 
 def constant_text(node: ast.expr, names: dict[str, str], depth: int = 0) -> str | None:
-    """The text an expression amounts to, or nothing where that depends on more than the code."""
+    """Evaluate an expression to constant text; return None if it is not constant."""
     if depth > 12:
         return None
     if isinstance(node, ast.Constant):
@@ -218,7 +218,7 @@ _PASSES = 4
 
 
 class Flow:
-    """What is known of the names in a file."""
+    """Data flow of a file: aliases, constant texts and taints by name."""
 
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.aliases: dict[str, str] = {}
@@ -244,17 +244,17 @@ class Flow:
                 break
 
     def full_name(self, name: str) -> str:
-        """A name as it would read without the file's own abbreviations."""
+        """Resolve the import aliases of a name."""
         first, _, rest = name.partition(".")
         full = self.aliases.get(first, first)
         return f"{full}.{rest}" if rest else full
 
     def is_fetched(self, node: ast.expr) -> bool:
-        """Whether a value came over the network."""
+        """Tell whether a value was downloaded."""
         return "fetched" in self._taint(node)
 
     def is_decoded(self, node: ast.expr) -> bool:
-        """Whether a value was decoded from something unreadable."""
+        """Tell whether a value was decoded."""
         return "decoded" in self._taint(node)
 
     def is_received(self, node: ast.expr) -> bool:
@@ -299,7 +299,7 @@ class Flow:
         ) or (last == "send" and "sock" in base.lower())
 
     def find_sent_secret(self, call: ast.Call) -> Taint | None:
-        """What sort of secret a call that sends something is given."""
+        """Return the kind of secret passed to a sending call, or None."""
         taint: set[Taint] = set()
         for part in [*call.args, *(key.value for key in call.keywords if key.arg != "headers")]:
             taint |= self._taint(part)
@@ -397,7 +397,7 @@ class Flow:
         return taint
 
     def _parts(self, node: ast.AST) -> list[ast.Name | ast.Attribute | ast.Call]:
-        """The names and calls in an expression, which is asked for again in every pass."""
+        """Return the names and calls of an expression; cached, since every pass needs them."""
         leaves = self._leaves.get(id(node))
         if leaves is None:
             leaves = [child for child in ast.walk(node) if isinstance(child, ast.Name | ast.Attribute | ast.Call)]
@@ -405,7 +405,7 @@ class Flow:
         return leaves
 
     def _environment(self, node: ast.AST, environ: ast.Attribute) -> set[Taint]:
-        """The whole environment, and not one variable of it."""
+        """Return the taint of `os.environ`, unless only one variable is read."""
         for child in ast.walk(node):
             if isinstance(child, ast.Subscript) and child.value is environ:
                 return set()
@@ -487,7 +487,7 @@ def find_python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
 
 
 class _PythonScan:
-    """One file while it is read."""
+    """The scan of one Python file."""
 
     def __init__(self, text: Text, nodes: list[ast.AST], profile: Profile) -> None:
         self.text = text
@@ -500,7 +500,7 @@ class _PythonScan:
         }
 
     def node_span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node is in the text; columns count bytes, so the line is what is meant."""
+        """Return the span of a node's lines; columns are not used, since `ast` counts bytes."""
         line: int = getattr(node, "lineno", 1)
         last: int = getattr(node, "end_lineno", line) or line
         start = self.text.starts[min(line, len(self.text.starts)) - 1]
@@ -508,7 +508,7 @@ class _PythonScan:
         return start, max(start, end)
 
     def marks(self) -> Iterator[Mark]:
-        """What the file does."""
+        """Yield the marks of the file."""
         for call in self.calls:
             yield from self._call(call)
         yield from self._reverse_shell()
@@ -570,7 +570,7 @@ class _PythonScan:
                     return
 
     def _constants(self) -> Iterator[Mark]:
-        """Text that only appears once it is put together or decoded."""
+        """Find text that is assembled or decoded."""
         for node in self.nodes:
             if not isinstance(node, ast.Call | ast.BinOp | ast.Subscript):
                 continue
@@ -628,7 +628,7 @@ class _PythonScan:
 
 
 def _is_assembled(node: ast.AST) -> bool:
-    """Whether a text is put together from characters or turned around so that nobody finds it by searching."""
+    """Tell whether a text is assembled from characters or reversed, which hides it from a search."""
     if isinstance(node, ast.Call):
         last = dotted_name(node.func).rsplit(".", 1)[-1]
         if last == "join" and node.args:

@@ -1,4 +1,4 @@
-"""The rules of the scan by their codes, what it finds by them, and how findings add up to a verdict."""
+"""Scan rules by code, findings, and the computation of the verdict."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -10,47 +10,47 @@ FindingSeverity = Literal["info", "low", "medium", "high", "critical"]
 Verdict = Literal["clean", "suspicious", "malicious"]
 
 SEVERITIES: tuple[FindingSeverity, ...] = ("info", "low", "medium", "high", "critical")
-"""From what is only worth knowing to what nobody needs who means well."""
+"""Severities in ascending order."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was found in a file of a skill."""
+    """One finding in a file of a skill."""
 
     code: str
-    """Which rule it is; stable, and listed in the documentation."""
+    """Code of the rule; stable and documented."""
     severity: FindingSeverity
     title: str
     file: str
-    """The file below the skill, with `/` between names."""
+    """Path relative to the skill, with `/` separators."""
     line: int
-    """The line it begins at, from one; nought where the file as a whole is meant."""
+    """First line, from one; zero if it concerns the whole file."""
     excerpt: str
-    """The place on one line, cut short, with nothing in it that a terminal or a model could take for more."""
+    """The matched text on one line, truncated and escaped for terminals and models."""
     why: str
     remedy: str
 
 
 class SkippedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was not read, or not to its end, and why."""
+    """A file that was not read completely, and the reason."""
 
     file: str
     reason: str
 
 
 class SecurityReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan of one directory came to."""
+    """The result of a scan."""
 
     findings: tuple[Finding, ...]
-    """The gravest first, then by file and line."""
+    """Sorted by descending severity, then by file and line."""
     verdict: Verdict
     score: int
-    """How much there is against it: 50 makes it suspicious, 100 malicious."""
+    """50 or more is suspicious, 100 or more malicious."""
     files_read: int
     skipped: tuple[SkippedFile, ...] = ()
 
 
 def lower_severity(severity: FindingSeverity, steps: int) -> FindingSeverity:
-    """The severity so many steps further down, or further up for a negative number."""
+    """Lower a severity by some steps; raise it if the number is negative."""
     index = SEVERITIES.index(severity) - steps
     return SEVERITIES[max(0, min(index, len(SEVERITIES) - 1))]
 
@@ -62,7 +62,7 @@ _WEIGHTS = {"info": 0, "low": 5, "medium": 25, "high": 50, "critical": 100}
 
 
 def build_verdict(findings: Iterable[Finding]) -> tuple[Verdict, int, tuple[Finding, ...]]:
-    """The verdict, the score, and the findings in the order in which to read them."""
+    """Return the verdict, the score and the sorted findings."""
     ordered = tuple(
         sorted(
             findings, key=lambda item: (-SEVERITIES.index(item.severity), item.file, item.line, item.code, item.excerpt)
@@ -78,7 +78,7 @@ def build_verdict(findings: Iterable[Finding]) -> tuple[Verdict, int, tuple[Find
 
 
 class ScanRule(msgspec.Struct, frozen=True):
-    """The meaning of a code."""
+    """Severity and texts of a rule."""
 
     severity: FindingSeverity
     title: str

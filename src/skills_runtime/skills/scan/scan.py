@@ -1,4 +1,4 @@
-"""Scans the directory of a skill for what harms its user; nothing in it is run.
+"""Scan the directory of a skill for malicious content, without running any of it.
 
 Detectors leave marks in each file; a mark weighs less where the words around it quote, forbid or teach what it stands
 for. What remains becomes the findings of a report.
@@ -90,11 +90,11 @@ ABOUT_SECURITY = re.compile(
 )
 _EXAMPLE_FOLDERS = frozenset({"tests", "test", "evals", "eval", "fixtures", "examples", "__tests__", "benchmarks"})
 _UNEXCUSED_CODES = frozenset({"L001", "L002", "H001"})
-"""Codes that a name or a description of the skill excuses in no way; what stands right beside them may."""
+"""Codes whose severity is not lowered by the skill's name or description."""
 
 
 def weigh_mark(mark: Mark, text: Text, profile: Profile) -> FindingSeverity:
-    """How grave a mark is where it stands."""
+    """Lower the severity of a mark by its context."""
     if mark.is_certain:
         return mark.severity
     steps = 0
@@ -109,7 +109,7 @@ def weigh_mark(mark: Mark, text: Text, profile: Profile) -> FindingSeverity:
 
 
 def is_example_or_warning(mark: Mark, text: Text) -> bool:
-    """Whether the words around a place show that it is quoted, forbidden or looked for."""
+    """Tell whether the context shows that the match is an example, a warning or a detection rule."""
     number = text.line_number_at(mark.start)
     line = text.line(number)
     begin = mark.start - text.starts[number - 1]
@@ -141,7 +141,7 @@ def _warns_or_teaches(words: str) -> bool:
 
 
 def _preceding_lines(text: Text, number: int) -> str:
-    """The last two lines with words in front of a line."""
+    """Return the last two non-empty lines before a line."""
     lines: list[str] = []
     for earlier in range(number - 1, max(0, number - 6), -1):
         line = text.line(earlier).strip()
@@ -153,7 +153,7 @@ def _preceding_lines(text: Text, number: int) -> str:
 
 
 def _comments_before(text: Text, number: int) -> str:
-    """Comments in the few lines in front of a line and behind its own code."""
+    """Join the comments in the three lines before a line and at its end."""
     lines = [text.line(earlier).strip() for earlier in range(max(1, number - 3), number)]
     comments = [line for line in lines if line.startswith(("#", "//", "--", "*", "/*", "REM "))]
     own = re.search(r"(?:\s#|//)\s(.{3,})$", text.line(number))
@@ -166,7 +166,7 @@ def _is_quoted(line: str, begin: int) -> bool:
 
 
 def _is_listed(text: Text, number: int) -> bool:
-    """Whether the line is an item of a list or a row of a table that was announced as things to look for."""
+    """Tell whether the line is in a list or table that is introduced as examples or warnings."""
     for earlier in range(number - 1, max(0, number - 25), -1):
         line = text.line(earlier)
         if not line.strip():
@@ -178,7 +178,7 @@ def _is_listed(text: Text, number: int) -> bool:
 
 
 def _is_rule(line: str, mark: Mark) -> bool:
-    """Whether a line of code or data is a rule that looks for such things."""
+    """Tell whether a line of code or data is a detection rule."""
     return (
         mark.code[0] in "ILHXDP"
         and bool(_RULE_LINE.search(line))
@@ -190,7 +190,7 @@ def _is_rule(line: str, mark: Mark) -> bool:
 _EMBEDDED = ("python", "py", "python3", "javascript", "js", "typescript", "ts", "node")
 MAX_EXCERPT_CHARS = 160
 MAX_PER_CODE = 5
-"""How often one code is told of one file."""
+"""Maximum number of findings per code, severity and file."""
 _FIELD = re.compile(r"^(name|description)\s*:\s*(.*(?:\n[ \t]+.*){0,20})", re.M | re.I)
 _WORD = re.compile(r"[a-z0-9]{3,}")
 _ALL_TOOLS = re.compile(
@@ -203,12 +203,12 @@ _ALL_TOOLS = re.compile(
 
 
 def scan_directory(path: Path) -> SecurityReport:
-    """What is to be said against the skill in a directory."""
+    """Scan the skill in a directory."""
     return scan_collected(collect_files(path))
 
 
 def scan_collected(collected: Collected) -> SecurityReport:
-    """What is to be said against files that were read; pure."""
+    """Scan collected files, without I/O."""
     texts = [
         Text(member.name, detect_text_kind(member), decode_text(member))
         for member in collected.members
@@ -235,7 +235,7 @@ def scan_collected(collected: Collected) -> SecurityReport:
 
 
 def build_profile(texts: Iterable[Text]) -> Profile:
-    """What the skill says of itself in the front matter of its `SKILL.md`."""
+    """Build the profile of a skill from the front matter of its `SKILL.md`."""
     main = next((text for text in texts if text.name.lower() == "skill.md"), None)
     if main is None:
         return Profile()
@@ -250,7 +250,7 @@ def build_profile(texts: Iterable[Text]) -> Profile:
 
 
 def _cross_file_findings(findings: Iterable[Finding], texts: Iterable[Text]) -> Iterator[Finding]:
-    """Secrets that one file reads where another one sends data away."""
+    """Report secrets that one file reads while another sends data away."""
     secret_read = next(
         (finding for finding in findings if finding.code == "D006" and finding.severity == "medium"), None
     )
@@ -287,7 +287,7 @@ def _find_marks(text: Text, profile: Profile) -> Iterator[Mark]:
 
 
 def _embedded_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """Python and JavaScript in the fences of a Markdown file, and what its front matter allows."""
+    """Scan the Python and JavaScript code fences of a Markdown file, and its `allowed-tools`."""
     if text.kind != "markdown":
         return
     for region in text.regions:
@@ -314,7 +314,7 @@ def _embedded_marks(text: Text, profile: Profile) -> Iterator[Mark]:
 
 
 def _unmasked_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """What only shows once characters are left out that nobody sees."""
+    """Find marks that appear only after invisible characters are removed."""
     if text.kind != "markdown" or text.body.isascii() or not INVISIBLE.search(text.body):
         return
     visible_text = Text(text.name, text.kind, strip_invisible(text.body))

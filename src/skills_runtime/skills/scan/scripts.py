@@ -1,4 +1,4 @@
-"""Reads JavaScript and other scripts by their words: what is run, read and sent in one file."""
+"""Scan JavaScript and other scripts by patterns: what a file runs, reads and sends."""
 
 import re
 from collections.abc import Iterator
@@ -124,14 +124,14 @@ _JOIN_CALL = re.compile(r"(?:path\.)?join\(\s*([^()\n]{1,200}|[^()\n]{0,60}\([^(
 
 
 class _Sending(msgspec.Struct, frozen=True):
-    """Where a script sends data, if it sends any."""
+    """The kinds of hosts that a script sends data to."""
 
     to_stranger: bool
     to_collector: bool
 
 
 def find_script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """Everything in a script."""
+    """Find all marks of a script."""
     yield from find_matches(_PATTERNS, text)
     yield from _fetched_code_marks(text)
     yield from find_shell_marks(text.body, 0, len(text.body), profile)
@@ -147,7 +147,7 @@ def find_script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
 
 
 def _fetched_code_marks(text: Text) -> Iterator[Mark]:
-    """What is got from an address of no known owner and evaluated where it arrives."""
+    """Find code that is downloaded from an unknown host and evaluated."""
     for match in _GETS.finditer(text.body):
         run = _EVALUATES.search(text.body, match.end(), match.end() + ARRIVES_WITHIN)
         if run is None:
@@ -159,7 +159,7 @@ def _fetched_code_marks(text: Text) -> Iterator[Mark]:
 
 
 def sends_out(text: Text) -> bool:
-    """Whether a file of code sends data to a host that is not known."""
+    """Tell whether a file of code sends data to an unknown host."""
     if not (_SINK.search(text.body) or _OTHER_SINK.search(text.body)):
         return False
     return any(classify_host(match[0]) not in ("known", "local") for match in URL.finditer(text.body))
@@ -180,7 +180,7 @@ def _secret_marks(text: Text, body: str, sending: _Sending) -> Iterator[Mark]:
 
 
 def _join_literals(body: str) -> str:
-    """The code with texts joined that are only apart so that nobody finds them."""
+    """Join concatenated string literals, which may hide text from a search."""
     for _ in range(3):
         joined = _JOINED.sub(lambda match: f"{match[1]}{match[2]}{match[4]}{match[1]}", body)
         if joined == body:

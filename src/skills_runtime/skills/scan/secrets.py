@@ -1,4 +1,4 @@
-"""Finds places that hold secrets, where somebody reads them, and secrets that were left in a text."""
+"""Find references to locations of secrets, and secrets contained in a text."""
 
 import math
 import re
@@ -56,11 +56,11 @@ _ANCHORS = (
     "leveldb", "tdata", ".terraform", ".env", "secret", "token.", "service-account", "pbpaste", "xclip",
     "clipboard",
 )  # fmt: skip
-"""Words without one of which no place of the above is in a text."""
+"""At least one of these words occurs in every match of the patterns above."""
 
 
 def find_secret(text: str) -> tuple[SecretLevel, re.Match[str]] | None:
-    """The first place in a text that holds secrets, the surest kind first."""
+    """Return the first reference to a location of secrets, preferring the level `strong`."""
     folded = text.lower()
     if not any(word in folded for word in _ANCHORS):
         return None
@@ -89,7 +89,7 @@ _PRIVATE = re.compile(r"-----BEGIN (?:RSA |EC |OPENSSH |DSA )?PRIVATE KEY-----\s
 
 
 def find_leaked_secrets(text: Text) -> Iterator[Mark]:
-    """What looks like a secret that works."""
+    """Find secrets that look real."""
     for match in _KEYS.finditer(text.body):
         if not _SAMPLE.search(match[0]) and _entropy(match[0]) > 3.3:
             yield mark("D008", match.start(), match.end(), shown=f"{match[0][:8]}… ({len(match[0])} characters)")

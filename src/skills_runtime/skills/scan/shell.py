@@ -1,4 +1,4 @@
-"""Takes shell text apart into whole commands, and finds what they run from elsewhere, send away, leave or switch off.
+"""Split shell text into commands and find downloads that are run, data that is sent, persistence and disabled guards.
 
 Tricks that keep words from being recognised are undone first. Downloads that are run come next, then what is sent away,
 then patterns of single commands; `shell_marks` joins them.
@@ -31,7 +31,7 @@ _PROMPT = re.compile(r"^\s*(?:[$#%>]\s+|PS [A-Z]:\\[^>]{0,80}>\s*|[\w.-]{1,30}@[
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A whole command, where it is in the file, and how it reads once it is put straight."""
+    """A command, its offsets in the file, and its normalized text."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def split_commands(body: str, start: int, end: int) -> Iterator[Command]:
-    """The commands between two places of a text, one to a line, with continued lines joined."""
+    """Yield the commands between two offsets, one per line, with continued lines joined."""
     variables: dict[str, str] = {}
     line_start = start
     while line_start < end:
@@ -145,7 +145,7 @@ _PACKAGES = re.compile(
 
 
 def find_package_marks(command: Command) -> Iterator[Mark]:
-    """Packages that come from an address without a name, or from where anybody leaves a file."""
+    """Find packages installed from untrusted hosts."""
     match = _PACKAGES.search(command.normalized)
     if match is None:
         return
@@ -155,7 +155,7 @@ def find_package_marks(command: Command) -> Iterator[Mark]:
 
 
 def find_download_marks(block: Sequence[Command], block_text: str, profile: Profile) -> Iterator[Mark]:
-    """Downloads in a block of commands that are run at once or further down."""
+    """Find downloads in a block that are run directly or later in the block."""
     for command in block:
         folded = command.normalized.lower()
         if not any(anchor in folded for anchor in FETCHERS):
@@ -181,7 +181,7 @@ def _download_mark(command: Command, shown: str, profile: Profile, *, is_windows
 
 
 def rate_download(address: str, profile: Profile) -> tuple[str, FindingSeverity]:
-    """Which code the running of a download from an address has, and how grave it is."""
+    """Return the code and severity of running a download from an address."""
     kind = classify_host(address)
     if kind in ("known", "placeholder", "local"):
         return "X004", "info"
@@ -217,7 +217,7 @@ def _saved_download_mark(command: Command, block_text: str, profile: Profile) ->
 
 
 def _is_run(name: str, path: str, block_text: str) -> bool:
-    """Whether a saved file is started in the same block."""
+    """Tell whether a saved file is run in the same block."""
     if block_text.count(name) < 2 and not path.startswith("/tmp/."):
         return False
     quoted = re.escape(name)
@@ -353,7 +353,7 @@ _VENDORS = frozenset(
 
 
 def find_sending_marks(command: Command, profile: Profile) -> Iterator[Mark]:
-    """What a command sends away that it should not."""
+    """Find secrets and other private data that a command sends away."""
     line = command.normalized
     folded = line.lower()
     if not any(anchor in folded for anchor in SENDERS):
@@ -386,7 +386,7 @@ def _secret_marks(command: Command, line: str, kind: str) -> Iterator[Mark]:
 
 
 def _is_only_login(line: str) -> bool:
-    """Whether the secret is what the command itself logs in with."""
+    """Tell whether the secret is only the command's own login."""
     without = re.sub(
         (
             r"(?:\s-i\s+|--key\s+|--cert\s+|--netrc-file\s+|IdentityFile=|--config\s+"
@@ -738,7 +738,7 @@ _PATTERNS: tuple[Pattern, ...] = (
 
 
 def find_shell_marks(body: str, start: int, end: int, profile: Profile) -> Iterator[Mark]:
-    """Everything in a stretch of commands."""
+    """Find all marks in a range of shell commands."""
     block = list(split_commands(body, start, end))
     folded = "\n".join(command.normalized for command in block).lower()
     patterns = [rule for rule in _PATTERNS if any(anchor in folded for anchor in rule.anchors)]

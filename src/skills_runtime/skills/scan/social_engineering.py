@@ -1,4 +1,4 @@
-"""Finds prose that gets somebody to fetch and run a thing the skill does not hold."""
+"""Find prose that urges the user to download and run something outside the skill."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from skills_runtime.skills.scan.hosts import URL, classify_host, is_related, is_
 from skills_runtime.skills.scan.text import Mark, Profile, Text, mark
 
 WINDOW = 420
-"""How much text around an address belongs to what is said of it."""
+"""Number of characters around a URL that count as its context."""
 
 _PROGRAM = re.compile(
     (
@@ -104,7 +104,7 @@ _NO_USE = re.compile(
 
 
 def find_lure_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """Lures in the prose of a Markdown file; what is in fences of commands is read as commands."""
+    """Find lures in the prose of a Markdown file; code fences are scanned as commands."""
     for match in URL.finditer(text.body):
         region = text.region_at(match.start())
         if region.kind == "fence" and region.language not in ("", "text", "txt", "markdown", "md"):

@@ -1,4 +1,4 @@
-"""A file as the scan sees it: its kind, lines and regions, and the patterns that detectors search in it.
+"""A scanned text file: its kind, lines and regions, and the patterns that detectors search in it.
 
 Pure. A mark is a code, a place and how grave it is; it becomes a finding in `scan`, once its surroundings are weighed.
 """
@@ -69,7 +69,7 @@ _CHUNK = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A stretch of a text that is all of one kind."""
+    """A section of a text of one kind."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class Region(msgspec.Struct, frozen=True):
 
 
 class Text:
-    """A file that can be read as text."""
+    """A text file."""
 
     def __init__(self, name: str, kind: TextKind, body: str) -> None:
         self.name = name
@@ -88,18 +88,18 @@ class Text:
 
     @cached_property
     def folded(self) -> str:
-        """The text in small letters; as long as the text itself."""
+        """The lower-case text, with the same length as the text."""
         lower = self.body.lower()
         return lower if len(lower) == len(self.body) else self.body
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins."""
+        """Offset of each line."""
         return [0, *(match.end() for match in re.finditer("\n", self.body))]
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
-        """The stretches of a Markdown file; any other file is one fence."""
+        """The regions of a Markdown file; any other file is one fence."""
         if self.kind != "markdown":
             return (Region(0, len(self.body), "fence", self.kind),)
         return tuple(_regions(self))
@@ -109,24 +109,24 @@ class Text:
         return [region.start for region in self.regions]
 
     def line_number_at(self, offset: int) -> int:
-        """The number of the line at a place, from one."""
+        """Return the line number at an offset, from one."""
         return bisect_right(self.starts, offset)
 
     def line(self, number: int) -> str:
-        """The line of a number, or nothing."""
+        """Return the line with a number, or an empty string."""
         if not 1 <= number <= len(self.starts):
             return ""
         end = self.starts[number] - 1 if number < len(self.starts) else len(self.body)
         return self.body[self.starts[number - 1] : end]
 
     def region_at(self, offset: int) -> Region:
-        """The stretch that a place is in."""
+        """Return the region at an offset."""
         index = bisect_right(self._region_starts, offset)
         return self.regions[max(0, index - 1)]
 
 
 def detect_text_kind(member: ScannedFile) -> TextKind:
-    """What kind of file it is, by its name and how it begins."""
+    """Detect the kind of a file by its name and its first bytes."""
     if looks_binary(member.data):
         return "binary"
     suffix = PurePosixPath(member.name).suffix.lower()
@@ -143,7 +143,7 @@ def detect_text_kind(member: ScannedFile) -> TextKind:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether the bytes are no text: control characters beyond those that texts have."""
+    """Tell whether the bytes are binary, by their control characters."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     sample = data[:8192]
@@ -151,7 +151,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def decode_text(member: ScannedFile) -> str:
-    """The text of a file; what cannot be decoded is replaced, a byte order mark is left out."""
+    """Decode a file, replacing invalid bytes and removing a byte order mark."""
     data = member.data
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
@@ -159,7 +159,7 @@ def decode_text(member: ScannedFile) -> str:
 
 
 class _RegionReader:
-    """Walks the lines of a Markdown file and cuts it into regions."""
+    """Splits the lines of a Markdown file into regions."""
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
@@ -169,14 +169,14 @@ class _RegionReader:
         self.headings: dict[int, str] = {}
 
     def start_region(self, offset: int, kind: RegionKind, language: str = "") -> None:
-        """End the region here and begin another."""
+        """End the current region and start another."""
         if offset > self.start:
             headings = tuple(self.headings[level] for level in sorted(self.headings))
             self.regions.append(Region(self.start, offset, self.kind, self.language, headings))
         self.start, self.kind, self.language = offset, kind, language
 
     def heading(self, match: re.Match[str]) -> None:
-        """Take a heading in, and drop those below it."""
+        """Add a heading and drop those of the same or a lower level."""
         level = len(match[1])
         self.headings = {depth: text for depth, text in self.headings.items() if depth < level}
         self.headings[level] = match[2]
@@ -205,7 +205,7 @@ def _regions(text: Text) -> list[Region]:
 
 
 def _read_line(reader: _RegionReader, line: str, offset: int, mark: str) -> str:
-    """One line outside of front matter and comments; gives the mark of the fence that is open behind it."""
+    """Read a line outside front matter and comments; return the delimiter of the open fence, if any."""
     fence = _FENCE.match(line)
     if mark:
         if fence and fence[1].startswith(mark) and not fence[2]:
@@ -231,25 +231,25 @@ def _read_line(reader: _RegionReader, line: str, offset: int, mark: str) -> str:
 MAX_MATCHES = 20
 MAX_LINES = 4_000
 REACH = 400
-"""How far from its word a pattern can begin."""
+"""How far from its anchor word a pattern can match."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a detector saw."""
+    """A match of a detector."""
 
     code: str
     severity: FindingSeverity
     start: int
-    """Where in the text it begins."""
+    """Offset in the text."""
     end: int
     shown: str = ""
-    """What to show in its place, where the text itself says nothing."""
+    """Text to show instead of the matched text."""
     is_certain: bool = False
-    """Whether no surroundings make it harmless."""
+    """Whether the context cannot lower its severity."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a skill says of itself, as far as it bears on what it may do."""
+    """Name and description of a skill, which bear on what it may do."""
 
     name: str = ""
     description: str = ""
@@ -258,7 +258,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """An expression, the code it stands for, and words without which it need not be tried."""
+    """A regular expression with its rule code and the anchor words of a prefilter."""
 
     code: str
     severity: FindingSeverity
@@ -267,12 +267,12 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 def pattern(code: str, expression: str, *anchors: str, severity: FindingSeverity | None = None) -> Pattern:
-    """A pattern that does not mind capitals."""
+    """Build a case-insensitive pattern."""
     return Pattern(code, severity or SCAN_RULES[code].severity, re.compile(expression, re.I), anchors)
 
 
 def find_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
-    """Everything the patterns find in a text as a whole."""
+    """Find all matches of the patterns in a text."""
     for candidate in patterns:
         if candidate.anchors and not any(anchor in text.folded for anchor in candidate.anchors):
             continue
@@ -283,7 +283,7 @@ def find_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
 
 
 def find_line_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mark]:
-    """Everything the patterns find in single lines; only lines with one of their words are looked at."""
+    """Find all matches of the patterns within lines; only lines with an anchor word are searched."""
     for candidate in patterns:
         for count, (start, end) in enumerate(_candidate_lines(text.folded, candidate.anchors)):
             match = candidate.expression.search(text.body[start:end])
@@ -299,7 +299,7 @@ def find_line_matches(patterns: tuple[Pattern, ...], text: Text) -> Iterator[Mar
 
 
 def _candidate_lines(folded: str, anchors: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """The lines that hold one of some words, each at most once a word, cut down where they are very long."""
+    """Yield the spans of lines with an anchor word; long lines are truncated."""
     seen: set[int] = set()
     for anchor in anchors:
         offset = folded.find(anchor)
@@ -314,5 +314,5 @@ def _candidate_lines(folded: str, anchors: tuple[str, ...]) -> Iterator[tuple[in
 
 
 def mark(code: str, start: int, end: int, severity: FindingSeverity | None = None, *, shown: str = "") -> Mark:
-    """A mark as grave as its code says, unless something else is said."""
+    """Build a mark with the severity of its rule, unless one is given."""
     return Mark(code=code, severity=severity or SCAN_RULES[code].severity, start=start, end=end, shown=shown)

@@ -1,4 +1,4 @@
-"""The places that skills come from, one file each."""
+"""Sources of skills, one module each."""
 
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.indexed import IndexedSource

@@ -1,4 +1,4 @@
-"""Bundles of skills: zips with a bounded size, unpacked into a directory that is made whole or not at all.
+"""Skill bundles: size-limited zip files, unpacked atomically into a directory.
 
 A directory is compared with its zip before each use, since others may write there.
 """
@@ -35,37 +35,37 @@ from skills_runtime.storage import (
 )
 
 _EVERY_ENTRY = 65_535
-"""More than a zip can list; too many files are refused by us, with the right code."""
+"""The entry limit of the zip format; `read_bundle` checks our own limit and raises the right code."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a bundle; what is not said follows from `max_bytes`."""
+    """Limits of a bundle; unset limits are derived from `max_bytes`."""
 
     max_bytes: int = 1 << 20
     extracted: int | None = None
     files: int | None = None
     single_file: int | None = None
     ratio: int = 100
-    """How many times its packed size a file of more than a megabyte may have."""
+    """Maximum compression ratio of files larger than a megabyte."""
 
     @property
     def max_extracted_bytes(self) -> int:
-        """The largest unpacked bundle."""
+        """Maximum unpacked size of a bundle."""
         return self.extracted if self.extracted is not None else 16 * self.max_bytes
 
     @property
     def max_files(self) -> int:
-        """The most entries of a bundle."""
+        """Maximum number of files in a bundle."""
         return self.files if self.files is not None else 4096
 
     @property
     def max_single_file_bytes(self) -> int:
-        """The largest file of a bundle."""
+        """Maximum size of one file."""
         return self.single_file if self.single_file is not None else 8 * self.max_bytes
 
     @property
     def for_reading(self) -> ArchiveLimits:
-        """What holds for the archive as such; sizes and numbers are looked at one by one."""
+        """Limits for opening the archive; sizes and counts are checked separately."""
         return ArchiveLimits(
             archive_bytes=self.max_bytes,
             members=_EVERY_ENTRY,
@@ -77,7 +77,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DIRECTORIES = ("actions", "references")
-"""What a bundle may hold."""
+"""Top-level directories allowed in a bundle."""
 
 Parts = tuple[str, ...]
 
@@ -90,7 +90,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 def read_bundle(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, File]:
-    """Every file of a bundle by its path; one thing that is not as it must be refuses the whole bundle."""
+    """Read every file of a bundle by path; any violation rejects the whole bundle."""
     limits = budget.for_reading
     try:
         with open_zip(zip_file, limits) as archive:
@@ -107,7 +107,7 @@ def read_bundle(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, Fil
 
 
 def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask whoever published the skill") -> SkillError:
-    """The error for a bundle that is not used."""
+    """Build the error for a rejected bundle."""
     return failure(code, f"the bundle of `{mention}` was refused: {reason}", hint=hint, mention=mention)
 
 
@@ -142,7 +142,7 @@ def _check_target(member: ArchiveMember, parts: Parts | None, mention: str) -> N
 
 
 def _read_files(archive: Archive, members: Sequence[ArchiveMember], budget: Budget, mention: str) -> dict[Parts, File]:
-    """The files as they are, whatever the archive says of their sizes."""
+    """Read the files and check their real sizes instead of those in the archive's headers."""
     files: dict[Parts, File] = {}
     for number, member in enumerate(members):
         if member.kind == "file":
@@ -166,25 +166,25 @@ Fetch = Callable[[], bytes | None]
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a bundle without fetching it."""
+    """Metadata of a bundle, known before it is fetched."""
 
     mention: str
     sha256: str
     key: str
     size: str = ""
-    """How many bytes it has, if its database says so."""
+    """Size in bytes, if the database stores it."""
     format: str = "zip"
 
 
 class Bundles:
-    """Bundles on this machine."""
+    """Local cache of bundles."""
 
     def __init__(self, cache: Path, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
         self._cache = cache
 
     def directory(self, bundle: Bundle, fetch: Fetch) -> Path:
-        """The directory with the files of a bundle, exactly as they are in it; fetched only when it must be."""
+        """Return the unpacked directory of a bundle, fetching the bundle if needed."""
         self._check(bundle)
         path = self._cache / bundle.sha256
         try:
@@ -223,7 +223,7 @@ class Bundles:
             raise bundle_error("SKILL_BUNDLE_INVALID", bundle.mention, reason, hint="check `skills.bundles.cache_dir`")
 
     def _load_zip(self, bundle: Bundle, path: Path, fetch: Fetch) -> bytes:
-        """The zip: the one that is here if it is still the right one, or else from where the skill comes from."""
+        """Load the cached zip if its digest matches, else fetch it."""
         cached = _read_cached_zip(path, self.budget.max_bytes)
         if cached is not None and hashlib.sha256(cached).hexdigest() == bundle.sha256:
             return cached
@@ -256,7 +256,7 @@ class Bundles:
             return False
 
     def _store(self, path: Path, data: bytes, bundle: Bundle) -> None:
-        """Build it aside, then put it into its place by one rename; what was there is taken away first."""
+        """Unpack into a staging directory, then replace the old directory by a rename."""
         with stage_directory(path) as draft:
             write_new(draft / ARCHIVE, data, mode=0o400)
             _unpack(draft / FILES, read_bundle(draft / ARCHIVE, self.budget, bundle.mention))
@@ -284,7 +284,7 @@ def _unpack(path: Path, files: Mapping[Parts, File]) -> None:
 
 
 def _read_directory(directory: Path, budget: Budget) -> dict[Parts, File]:
-    """Every file that is there now; anything that is no plain file or directory is an `OSError`."""
+    """Read every file of the directory; raise `OSError` for anything but regular files and directories."""
     files: dict[Parts, File] = {}
     with open_directory(directory) as top:
         for entry in walk(top):

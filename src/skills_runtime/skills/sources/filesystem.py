@@ -1,4 +1,4 @@
-"""Skills in directories: every directory below a root that has a `SKILL.md` or a `skill.yaml`.
+"""Skills in directories: every directory below a root with a `SKILL.md` or a `skill.yaml`.
 
 The search is bounded and never follows a link. Bodies are read when they are needed, and what lies on the way to them
 is looked at again then.
@@ -42,14 +42,14 @@ _DEPENDENCIES_BYTES = 65_536
 
 Parts = tuple[str, ...]
 STAMP = struct.Struct("=qqQq")
-"""When an inode changed, when its content changed, its number and its size; an error is its number below zero."""
+"""ctime, mtime, inode number and size; an error is stored as its negative errno."""
 
 
 class ReadSkill(msgspec.Struct, array_like=True, kw_only=True, gc=False):
-    """What a directory holds; without a name it is no skill that can be used."""
+    """The skill read from a directory; without a name it is not usable."""
 
     file: str
-    """The name of its `SKILL.md`, however that is spelled, or else of its `skill.yaml`."""
+    """Name of its `SKILL.md` as spelled on disk, or of its `skill.yaml`."""
     name: str = ""
     description: str = ""
     metadata: Mapping[str, Any] = {}
@@ -58,28 +58,28 @@ class ReadSkill(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     content_hash: str = ""
     problems: list[Problem]
     is_complete: bool = True
-    """Whether every file could be read; what could not may be there the next time."""
+    """Whether every file could be read; if not, the directory is read again next time."""
 
 
 class VisitedDirectory(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A directory that a search looked into, and how it and the files it read were before it did."""
+    """A directory visited by a search, with stamps taken before its files were read."""
 
     path: str
-    """From the root of the search; empty for the root itself."""
+    """Path relative to the root of the search; empty for the root itself."""
     entries: int
-    """How much there is in it altogether."""
+    """Number of entries."""
     directories: tuple[str, ...] = ()
-    """Where the search goes on; nowhere below a skill."""
+    """Subdirectories to search; empty below a skill."""
     links: tuple[str, ...] = ()
-    """Links that would be entered if they were directories."""
+    """Links, which are not followed."""
     skill: ReadSkill | None = None
     files: tuple[str, ...] = ()
     stamps: bytes = b""
-    """Of the directory, then of each of the files, one after the other."""
+    """Stamps of the directory and of each file, concatenated."""
 
     @property
     def parts(self) -> Parts:
-        """The names that lead to it."""
+        """The components of its path."""
         return tuple(self.path.split("/")) if self.path else ()
 
 
@@ -89,25 +89,25 @@ class SkillDirectory(msgspec.Struct, frozen=True):
     parts: Parts
     descriptor: int
     names: frozenset[str]
-    """Everything in it."""
+    """Names of all its entries."""
     file: str | None
-    """The name of its `SKILL.md`, however that is spelled."""
+    """Name of its `SKILL.md` as spelled on disk."""
     stamp: bytes
 
 
 class Search:
-    """One bounded search, and what it left out; the lists are whole once it has ended."""
+    """One bounded search and what it skipped; the lists are complete after it has ended."""
 
     def __init__(self, options: ScanOptions) -> None:
         self.refused: list[tuple[Parts, OSError]] = []
-        """Directories that could not be looked into."""
+        """Directories that could not be read."""
         self.limits: list[str] = []
-        """The settings whose limits ended the search early."""
+        """Settings whose limits ended the search early."""
         self._options = options
         self._entries = options.max_entries_per_root
 
     def skills(self, root: int) -> Iterator[SkillDirectory]:
-        """Each directory with a skill, nearest first and by name.
+        """Yield each directory with a skill, breadth first and by name.
 
         What is below such a directory belongs to the skill and is not searched.
         """
@@ -118,7 +118,7 @@ class Search:
     def visit(
         self, root: int, cached: Mapping[str, VisitedDirectory] | None = None
     ) -> Iterator[SkillDirectory | VisitedDirectory]:
-        """Every directory on the way; a known one is not opened."""
+        """Yield every visited directory; cached ones are not opened."""
         waiting: deque[Parts] = deque([()])
         remaining = self._options.max_dirs_per_root - 1
         while waiting and "max_entries_per_root" not in self.limits:
@@ -179,7 +179,7 @@ class Search:
         )
 
     def _consume(self, entries: int) -> bool:
-        """Take so many entries from what may still be looked at; says whether there were as many."""
+        """Subtract entries from the search budget; return False if it is exhausted."""
         if self._entries is None:
             return True
         if entries > self._entries:
@@ -194,12 +194,12 @@ class Search:
 
 
 def stamp_of(status: os.stat_result) -> bytes:
-    """The stamp of what was looked at."""
+    """Build the stamp of a stat result."""
     return STAMP.pack(status.st_ctime_ns, status.st_mtime_ns, status.st_ino, status.st_size)
 
 
 def stamp_at(path: str, *, directory: int | None = None) -> bytes:
-    """The stamp of what is at a path, links not followed, or of why nothing is."""
+    """Return the stamp of a path without following links, or of the error."""
     try:
         return stamp_of(os.stat(path, dir_fd=directory, follow_symlinks=False))
     except OSError as error:
@@ -207,7 +207,7 @@ def stamp_at(path: str, *, directory: int | None = None) -> bytes:
 
 
 def skill_directories(path: Path) -> list[Path]:
-    """The skills that a path stands for: the one whose file or directory it is, or all below it, or itself."""
+    """Return the skill directories of a path: that of a skill file, all below a directory, or the path itself."""
     if path.name.lower() == "skill.md" and path.is_file():
         return [path.parent]
     if not path.is_dir():
@@ -217,7 +217,7 @@ def skill_directories(path: Path) -> list[Path]:
 
 
 def read_skill(directory: SkillDirectory, directory_name: str, max_bytes: int) -> ReadSkill:
-    """The skill in a directory, and what is wrong with it; a skill may come with warnings."""
+    """Read the skill in a directory with its errors and warnings."""
     read = ReadSkill(file=directory.file or RUN_FILE, problems=[])
     skill = _read_text(directory, directory_name, max_bytes, read) if directory.file else None
     if RUN_FILE in directory.names:
@@ -257,7 +257,7 @@ def _read_text(directory: SkillDirectory, directory_name: str, max_bytes: int, r
 
 
 def _read_run(directory: SkillDirectory, directory_name: str, skill: Properties | None, read: ReadSkill) -> None:
-    """Take the definition of a skill that runs by itself; beside a broken `SKILL.md` it makes no skill."""
+    """Read `skill.yaml`; beside an invalid `SKILL.md` it does not make a skill."""
     try:
         data = read_below(directory.descriptor, (RUN_FILE,), limit=RUN_BYTES + 1)
     except OSError as error:
@@ -277,7 +277,7 @@ def _read_run(directory: SkillDirectory, directory_name: str, skill: Properties 
 
 
 def _read_variables(descriptor: int, read: ReadSkill) -> tuple[str, ...]:
-    """The variables that a skill declares; a declaration that cannot be read is a warning."""
+    """Read the variables that a skill declares; add a warning if the declaration is invalid."""
     result: tuple[str, ...] | Problem
     try:
         data = read_below(descriptor, _DEPENDENCIES, limit=_DEPENDENCIES_BYTES + 1)
@@ -297,7 +297,7 @@ def _read_variables(descriptor: int, read: ReadSkill) -> tuple[str, ...]:
 
 
 def _problems(diagnostics: Iterable[Diagnostic]) -> Iterator[Problem]:
-    """What of a finding a search reports; remarks are for whoever validates the skill."""
+    """Convert diagnostics to problems; those of severity `info` are only reported by validation."""
     for diagnostic in diagnostics:
         if diagnostic.severity != "info":
             broken = diagnostic.severity == "error"
@@ -324,7 +324,7 @@ class FilesystemSource:
         return self.report(self.visit(search), search)
 
     def visit(self, search: Search, cached: Mapping[str, VisitedDirectory] | None = None) -> list[VisitedDirectory]:
-        """Search the directory and read its skills, but for what is known already."""
+        """Search the directory and read its skills, except for cached directories."""
         visited: list[VisitedDirectory] = []
         try:
             with open_directory(self.root) as root:
@@ -351,7 +351,7 @@ class FilesystemSource:
         )
 
     def report(self, visited: Iterable[VisitedDirectory], search: Search) -> Report:
-        """What a search that looked into these directories found, and what it did not look into."""
+        """Build the report of a search: its skills, their problems and what was skipped."""
         skills: list[Skill] = []
         problems: list[Problem] = []
         links: list[Parts] = []
@@ -392,7 +392,7 @@ class FilesystemSource:
         return Report(tuple(skills), tuple(problems))
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of a skill, read now; one that only runs has none."""
+        """Read the Markdown body of a skill; a skill with only a `skill.yaml` has none."""
         if skill.path is None or not skill.path.is_relative_to(self.root):
             raise _read_error(skill, "it is not a file of this source")
         if skill.path.name == RUN_FILE:
@@ -418,12 +418,12 @@ class FilesystemSource:
             raise _read_error(skill, f"byte {parsed.body_start + error.start} is not UTF-8") from error
 
     def _locate(self, problem: Problem, parts: Parts) -> Problem:
-        """The problem with where it is; whoever looks for a broken skill knows its directory at least."""
+        """Add the location to a problem, at least the directory of the skill."""
         locator, name = one_line(str(self.root.joinpath(*parts))), parts[-1] if parts else self.root.name
         return msgspec.structs.replace(problem, locator=locator, namespace=self.origin.namespace, name=name)
 
     def _link_problem(self, parts: Parts) -> Problem | None:
-        """Tell of a link to a directory, or in a circle; where it leads may change without a trace in its directory."""
+        """Report a link to a directory or a link cycle; a link's target can change without changing its directory."""
         link = self.root.joinpath(*parts)
         try:
             if not stat.S_ISDIR(link.stat().st_mode):

@@ -1,4 +1,4 @@
-"""Skills in directories, with an index of what was found before: only what has changed is read again.
+"""Skills in directories with a persistent index: only changed directories are read again.
 
 A search that finds everything as it was asks the system for the stamps of what it knows, and opens nothing. An index
 may be deleted at any time; whatever is wrong with its file, the answer is to search again.
@@ -21,12 +21,12 @@ from skills_runtime.skills.sources.source import Origin, Report
 from skills_runtime.storage import open_directory, open_regular, write_atomic
 
 FORMAT = 2
-"""Raised whenever an index would be read in another way, or a skill understood in another way."""
+"""Increment whenever the format of the index or the parsing of skills changes."""
 GRAIN_NS = 2_000_000_000
-"""The coarsest clock of a file system: of two changes within it, the second may leave no trace."""
+"""Coarsest timestamp resolution of a file system: a second change within it may not change a stamp."""
 MAX_BYTES = 256 << 20
 MAX_FILES = 256
-"""How many trees are remembered; those that were not searched for the longest time are forgotten."""
+"""Maximum number of index files; the least recently used are deleted."""
 
 _MAGIC = b"skills-index\n"
 _SUFFIX = ".index"
@@ -34,18 +34,18 @@ _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 
 
 class Index(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """What a search found, as far as it can be believed the next time."""
+    """The reusable results of a search."""
 
     key: str
-    """What was searched, and by which version of this program."""
+    """Identifies the searched directory, the options and the program version."""
     is_complete: bool
-    """Whether nothing was left out that may be there the next time."""
+    """Whether the search was complete."""
     limits: tuple[str, ...] = ()
     visited: tuple[VisitedDirectory, ...] = ()
 
 
 class IndexedSource:
-    """The skills below one directory, as a `FilesystemSource` finds them."""
+    """A `FilesystemSource` with an index."""
 
     def __init__(
         self, files: FilesystemSource, directory: Path | None, *, now_ns: Callable[[], int] = time.time_ns
@@ -57,20 +57,20 @@ class IndexedSource:
         self._key = f"{FORMAT}|{__version__}|{_reader()}|{os.geteuid()}|{options}|{files.root}"
         self._last: Index | None = None
         self._visited: list[VisitedDirectory] = []
-        """Everything the last search looked into, whether it can be believed or not."""
+        """All directories visited by the last search, reusable or not."""
 
     @property
     def origin(self) -> Origin:
-        """The space it fills."""
+        """The origin of its skills."""
         return self._files.origin
 
     @property
     def root(self) -> Path:
-        """The directory it searches."""
+        """The searched directory."""
         return self._files.root
 
     def skills(self) -> Report:
-        """Search the directory, and read what has changed."""
+        """Search the directory and read changed skills."""
         previous = self._last or (load_index(self._directory, self._key) if self._directory is not None else None)
         unchanged = list(self._filter_unchanged(previous.visited)) if previous is not None else []
         search, began_ns = Search(self._files.options), self._now_ns()
@@ -99,7 +99,7 @@ class IndexedSource:
         return self._files.report(visited, search)
 
     def has_changed(self) -> bool:
-        """Whether a stamp is not what it was at the last search, or a directory came where none was."""
+        """Tell whether a stamp differs from the last search, or the root was created since."""
         if self._last is None:
             return False
         if not self._visited:
@@ -107,11 +107,11 @@ class IndexedSource:
         return len(list(self._filter_unchanged(self._last.visited))) != len(self._visited)
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of a skill, read now."""
+        """Read the Markdown body of a skill."""
         return self._files.body(skill)
 
     def directories(self) -> Iterator[Path]:
-        """The directories whose changes can change what was found last, for whoever wants to watch them."""
+        """Yield the directories to watch for changes of the last result."""
         paths = {directory.path for directory in self._visited}
         for directory in self._visited:
             paths.update(os.path.dirname(os.path.join(directory.path, file)) for file in directory.files)  # noqa: PTH120
@@ -119,7 +119,7 @@ class IndexedSource:
             yield self.root / path
 
     def _is_reachable(self) -> bool:
-        """Whether no link has come on the way to the root."""
+        """Tell whether the root can be opened without following links."""
         try:
             with open_directory(self.root):
                 return True
@@ -127,7 +127,7 @@ class IndexedSource:
             return False
 
     def _filter_unchanged(self, visited: Iterable[VisitedDirectory]) -> Iterator[VisitedDirectory]:
-        """Those whose stamps are all what they were."""
+        """Yield the directories whose stamps are unchanged."""
         root = str(self.root)
         for directory in visited:
             path = f"{root}/{directory.path}" if directory.path else root
@@ -139,7 +139,7 @@ class IndexedSource:
 
 
 def is_reliable(visited: VisitedDirectory, read_ns: int) -> bool:
-    """Whether a change after it was read must have changed a stamp.
+    """Tell whether a change after the read must have changed a stamp.
 
     What changed just before it was read may have changed once more in the same tick of the clock.
     """
@@ -150,7 +150,7 @@ def is_reliable(visited: VisitedDirectory, read_ns: int) -> bool:
 
 @cache
 def _reader() -> str:
-    """A digest that changes with the code that reads skills: another reader may read them otherwise."""
+    """Compute a digest of the code that parses skills, so that a new parser ignores old indexes."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for directory in (package, package / "standard", package / "sources"):
@@ -166,7 +166,7 @@ _DECODER = msgspec.msgpack.Decoder(Index)
 
 
 def load_index(directory: Path, key: str) -> Index | None:
-    """The index under this key, or nothing where there is none that can be believed."""
+    """Load the index of a key; return None if it is missing or invalid."""
     try:
         with open(open_regular(_file(directory, key)), "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
@@ -186,7 +186,7 @@ def load_index(directory: Path, key: str) -> Index | None:
 
 
 def save_index(directory: Path, index: Index) -> None:
-    """Put an index in the place of what is there; where that does not work, there is none the next time."""
+    """Replace the stored index; ignore write errors, since the index is only a cache."""
     try:
         payload = msgspec.msgpack.encode(index)
     except (ValueError, TypeError, OverflowError, RecursionError):
@@ -208,7 +208,7 @@ def _file(directory: Path, key: str) -> Path:
 
 
 def _prune(directory: Path) -> None:
-    """Remove what was not used for long, and drafts that nobody finished."""
+    """Delete the least recently used index files and abandoned temporary files."""
     with os.scandir(directory) as listing:
         files = [entry for entry in listing if _SUFFIX in entry.name]
     if len(files) <= MAX_FILES:

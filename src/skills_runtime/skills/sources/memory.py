@@ -1,4 +1,4 @@
-"""Skills that a program registers itself."""
+"""Skills registered by a program."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from skills_runtime.text import one_line, well_formed
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill as a program registers it; a body that is a function is called when it is needed."""
+    """A registered skill; a callable body is called when it is needed."""
 
     skill_name: str
     description: str
@@ -24,7 +24,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemorySource:
-    """Holds registered skills of one space."""
+    """Holds the registered skills of one namespace."""
 
     def __init__(self, origin: Origin, rows: Iterable[Row]) -> None:
         self.origin = origin
@@ -32,15 +32,15 @@ class MemorySource:
         self._searched: tuple[Row, ...] | None = None
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """Hold these rows from now on; libraries that were searched before find them when they look again."""
+        """Replace the rows; existing libraries see them after a refresh."""
         self._rows = tuple(rows)
 
     def has_changed(self) -> bool:
-        """Whether the rows are others than those of the last search."""
+        """Tell whether the rows were replaced since the last search."""
         return self._searched is not None and self._rows is not self._searched
 
     def skills(self) -> Report:
-        """Every row that is a skill."""
+        """Report every valid row."""
         self._searched = self._rows
         results = [self._skill(row) for row in self._rows]
         return Report(
@@ -49,7 +49,7 @@ class MemorySource:
         )
 
     def body(self, skill: Skill) -> str:
-        """What was registered for the skill."""
+        """Return the registered body of a skill."""
         row = next((row for row in self._rows if row.skill_name == skill.name), None)
         if row is None:
             raise _read_error(skill, "it is not registered any more")

@@ -1,4 +1,4 @@
-"""Skills that come with installed Python packages; no code of a package is run to find them.
+"""Skills of installed Python packages, found without importing the packages.
 
 A package ships them in its own `.agents/skills`, or names the directory as an entry point of the group
 `skills_runtime.skills`. Packages in the current directory or in the workspace itself do not count: they are files of
@@ -19,7 +19,7 @@ from skills_runtime.skills.sources.source import Origin, Report, ScanOptions
 from skills_runtime.text import one_line
 
 ENTRY_POINTS = "skills_runtime.skills"
-"""The group under which a package names a directory of skills, such as `notes = "my_package.skills"`."""
+"""Entry point group of skill directories, such as `notes = "my_package.skills"`."""
 CONVENTION = (".agents", "skills")
 
 
@@ -41,7 +41,7 @@ class PackagesSource:
         self._path = find_installed_paths(search_path, workspace_root)
 
     def skills(self) -> Report:
-        """Every skill of the packages that were named, or of all that have any."""
+        """Report the skills of the configured packages, or of all packages."""
         roots = package_roots(self._packages, self._path)
         reports = [self._source(root).skills() for paths in roots.values() for root in paths]
         missing = [self._missing(name) for name in self._packages if not roots.get(name)]
@@ -51,7 +51,7 @@ class PackagesSource:
         )
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of a skill, read now."""
+        """Read the Markdown body of a skill."""
         for paths in package_roots(self._packages, self._path).values():
             for root in paths:
                 if skill.path is not None and skill.path.is_relative_to(os.path.realpath(root)):
@@ -76,14 +76,14 @@ class PackagesSource:
 
 
 def find_installed_paths(search_path: Sequence[str] | None = None, workspace_root: Path | None = None) -> list[str]:
-    """The directories that packages are installed in: where Python looks, without where somebody just happens to be."""
+    """Return the import path without the current directory and the workspace."""
     own = {os.path.realpath(os.curdir), *([os.path.realpath(workspace_root)] if workspace_root is not None else [])}
     paths = sys.path if search_path is None else search_path
     return [path for path in dict.fromkeys(paths) if path and os.path.realpath(path) not in own]
 
 
 def package_roots(packages: Sequence[str], search_path: Sequence[str]) -> dict[str, list[Path]]:
-    """The directories of skills of each package, by the name it is imported under; all packages when none is named."""
+    """Return the skill directories by package name; of all packages if `packages` is empty."""
     by_package: dict[str, list[Path]] = {}
     candidates = ((name, _find_inside(name, CONVENTION, search_path)) for name in packages)
     shipped = ((name, root) for name, root in candidates if root) if packages else _find_conventional(search_path)
@@ -120,7 +120,7 @@ def _find_declared(packages: Sequence[str], search_path: Sequence[str]) -> Itera
 
 
 def _find_inside(package: str, subpath: Sequence[str], search_path: Sequence[str]) -> Path | None:
-    """A directory inside a package, found without importing it."""
+    """Find a directory inside a package without importing it."""
     if not package.isidentifier():
         return None
     spec = PathFinder.find_spec(package, list(search_path))

@@ -26,7 +26,7 @@ CONNECT_SEC = 5
 ANSWER_SEC = 15
 COLUMNS = ("id", "skill_name", "description", "body_size", "required_env_vars", "metadata", "scope")
 MIGRATIONS = Path(__file__).with_name("migrations")
-"""The table a source reads, as SQL files in the order of their names."""
+"""SQL files that create the table, applied in the order of their names."""
 
 _LIST = "SELECT {columns} FROM {table} WHERE enabled AND namespace = %s ORDER BY skill_name, id LIMIT %s"
 _BODY = (
@@ -49,7 +49,7 @@ _MESSAGE_STATES = {
     'FATAL:  role "': "28000",
     'FATAL:  database "': "3D000",
 }
-"""How a refused connection is known, for it has no code: words of the server."""
+"""Server messages that identify a refused connection, which has no error code."""
 
 _KINDS = {
     "OperationalError": "it cannot be reached",
@@ -59,7 +59,7 @@ _KINDS = {
 
 
 class PgsqlSource:
-    """Lists the skills of one namespace, and fetches their texts."""
+    """Lists the skills of one namespace and fetches their bodies."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class PgsqlSource:
         self._max_field_bytes = max_field_bytes
 
     def skills(self) -> Report:
-        """Every enabled row of the namespace that is a skill."""
+        """Report every enabled and valid row of the namespace."""
         try:
             rows = self._query(_LIST, (self.origin.namespace, MAX_SKILLS + 1))
         except (*_errors(), ImportError) as error:
@@ -92,7 +92,7 @@ class PgsqlSource:
         )
 
     def body(self, skill: Skill) -> str:
-        """The text of a skill, fetched now."""
+        """Fetch the body of a skill."""
         if not isinstance(skill, StoredSkill):
             raise _read_error(skill, "it is not of this source")
         try:
@@ -107,7 +107,7 @@ class PgsqlSource:
         return str(body or "")
 
     def _query(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of one query; asked again when the connection turns out to have been cut meanwhile."""
+        """Run a query and return its rows; retry once if the connection was lost."""
         connections: list[Any] = []
         try:
             return self._execute(query, values, connections)
@@ -157,7 +157,7 @@ class PgsqlSource:
         )
 
     def _explain(self, error: Exception) -> str:
-        """What went wrong, in words of ours where they are known."""
+        """Describe an error, in our own words for known errors."""
         if isinstance(error, ImportError):
             return "the package `psycopg` is not installed; install `skills-runtime[pgsql]`"
         message = str(error)
@@ -172,7 +172,7 @@ class PgsqlSource:
 
 
 def connection_to(dsn: Dsn) -> Connect:
-    """Lends a connection to the server at an address; nothing is connected before it is used."""
+    """Return a factory of connections to a server, which connects on first use."""
 
     def connection() -> Any:
         import psycopg
@@ -192,7 +192,7 @@ def _compose(query: str, table: tuple[str, str]) -> "Composed":
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What a connection may raise."""
+    """Return the exceptions that a connection may raise."""
     try:
         from psycopg import Error
     except ImportError:

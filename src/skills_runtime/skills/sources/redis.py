@@ -1,4 +1,4 @@
-"""Skills in redis: a hash for each, `{prefix}meta:{namespace}:{name}`, its text and its bundle beside it.
+"""Skills in Redis: one hash `{prefix}meta:{namespace}:{name}` per skill, with keys for its body and its bundle.
 
 All keys are listed in one pass, and their hashes fetched in batches: how often the server is asked depends on the size
 of the batches and never on the single skill.
@@ -28,9 +28,9 @@ from skills_runtime.skills.standard.specification import invalid
 from skills_runtime.text import one_line
 
 SCAN_COUNT = 2000
-"""How many keys the server looks at for one answer."""
+"""`COUNT` of each `SCAN` call."""
 BATCH = 500
-"""How many hashes are fetched at once."""
+"""Number of hashes fetched per pipeline."""
 CONNECT_SEC = 5
 ANSWER_SEC = 15
 
@@ -39,7 +39,7 @@ _REQUIRED = ("skill_name", "description", "created_at")
 
 
 class RedisSource:
-    """Lists the skills of one namespace, and fetches their texts and bundles."""
+    """Lists the skills of one namespace and fetches their bodies and bundles."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class RedisSource:
         self._max_field_bytes = max_field_bytes
 
     def skills(self) -> Report:
-        """Every hash of the namespace that is a skill."""
+        """Report every valid hash of the namespace."""
         try:
             with self._connect() as client:
                 keys, is_complete = self._keys(client)
@@ -78,7 +78,7 @@ class RedisSource:
         )
 
     def body(self, skill: Skill) -> str:
-        """The text of a skill, fetched now."""
+        """Fetch the body of a skill."""
         key = skill.key if isinstance(skill, StoredSkill) else self._key("body", skill.name)
         data = self._fetch_value(skill, key, MAX_BODY_BYTES, "SKILL_BODY_READ_FAILED")
         if data is None:
@@ -91,7 +91,7 @@ class RedisSource:
             raise _read_error(skill, f"byte {error.start} is not UTF-8") from error
 
     def _keys(self, client: Any) -> tuple[list[str], bool]:
-        """The keys of the namespace, each once; names have no colon, so those of longer namespaces are left out."""
+        """List the keys of the namespace; a colon in the name marks a longer namespace, which is skipped."""
         start = self._key("meta", "")
         pattern = "".join(f"\\{char}" if char in _GLOB else char for char in start) + "*"
         matches: set[str] = set()
@@ -131,7 +131,7 @@ class RedisSource:
         )
 
     def _bundle(self, name: str, fields: Mapping[str, str]) -> Bundle | None:
-        """The bundle that a row tells of; a row that says nothing about one has none."""
+        """Return the bundle described by a row, or None."""
         if not any(fields.get(field) for field in ("bundle_sha256", "bundle_key", "bundle_size", "bundle_format")):
             return None
         return Bundle(
@@ -147,7 +147,7 @@ class RedisSource:
         return lambda: self._fetch_value(skill, bundle.key, limit, "SKILL_BUNDLE_NOT_FOUND")
 
     def _fetch_value(self, skill: Skill, key: str, limit: int, code: str) -> bytes | None:
-        """At most one byte more than the limit, so that nothing larger ever travels; nothing without that key."""
+        """Fetch at most `limit + 1` bytes of a value; return None if the key does not exist."""
         try:
             with self._connect() as client:
                 pipeline = client.pipeline(transaction=False)
@@ -184,7 +184,7 @@ class RedisSource:
         )
 
     def _explain(self, error: Exception) -> str:
-        """What went wrong, in words of ours where the library might repeat the address."""
+        """Describe an error, in our own words where the library's message might contain the address."""
         if isinstance(error, ImportError):
             return "the package `redis` is not installed; install `skills-runtime[redis]`"
         for kind in type(error).__mro__:
@@ -205,7 +205,7 @@ _REASONS = {
 
 
 def connection_to(dsn: Dsn) -> Connect:
-    """Lends a client of the server at an address; nothing is connected before it is used."""
+    """Return a factory of clients of a server, which connects on first use."""
 
     def client() -> Any:
         import redis
@@ -223,7 +223,7 @@ def connection_to(dsn: Dsn) -> Connect:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What a client may raise; one that a program injected need not be of the package `redis`."""
+    """Return the exceptions that a client may raise; an injected client need not come from the package `redis`."""
     try:
         from redis.exceptions import RedisError
     except ImportError:

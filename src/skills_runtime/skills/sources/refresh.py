@@ -1,4 +1,4 @@
-"""When a source is searched again: for every library, after a while, or when somebody asks for it.
+"""Refresh policies of sources: search for every library, after a time to live, or on request.
 
 What a search found is kept in memory, so the libraries of a process share it; each library still sees one search until
 it looks again. A search that fails while an earlier one is at hand gives the earlier one, and says so.
@@ -17,7 +17,7 @@ from skills_runtime.skills.sources.source import Origin, Report, Source
 
 Policy = Literal["always", "ttl", "manual"]
 MAX_SCANS = 64
-"""How many searches are kept; the one that was not asked for the longest goes first."""
+"""Maximum number of cached searches; the least recently used is dropped first."""
 
 
 class _CachedScan(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class _CachedScan(msgspec.Struct, frozen=True):
 
 
 class Scans:
-    """The searches that a process keeps."""
+    """Cache of searches of a process."""
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
         self.now = now or SystemClock().monotonic
@@ -35,14 +35,14 @@ class Scans:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> _CachedScan | None:
-        """The last search of a source that worked."""
+        """Return the last successful search of a source, or None."""
         with self._lock:
             if key in self._by_key:
                 self._by_key.move_to_end(key)
             return self._by_key.get(key)
 
     def put(self, key: Hashable, report: Report) -> None:
-        """Keep a search that worked."""
+        """Cache a successful search."""
         with self._lock:
             self._by_key[key] = _CachedScan(report, self.now())
             self._by_key.move_to_end(key)
@@ -50,18 +50,18 @@ class Scans:
                 self._by_key.popitem(last=False)
 
     def refresh(self) -> None:
-        """Have every source searched again when it is next used, whatever its policy says."""
+        """Make every source search again on its next use, regardless of its policy."""
         with self._lock:
             for key, scan in self._by_key.items():
                 self._by_key[key] = msgspec.structs.replace(scan, is_current=False)
 
 
 SCANS = Scans()
-"""The searches of this process."""
+"""The cache of this process."""
 
 
 class RefreshingSource:
-    """A source whose searches are kept."""
+    """A source with cached searches."""
 
     def __init__(self, source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans) -> None:
         self._source = source
@@ -69,15 +69,15 @@ class RefreshingSource:
         self._ttl_sec = None if policy == "manual" else ttl_sec
         self._scans = scans
         self._last_report: Report | None = None
-        """The search that was given last."""
+        """The report returned last."""
 
     @property
     def origin(self) -> Origin:
-        """The space it fills."""
+        """The origin of its skills."""
         return self._source.origin
 
     def skills(self) -> Report:
-        """What the last search found while that is good, or else a new search."""
+        """Return the cached report while it is valid, else search again."""
         cached = self._scans.get(self._key)
         if cached is not None and self._is_fresh(cached):
             self._last_report = cached.report
@@ -99,12 +99,12 @@ class RefreshingSource:
         return report
 
     def has_changed(self) -> bool:
-        """Whether the policy wants another search by now, or somebody else has made one."""
+        """Tell whether the policy requires a new search, or another library has made one."""
         cached = self._scans.get(self._key)
         return cached is not None and (cached.report is not self._last_report or not self._is_fresh(cached))
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of a skill, as it is now."""
+        """Read the current Markdown body of a skill."""
         return self._source.body(skill)
 
     def _is_fresh(self, scan: _CachedScan) -> bool:
@@ -114,7 +114,7 @@ class RefreshingSource:
 def apply_refresh_policy(
     source: Source, key: Hashable, policy: Policy, ttl_sec: float, scans: Scans | None = None
 ) -> Source:
-    """The source under a policy; `always` is the source itself."""
+    """Wrap a source in a refresh policy; `always` returns the source itself."""
     return (
         source
         if policy == "always"

@@ -1,4 +1,4 @@
-"""What every place that skills come from can do."""
+"""The protocol of skill sources."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,17 +11,17 @@ from skills_runtime.skills.skill import Skill
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Which space a source fills, and under which namespace."""
+    """The space and the namespace of a source."""
 
     space_id: str
     namespace: str
     source_id: str
     level: int = 0
-    """How near it is: of skills with one name the lowest level counts. What settings name explicitly has zero."""
+    """Precedence: of skills with the same name the lowest level wins. Explicitly configured sources have level zero."""
 
 
 class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a search for skills goes."""
+    """Limits of a search for skills."""
 
     ignore_dot_entries: bool = True
     max_depth: int = 99
@@ -29,51 +29,51 @@ class ScanOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_entries_per_root: int | None = None
     max_frontmatter_bytes: int = 65_536
     settings: str = "skills.scan"
-    """Where these limits are set, for whoever reaches one."""
+    """Configuration section of these limits, named in messages."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a search found, and what it could not use."""
+    """The skills and problems of a search."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 class Source(Protocol):
-    """A place that skills come from."""
+    """A source of skills."""
 
     @property
     def origin(self) -> Origin:
-        """The space it fills."""
+        """The origin of its skills."""
         ...
 
     def skills(self) -> Report:
-        """Search it once; what is broken is in the report and raises nothing."""
+        """Search the source; broken skills are reported as problems and raise nothing."""
         ...
 
     def body(self, skill: Skill) -> str:
-        """The Markdown of one of its skills; raises `SkillError` when it cannot be read."""
+        """Read the Markdown body of a skill; raise `SkillError` if it cannot be read."""
         ...
 
 
 @runtime_checkable
 class ChangeDetecting(Protocol):
-    """A source that can tell, at next to no cost, whether another search is worth it."""
+    """A source that can cheaply tell whether its skills may have changed."""
 
     def has_changed(self) -> bool:
-        """Whether a search might find something else than the last one did; no skill is read to find out."""
+        """Tell whether a new search may differ from the last one, without reading skills."""
         ...
 
 
 @runtime_checkable
 class Watchable(Protocol):
-    """A source whose skills lie in directories that can be watched."""
+    """A source whose directories can be watched."""
 
     @property
     def root(self) -> Path:
-        """The directory it searches, there or not."""
+        """The searched directory, which may not exist."""
         ...
 
     def directories(self) -> Iterable[Path]:
-        """The directories whose changes can change what was found last."""
+        """Return the directories to watch for changes of the last result."""
         ...

@@ -1,4 +1,4 @@
-"""Skills that a database keeps: its address, a connection for each thread, and from the fields of a row to a skill.
+"""Skills stored in databases: addresses, shared connections, and the conversion of rows to skills.
 
 No value of a field makes it raise; what is wrong with a row comes back as a problem.
 """
@@ -22,31 +22,31 @@ from skills_runtime.skills.standard.specification import check_fields, invalid
 from skills_runtime.text import one_line, well_formed
 
 MAX_SKILLS = 100_000
-"""How many skills of one namespace a database may list."""
+"""Maximum number of skills listed per namespace."""
 MAX_BODY_BYTES = 16 << 20
-"""No skill is longer, whatever the settings allow."""
+"""Maximum size of a body, regardless of the settings."""
 MAX_DEPTH = 20
 _DIGITS = 18
 
 
 class StoredSkill(Skill, frozen=True, kw_only=True):
-    """A skill whose text stays in its database until it is needed."""
+    """A skill whose body is fetched from its database when needed."""
 
     key: str
-    """Where its database keeps the text."""
+    """Database key of the body."""
     body_size: int | None = None
     scope: str = ""
     unpacked: Callable[[], Path] | None = None
-    """Fetches its files, checks them and says where they are now; nothing for a skill without files."""
+    """Fetches and verifies the files and returns their directory; None for a skill without files."""
 
     @property
     def directory(self) -> Path | None:
-        """The directory of its files, looked at anew each time; raises `SkillError` when they cannot be had."""
+        """The directory of its files, verified on each access; raises `SkillError` if they are unavailable."""
         return self.unpacked() if self.unpacked is not None else None
 
 
 class RowContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a row stands, and how long the texts in it may be."""
+    """Location of a row and limits of its fields."""
 
     origin: Origin
     locator: str
@@ -57,7 +57,7 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
 def build_stored_skill(
     fields: Mapping[str, Any], context: RowContext, unpacked: Callable[[], Path] | None = None
 ) -> Skill | Problem:
-    """The skill that the fields of a row describe."""
+    """Build a skill from the fields of a row."""
     name, result = fields.get("skill_name"), _check_row(fields, context.max_bytes)
     if isinstance(result, Problem):
         display_name = name if isinstance(name, str) else context.key
@@ -74,7 +74,7 @@ def build_stored_skill(
 
 
 def row_problem(problem: Problem, context: RowContext, name: str) -> Problem:
-    """A problem with one row, and which."""
+    """Add the location of the row to a problem."""
     display_name = one_line(well_formed(name))[:200]
     return msgspec.structs.replace(
         problem, locator=context.locator, namespace=context.origin.namespace, name=display_name
@@ -112,7 +112,7 @@ def _check_row(fields: Mapping[str, Any], max_bytes: int) -> StoredSkill | Probl
 
 
 def _decode_json(value: Any, kind: type, field: str, max_bytes: int) -> Any:
-    """What a field of JSON holds, every scalar as text; a field that is absent or `null` is empty."""
+    """Decode a JSON field with every scalar as text; a missing or `null` field is empty."""
     if isinstance(value, str):
         if len(value) > max_bytes:
             return invalid(f"its `{field}` is longer than {max_bytes} bytes", hint="keep it short")
@@ -132,7 +132,7 @@ def _decode_json(value: Any, kind: type, field: str, max_bytes: int) -> Any:
 
 
 def _stringify(value: Any, depth: int) -> Any:
-    """The value as front matter would have it: mappings, lists and texts."""
+    """Convert a value to mappings, lists and texts, as in front matter."""
     if depth < 0:
         raise ValueError
     if isinstance(value, dict):
@@ -158,11 +158,11 @@ def _size(value: Any) -> int | Problem | None:
 
 
 Connect = Callable[[], AbstractContextManager[Any]]
-"""Lends a connection for the length of a `with` block."""
+"""Opens a context manager that lends a connection."""
 
 
 class _SharedConnection:
-    """A connection that is opened when first needed and lent to one thread at a time."""
+    """A connection that is opened on first use and used by one thread at a time."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -172,7 +172,7 @@ class _SharedConnection:
 
     @contextmanager
     def borrow(self) -> Generator[Any]:
-        """The connection; after an error it is closed, and the next one gets a new one."""
+        """Lend the connection; close it after an error, so that the next caller gets a new one."""
         with self._lock:
             if self._open is None:
                 self._open = self._make()
@@ -187,14 +187,14 @@ class _SharedConnection:
 
 
 def share_connection(make: Callable[[], Any]) -> Connect:
-    """Lends one connection again and again; it is closed when nobody can ask for it any more."""
+    """Return a factory that lends one shared connection, closed when the factory is garbage collected."""
     return _SharedConnection(make).borrow
 
 
 def adapt_client(client: Any, marker: str) -> Connect:
-    """Lends what a program injected: a client (which has `marks`), a pool with `.connection()`, or a factory.
+    """Adapt an injected client (an object with the attribute `marker`), pool with `.connection()`, or factory.
 
-    Only what a factory made is closed; the rest belongs to whoever made it.
+    Only clients created by a factory are closed.
     """
     if hasattr(client, marker):
         return lambda: _lend(client)
@@ -227,7 +227,7 @@ _HIDDEN = "***"
 
 
 class Dsn(msgspec.Struct, frozen=True):
-    """An address, and the variable it was read from."""
+    """A database address and the variable it was read from."""
 
     variable: str
     text: str
@@ -236,7 +236,7 @@ class Dsn(msgspec.Struct, frozen=True):
         return f"Dsn({self.variable!r})"
 
     def redact(self, text: str) -> str:
-        """What a server or a library said, on one line and without the address or the password in it."""
+        """Return a server or library message on one line, without the address and the password."""
         for secret in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return one_line(text)[:_SHOWN_CHARS]

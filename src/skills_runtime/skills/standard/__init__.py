@@ -1,4 +1,4 @@
-"""The Agent Skills standard: a `SKILL.md` read to the letter, or as leniently as real skills need it."""
+"""The Agent Skills standard: parse and validate `SKILL.md`, strictly or leniently."""
 
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, Severity
 from skills_runtime.skills.standard.directories import find_skill_file, read_properties, validate_directory

@@ -1,4 +1,4 @@
-"""What can be found in a skill: a code programs know, how grave it is in either mode, and what to do about it."""
+"""Diagnostics of skills: stable codes, their severity in each mode, and hints."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,21 +11,21 @@ Severity = Literal["error", "warning", "info"]
 
 
 class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was found; an error means that the skill does not count."""
+    """One diagnostic; an error makes the skill unusable."""
 
     code: str
     severity: Severity
     message: str
     hint: str = ""
     line: int | None = None
-    """The line of the file it is about, from one."""
+    """Line in the file, from one."""
     column: int | None = None
     file: str = "SKILL.md"
-    """The file of the skill it is about."""
+    """Name of the file."""
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """How grave a finding is in each mode, and what helps."""
+    """Severity in each mode, and the hint."""
 
     strict: Severity
     lenient: Severity
@@ -85,16 +85,16 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "run_unknown_fields": _Rule("warning", "info", "check how they are spelled"),
     }
 )  # fmt: skip
-"""Every code there is."""
+"""All codes."""
 
 
 def diagnose(code: str, mode: Mode, message: str, *, line: int | None = None, column: int | None = None) -> Diagnostic:
-    """A finding as the mode takes it."""
+    """Build a diagnostic with the severity of the mode."""
     rule = RULES[code]
     severity = rule.strict if mode == "strict" else rule.lenient
     return Diagnostic(code=code, severity=severity, message=message, hint=rule.hint, line=line, column=column)
 
 
 def is_fatal(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> bool:
-    """Whether something among them keeps the skill from counting."""
+    """Tell whether any diagnostic is an error."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)

@@ -1,4 +1,4 @@
-"""Skills as directories: which file is theirs, whether everything in it is right, what it says, and a new one."""
+"""Skill directories: find the skill file, validate it, read its properties, create a new skill."""
 
 import os
 import stat
@@ -19,12 +19,12 @@ from skills_runtime.storage import error_reason, open_directory, read_below, sta
 
 FILE_NAME = "SKILL.md"
 MAX_FILE_BYTES = 16 << 20
-"""No skill is longer."""
+"""Maximum size of a skill file."""
 RECOMMENDED_LINES = 500
 
 
 class InspectedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory as a skill."""
+    """A skill directory with its diagnostics."""
 
     skill: Properties | None = None
     run: RunDefinition | None = None
@@ -34,13 +34,13 @@ class InspectedSkill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_skill_file(directory: Path) -> Path | None:
-    """The file of a skill; one of the right name before any other spelling of it."""
+    """Find the skill file of a directory; the exact name `SKILL.md` takes precedence."""
     name = pick_skill_file(_names(directory))
     return directory / name if name else None
 
 
 def pick_skill_file(names: Collection[str]) -> str | None:
-    """The name that is the file of a skill, among all names of a directory."""
+    """Pick the skill file among the names of a directory."""
     if FILE_NAME in names:
         return FILE_NAME
     return min(
@@ -49,12 +49,12 @@ def pick_skill_file(names: Collection[str]) -> str | None:
 
 
 def validate_directory(path: Path, *, mode: Mode = "strict") -> list[Diagnostic]:
-    """Everything that is not as it should be with the skill in a directory."""
+    """Return all diagnostics of the skill in a directory."""
     return list(inspect_directory(path, mode=mode).diagnostics)
 
 
 def read_properties(path: Path, *, mode: Mode = "lenient") -> Properties:
-    """What the skill in a directory says of itself; raises `SkillError` where that cannot be told."""
+    """Read the properties of the skill in a directory; raise `SkillError` if it is invalid."""
     inspected = inspect_directory(path, mode=mode)
     if inspected.skill is None:
         first = next((diagnostic for diagnostic in inspected.diagnostics if diagnostic.severity == "error"), None)
@@ -94,7 +94,7 @@ def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
 
 
 def misnamed(file: str, mode: Mode) -> Diagnostic:
-    """The finding for a file that is called almost `SKILL.md`."""
+    """Build the diagnostic for a file whose name is almost `SKILL.md`."""
     return diagnose("file_name", mode, f"Missing required file: {FILE_NAME}; {quote(file)} is taken for it")
 
 
@@ -106,7 +106,7 @@ def _names(directory: Path) -> list[str]:
 
 
 def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
-    """The file of a skill, and its body; a link that somebody named is followed."""
+    """Parse the skill file and return its body too; links are followed, since the user named the path."""
     path = Path(os.path.realpath(directory / file))
     try:
         with open_directory(path.parent) as top:
@@ -150,7 +150,7 @@ def _run(directory: Path, names: list[str], mode: Mode) -> tuple[RunDefinition |
 
 
 def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
-    """The finding for two files of a skill that give it two names."""
+    """Build the diagnostic for two files that give a skill different names."""
     message = f"`{running.RUN_FILE}` calls the skill {quote(run_name)}, `{FILE_NAME}` calls it {quote(name)}"
     return diagnose("run_name_mismatch", mode, message)
 
@@ -171,7 +171,7 @@ Put long texts into `references/`, programs into `scripts/`, and name them here 
 
 
 def create_skill(name: str, parent: Path, description: str = "") -> Path:
-    """Make the directory of a new skill, whole or not at all; returns its file."""
+    """Create the directory of a new skill atomically and return its skill file."""
     name = normalize_name(name)
     text = skill_text(name, description or DESCRIPTION)
     for wrong in parse_skill(text.encode(), mode="strict", directory_name=name).diagnostics:
@@ -186,7 +186,7 @@ def create_skill(name: str, parent: Path, description: str = "") -> Path:
 
 
 def skill_text(name: str, description: str) -> str:
-    """A whole `SKILL.md`; quotes of JSON are quotes of YAML too."""
+    """Render a `SKILL.md`; JSON strings are valid YAML."""
     quotes = msgspec.json.encode(description).decode()
     title = name.replace("-", " ").capitalize()
     return f"---\nname: {name}\ndescription: {quotes}\n---\n{_BODY.format(title=title)}"

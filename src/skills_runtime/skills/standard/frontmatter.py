@@ -1,4 +1,4 @@
-"""Finds the front matter of a file, and reads one that is not YAML the way whoever wrote it meant it.
+"""Find the front matter of a file, and repair front matter that is not valid YAML.
 
 Pure, and for any bytes. Dashes inside a line or behind spaces are part of a value and end nothing. Repair goes field by
 field: what is YAML by itself stays what it is, and only the rest is taken as the text it looks like.
@@ -14,36 +14,36 @@ from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnos
 from skills_runtime.skills.standard.yaml import Unusable, parse_text
 
 FENCE_BYTES = 8192
-"""More than what may stand before a front matter, and the two lines around it."""
+"""Upper bound of the bytes before the front matter plus its two delimiter lines."""
 
 _MARK = b"\xef\xbb\xbf"
 _MAX_PREFIX_BYTES = 4096
-"""How far into a file a lenient reader looks for a front matter that should have come first."""
+"""How far into a file the lenient parser searches for the front matter."""
 _OPENING = re.compile(rb"---[ \t]{0,16}(?:\r\n|\n|\r)")
 _CLOSING = re.compile(rb"^---[ \t]{0,16}(?:\r\n|\n|\r|\Z)", re.MULTILINE)
 _OLD_CLOSING = re.compile(rb"\r---[ \t]{0,16}(?:\r|\Z)")
-"""The same where lines end as they did on old machines."""
+"""The closing line in files with `\\r` line endings."""
 _NEARLY_OPENING = re.compile(rb"-{3,16}[ \t]{0,16}(?:\r\n|\n|\r)")
 _NEARLY_CLOSING = re.compile(
     rb"^[ \t]{0,3}(?:-{3,16}|\.\.\.)[ \t]{0,16}(?:\r\n|\n|\r|\Z)|^---(?=[^-\r\n])", re.MULTILINE
 )
-"""Lines that were meant to be fences."""
+"""Lines that look like mistyped delimiters."""
 _SPACE = b" \t\r\n"
 
 
 class Split(msgspec.Struct, frozen=True):
-    """Where the front matter and the body of a file are."""
+    """The offsets of the front matter and the body."""
 
     start: int
     end: int
     body_start: int
     first_line: int = 2
-    """The line of the file that the front matter begins on."""
+    """Line on which the front matter begins."""
     notes: tuple[Diagnostic, ...] = ()
 
 
 def split_frontmatter(data: bytes, mode: Mode, *, max_bytes: int) -> Split | Diagnostic:
-    """The parts of a file; `data` need not hold much more than `max_bytes` of it."""
+    """Split a file into front matter and body; `data` may be truncated after `max_bytes`."""
     mark = len(_MARK) if data.startswith(_MARK) else 0
     start = mark if mode == "strict" or data.startswith(b"---", mark) else _find_start(data, mark)
     exactly = _OPENING.match(data, start)
@@ -73,7 +73,7 @@ def split_frontmatter(data: bytes, mode: Mode, *, max_bytes: int) -> Split | Dia
 
 
 def _find_closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] | None:
-    """Where the front matter ends, where the body begins, and whether the line between is exactly right."""
+    """Find the end of the front matter, the start of the body, and whether the closing line is exact."""
     closing = _CLOSING.search(data, start)
     if closing is not None:
         return closing.start(), closing.end(), True
@@ -85,7 +85,7 @@ def _find_closing(data: bytes, start: int, mode: Mode) -> tuple[int, int, bool] 
 
 
 def _find_start(data: bytes, start: int) -> int:
-    """Where a front matter may begin after empty lines, comments and fences of code; `start` when it does not."""
+    """Find the front matter after empty lines, comments and code fences; return `start` if there is none."""
     end = min(len(data), start + _MAX_PREFIX_BYTES)
     offset = start
     while offset < end:
@@ -109,21 +109,21 @@ MAX_LEVELS = 3
 
 _KEY = re.compile(r"""(?P<key>[A-Za-z_$][\w.$/-]{0,99}|"[^"\n]{1,99}"|'[^'\n]{1,99}')[ ]*:(?P<rest>[ \t].*|)""")
 _CLOSE_KEY = re.compile(r"(?P<key>name|description|license|compatibility|version|allowed-tools):(?P<rest>\S.*)")
-"""A field without a space behind its colon."""
+"""A field without a space after its colon."""
 _BLOCK = re.compile(r"[|>][-+0-9]{0,3}(?:[ ]+#.*)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
 class RepairedFields(msgspec.Struct, frozen=True):
-    """Fields, and those of them that were not YAML, with their lines from one."""
+    """The fields, and the lines (from one) of those that were repaired."""
 
     fields: dict[str, Any]
     taken_as_text: tuple[tuple[str, int], ...]
 
 
 class _Field(msgspec.Struct):
-    """The lines that belong to a field."""
+    """The lines of one field."""
 
     key: str
     rest: str
@@ -132,7 +132,7 @@ class _Field(msgspec.Struct):
 
 
 def repair(text: str) -> RepairedFields | None:
-    """The fields of a front matter, or nothing where it has none."""
+    """Parse front matter field by field; return None if it has no fields."""
     lines = _INDENT.sub(lambda match: match[0].replace("\t", "  "), _CONTROL.sub(" ", text))
     return _read(textwrap.dedent(lines), 1, MAX_LEVELS)
 
@@ -156,7 +156,7 @@ def _read(text: str, first_line: int, levels: int) -> RepairedFields | None:
 
 
 def _fields(text: str, first_line: int) -> list[_Field]:
-    """The lines of a text by the field they belong to; nothing where text comes before the first field."""
+    """Group lines by field; return nothing if text comes before the first field."""
     fields: list[_Field] = []
     for number, line in enumerate(text.splitlines(), start=first_line):
         match = _KEY.fullmatch(line) or _CLOSE_KEY.fullmatch(line)
@@ -170,7 +170,7 @@ def _fields(text: str, first_line: int) -> list[_Field]:
 
 
 def _field_text(field: _Field) -> str:
-    """Everything a field has, as one text."""
+    """Join the lines of a field."""
     more = [line.strip() for line in field.more]
     if _BLOCK.fullmatch(field.rest):
         return ("\n" if field.rest[0] == "|" else " ").join(more).strip()
@@ -179,7 +179,7 @@ def _field_text(field: _Field) -> str:
 
 
 def _is_quoted(text: str) -> bool:
-    """Whether the quotes around a text belong together, although there are more of them inside."""
+    """Tell whether the outer quotes form a pair despite further quotes inside."""
     if len(text) < 2 or text[0] not in "\"'" or text[0] != text[-1]:
         return False
     inner = text.find(text[0], 1, -1)

@@ -1,4 +1,4 @@
-"""Reads a `SKILL.md`: strictly, as the specification has it, or leniently, as real skills are written.
+"""Parse a `SKILL.md`: strictly by the specification, or leniently as real skills are written.
 
 Pure, and no bytes make it raise: what is wrong comes back as diagnostics. A lenient reader takes the skill that was
 meant, wherever that can be told.
@@ -33,23 +33,23 @@ _FENCE = re.compile(r"(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NO_PROSE = ("#", "|", "<", "![", "---", "===", "***", "[!")
 _BODY_CHARS = 20_000
-"""How much of a body is searched for a description."""
+"""How much of the body is searched for a description."""
 
 _SETTLED_HERE = frozenset({"name_missing", "description_missing"})
 
 
 class LenientSkill(msgspec.Struct, frozen=True):
-    """The skill that was meant, and everything that was not as it should be."""
+    """A leniently parsed skill with its diagnostics."""
 
     name: str
     description: str
     fields: dict[str, Any]
-    """Under the names that the specification gives them."""
+    """Fields by the names of the specification."""
     breaches: list[Breach]
 
 
 def interpret(fields: Mapping[str, Any], directory_name: str | None, body: bytes) -> LenientSkill:
-    """The skill that a front matter means; without a description the beginning of its body is one."""
+    """Interpret front matter leniently; a missing description is taken from the body."""
     own, respelled = normalize_keys(fields)
     name = usable_name(own.get("name"), directory_name)
     violations = [("field_spelling", key, f"{quote(key)} is not how the field is spelled") for key in respelled]
@@ -81,7 +81,7 @@ def _name_findings(value: Any, name: str, directory_name: str | None) -> Iterato
 
 
 def normalize_keys(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The fields under their right names, and those that were written otherwise."""
+    """Return the fields under their standard names, and the keys that were renamed."""
     if fields.keys() <= FIELDS:
         return dict(fields), ()
     odd = {key: other for key in fields if (other := key.strip().lower().replace("_", "-")) in FIELDS and other != key}
@@ -90,7 +90,7 @@ def normalize_keys(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 def usable_name(value: Any, directory_name: str | None) -> str:
-    """The name a skill goes by: its own, its own made legal, or that of its directory; empty where there is none."""
+    """Return a valid name: the given one, its normalized form, or the directory's; empty if there is none."""
     for text in (value, directory_name):
         if isinstance(text, str) and (name := _legal(text)):
             return name
@@ -107,14 +107,14 @@ def _legal(text: str) -> str:
 
 
 def to_text(value: Any) -> str:
-    """A text, also where somebody wrote a list of texts."""
+    """Convert a text or a list of texts to one text."""
     if isinstance(value, list):
         return " ".join(item for item in cast("list[Any]", value) if isinstance(item, str)).strip()
     return value.strip() if isinstance(value, str) else ""
 
 
 def describe_from_body(body: str) -> str:
-    """The first paragraph of a body, or its first heading."""
+    """Return the first paragraph of a body, or its first heading."""
     heading = ""
     paragraph: list[str] = []
     fence = ""
@@ -136,11 +136,11 @@ def describe_from_body(body: str) -> str:
 
 
 MAX_BYTES = 65_536
-"""How long a front matter may be where nobody says otherwise."""
+"""Default size limit of front matter."""
 
 
 class Properties(msgspec.Struct, frozen=True, kw_only=True):
-    """What a skill says of itself."""
+    """The properties of a skill."""
 
     name: str
     description: str
@@ -148,24 +148,24 @@ class Properties(msgspec.Struct, frozen=True, kw_only=True):
     compatibility: str | None = None
     metadata: Mapping[str, Any] = {}
     allowed_tools: tuple[str, ...] = ()
-    """Each tool once, however the list was spelled."""
+    """The tools without duplicates."""
     other: Mapping[str, Any] = {}
-    """Every field but `name` and `description`, as it was written."""
+    """All fields except `name` and `description`, unchanged."""
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds: the skill, unless an error stands in its way, and everything found on the way."""
+    """A parsed file: the skill, unless there is an error, and all diagnostics."""
 
     skill: Properties | None
     diagnostics: tuple[Diagnostic, ...] = ()
     fields: Mapping[str, Any] | None = None
-    """The whole front matter, where it could be read."""
+    """The front matter, if it could be parsed."""
     body_start: int = 0
-    """The byte that the body begins at."""
+    """Byte offset of the body."""
 
 
 class _Reading(msgspec.Struct, frozen=True):
-    """A front matter that could be read."""
+    """Parsed front matter."""
 
     fields: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -173,7 +173,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, max_bytes: int = MAX_BYTES) -> Parsed:
-    """The skill in a file; `data` may be cut off somewhere behind its front matter.
+    """Parse a skill file; `data` may be truncated after the front matter.
 
     Without the name of its directory that rule is not checked.
     """
@@ -211,7 +211,7 @@ def parse_skill(data: bytes, *, mode: Mode, directory_name: str | None = None, m
 
 
 def _decode(data: bytes, parts: Split, mode: Mode) -> tuple[str, tuple[Diagnostic, ...]]:
-    """The front matter as text, with marks in the place of bytes that are none."""
+    """Decode the front matter, replacing invalid bytes."""
     front = data[parts.start : parts.end]
     try:
         return front.decode(), parts.notes
@@ -222,7 +222,7 @@ def _decode(data: bytes, parts: Split, mode: Mode) -> tuple[str, tuple[Diagnosti
 
 
 def _to_diagnostic(breach: Breach, mode: Mode, text: str, first_line: int) -> Diagnostic:
-    """A finding with the line of the field it is about, where that can be seen, or else the first."""
+    """Build a diagnostic with the line of its field, or the first line if the field is not found."""
     code, field, message = breach
     match = re.search(rf"^[ \t]*[\"']?{re.escape(field)}[\"']?[ \t]*:", text, re.MULTILINE)
     return diagnose(code, mode, message, line=first_line + (text.count("\n", 0, match.start()) if match else 0))

@@ -1,4 +1,4 @@
-"""Reads the files beside a `SKILL.md`: how a skill runs by itself, and the environment variables it asks for.
+"""Parse the files beside a `SKILL.md`: `skill.yaml` with the action, and the required environment variables.
 
 Pure, and no bytes make it raise. JSON and YAML are both fine in a `skill.yaml`.
 """
@@ -21,7 +21,7 @@ _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,255}")
 
 
 def parse_required_variables(data: bytes) -> tuple[str, ...] | Problem:
-    """The environment variables that the `agents/openai.yaml` of a skill asks for."""
+    """Parse the environment variables required by the `agents/openai.yaml` of a skill."""
     try:
         dependencies = parse_mapping(data).get("dependencies")
     except Unusable as error:
@@ -34,7 +34,7 @@ def parse_required_variables(data: bytes) -> tuple[str, ...] | Problem:
 
 
 def is_variable(text: str) -> bool:
-    """Whether the text may name an environment variable."""
+    """Tell whether the text is a valid name of an environment variable."""
     return _VARIABLE.fullmatch(text) is not None
 
 
@@ -42,7 +42,7 @@ RUN_FILE = "skill.yaml"
 MAX_BYTES = 65_536
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 ENTRIES: Mapping[str, tuple[str, ...]] = {"python": ("run.py",), "node": ("run.ts", "run.js"), "shell": ("run.sh",)}
-"""The files that each kind of program may begin with; the first that is there counts."""
+"""Entry files by runtime; the first that exists is used."""
 
 _FIELDS = frozenset({"name", "description", "runtime", "timeout", "artifacts", "env", "isolation", "network"})
 _RUNTIME_FIELDS = frozenset({"type", "warm"})
@@ -51,7 +51,7 @@ _NAME_CHARS = 128
 
 
 def parse_run(data: bytes, *, mode: Mode = "lenient") -> tuple[RunDefinition | None, tuple[Diagnostic, ...]]:
-    """The definition in a file, unless an error stands in its way, and everything that was found."""
+    """Parse a run definition; return it, unless there is an error, with all diagnostics."""
     if len(data) > MAX_BYTES:
         return None, (_finding("run_invalid", mode, f"`{RUN_FILE}` is longer than {MAX_BYTES} bytes"),)
     try:
@@ -70,7 +70,7 @@ def _finding(code: str, mode: Mode, message: str, **position: int | None) -> Dia
 
 
 def _fields(data: bytes) -> dict[str, Any]:
-    """The fields of either format; every scalar is text."""
+    """Parse the fields of JSON or YAML with every scalar as text."""
     if data.lstrip().startswith(b"{"):
         try:
             return _texts(msgspec.json.decode(data, type=dict[str, Any]), MAX_DEPTH)
@@ -123,7 +123,7 @@ def _name_faults(name: Any) -> Iterator[tuple[str, str]]:
 
 
 def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What makes no sense at all is an error; a way out is never taken, and the skill can run without it."""
+    """Yield the faults of artifact paths: an invalid list, and paths outside the skill's directory."""
     if "" in paths:
         yield "run_field", "`artifacts` must be a list of paths inside the skill's directory"
     outside = [path for path in paths if path and not relative_parts(_plain_path(path))]
@@ -133,7 +133,7 @@ def _artifact_faults(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _plain_path(path: str) -> str:
-    """The same path without the parts that say nothing, such as `./`."""
+    """Normalize a path by removing parts such as `./`."""
     return str(PurePosixPath(path))
 
 
@@ -157,7 +157,7 @@ def _runtime(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _timeout(fields: Mapping[str, Any]) -> int | None:
-    """The milliseconds; nothing where none are given, and 0 where they make no sense."""
+    """Return the timeout in milliseconds; None if not given, 0 if invalid."""
     text = fields.get("timeout", "")
     if text in ("", "null", "~", "0"):  # none, in the words of those who have always written skills
         return None
@@ -166,7 +166,7 @@ def _timeout(fields: Mapping[str, Any]) -> int | None:
 
 
 def _list(fields: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """The texts of a list; one empty text stands for anything else."""
+    """Return the texts of a list; an empty text stands for an invalid item."""
     value = fields.get(key, [])
     if value == "":
         return ()

@@ -1,4 +1,4 @@
-"""The rules of the Agent Skills specification, word for word: what each field of a front matter must be.
+"""The rules of the Agent Skills specification for each front matter field.
 
 Pure. Every scalar is the text it was written as; the line break at the end of a block of text does not count.
 Below them is what a skill of any source must have to be used here.
@@ -16,22 +16,22 @@ from skills_runtime.skills.skill import is_name
 from skills_runtime.text import one_line
 
 FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
-"""The fields there are; anything else belongs below `metadata`."""
+"""The standard fields; all others belong below `metadata`."""
 NAME_CHARS = 64
 DESCRIPTION_CHARS = 1024
 COMPATIBILITY_CHARS = 500
 
 _PLAIN = re.compile("[a-z0-9]+(?:-[a-z0-9]+)*")
-"""Nearly every name there is."""
+"""Fast path for ordinary names."""
 _SHOWN_CHARS = 80
 _SHOWN_FIELDS = 10
 
 Breach = tuple[str, str, str]
-"""The code of a finding, the field it is about, and the sentence for people."""
+"""Diagnostic code, field and message."""
 
 
 def breaches(fields: Mapping[str, Any], directory_name: str | None) -> Iterator[Breach]:
-    """Everything in a front matter that the specification does not allow."""
+    """Yield every violation of the specification in front matter."""
     unexpected = sorted(fields.keys() - FIELDS)
     if unexpected:
         yield "unexpected_fields", unexpected[0], f"Unexpected fields in frontmatter: {_join_names(unexpected)}"
@@ -48,7 +48,7 @@ def breaches(fields: Mapping[str, Any], directory_name: str | None) -> Iterator[
 
 
 def name_breaches(text: str) -> Iterator[Breach]:
-    """What is wrong with a name that is there."""
+    """Yield every violation of the rules for names."""
     if len(text) <= NAME_CHARS and _PLAIN.fullmatch(text):
         return
     name = normalize_name(text)
@@ -68,12 +68,12 @@ def name_breaches(text: str) -> Iterator[Breach]:
 
 
 def normalize_name(name: str) -> str:
-    """A name in the one form in which names are compared."""
+    """Normalize a name for comparison."""
     return name.rstrip("\n") if name.isascii() else unicodedata.normalize("NFKC", name.rstrip("\n"))
 
 
 def quote(text: str) -> str:
-    """Text of somebody else as part of a message."""
+    """Quote untrusted text for a message."""
     shown = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
     return f"'{shown}'" if shown.isprintable() else ascii(shown)
 
@@ -89,7 +89,7 @@ def _name(value: Any, directory_name: str | None) -> Iterator[Breach]:
 
 
 def directory_mismatch(name: str, directory_name: str | None) -> Iterator[Breach]:
-    """Whether the directory is called otherwise."""
+    """Yield a violation if the directory has a different name."""
     if directory_name is not None and normalize_name(name) != normalize_name(directory_name):
         message = f"the directory name {quote(directory_name)} must match skill name {quote(name)}"
         yield "name_directory_mismatch", "name", message
@@ -152,11 +152,11 @@ def _join_names(names: list[str]) -> str:
 
 
 _TOOL = re.compile(r"(?:[^\s,()]|\((?:[^()]|\([^()]*\))*+\)|[()])+")
-"""A name and its patterns; spaces and commas in parentheses belong to the pattern."""
+"""A tool name with its patterns; spaces and commas in parentheses belong to the pattern."""
 
 
 def allowed_tools(value: Any) -> tuple[str, ...]:
-    """The tools that a field names, each once."""
+    """Parse the field `allowed-tools` into tools without duplicates."""
     if isinstance(value, list):
         texts = [item.strip() for item in cast("list[Any]", value) if isinstance(item, str)]
         return tuple(dict.fromkeys(tool for text in texts for tool in _split(text)))
@@ -171,7 +171,7 @@ _NAME_SHOWN = 80
 
 
 class FrontMatter(msgspec.Struct, frozen=True):
-    """What a skill says of itself."""
+    """The front matter fields that every skill must have."""
 
     name: str
     description: str
@@ -179,7 +179,7 @@ class FrontMatter(msgspec.Struct, frozen=True):
 
 
 def check_fields(name: Any, description: Any, metadata: Mapping[str, Any]) -> FrontMatter | Problem:
-    """The fields every skill must have, in the form they are used in."""
+    """Validate the required fields and return them normalized."""
     if not isinstance(name, str) or not name:
         return invalid("it has no `name`", hint="give it one in its front matter")
     if not is_name(name):
@@ -192,5 +192,5 @@ def check_fields(name: Any, description: Any, metadata: Mapping[str, Any]) -> Fr
 
 
 def invalid(reason: str, *, hint: str) -> Problem:
-    """The problem with what a skill says of itself."""
+    """Build the problem for invalid front matter."""
     return Problem(code="SKILL_SCAN_METADATA_INVALID", message=f"the skill cannot be used: {reason}", hint=hint)

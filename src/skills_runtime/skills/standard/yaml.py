@@ -1,4 +1,4 @@
-"""YAML in which every scalar stays the text it was written as.
+"""A YAML parser in which every scalar stays text.
 
 Built from the parser's events without recursion, so that no nesting can overrun a stack; what aliases stand for is
 counted, so that a short text never becomes a long one. Tags mean nothing here.
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 32
 MAX_ALIASED = 20_000
-"""How much all aliases of a text together may stand for, in characters and items."""
+"""Limit of the total expansion of aliases, in characters and items."""
 
 
 class Unusable(ValueError):
-    """Why a text is not usable YAML, and where; lines and columns count from one."""
+    """Raised for unusable YAML, with the position; lines and columns count from one."""
 
     def __init__(self, reason: str, *, line: int | None = None, column: int | None = None) -> None:
         super().__init__(f"line {line}: {reason}" if line is not None else reason)
@@ -34,14 +34,14 @@ class NoMapping(Unusable):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The mapping that a text holds, and its keys that occur twice, with the lines of their later places."""
+    """A parsed mapping, and its duplicate keys with the lines of the later occurrences."""
 
     value: dict[str, Any]
     repeated: tuple[tuple[str, int], ...] = ()
 
 
 class _Open:
-    """A list or a mapping that is being filled."""
+    """A list or mapping under construction."""
 
     def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None = None) -> None:
         self.value = value
@@ -50,7 +50,7 @@ class _Open:
         self._key: str | None = None
 
     def put(self, item: Any, size: int) -> str | None:
-        """Take the next item; in a mapping keys and values take turns, and the last of two equal keys counts.
+        """Add an item; in a mapping keys and values alternate, and the last of two equal keys wins.
 
         Returns a key that was there before.
         """
@@ -68,7 +68,7 @@ class _Open:
 
 
 class _Builder:
-    """Values from events."""
+    """Builds values from parser events."""
 
     def __init__(self) -> None:
         self.documents: list[Any] = []
@@ -78,7 +78,7 @@ class _Builder:
         self._aliased = 0
 
     def put(self, value: Any, size: int, line: int, anchor: str | None = None) -> None:
-        """Take a value that is whole."""
+        """Add a complete value."""
         again = self._stack[-1].put(value, size)
         if again is not None:
             self.repeated.append((again, line))
@@ -86,21 +86,21 @@ class _Builder:
             self._anchors[anchor] = (value, size)
 
     def open(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
-        """Begin a list or a mapping."""
+        """Start a list or a mapping."""
         self._stack[-1].put(value, 0)
         self._stack.append(_Open(value, anchor))
         if len(self._stack) > MAX_DEPTH:
             raise Unusable(f"more than {MAX_DEPTH - 1} levels are nested")
 
     def close(self) -> None:
-        """End what was begun last."""
+        """Finish the innermost list or mapping."""
         closed = self._stack.pop()
         self._stack[-1].size += closed.size
         if closed.anchor:
             self._anchors[closed.anchor] = (closed.value, closed.size)
 
     def repeat(self, anchor: str, line: int) -> None:
-        """Take what an alias stands for."""
+        """Add the value of an alias."""
         if anchor not in self._anchors:
             raise Unusable(f"the alias `{one_line(anchor)[:80]}` stands for nothing", line=line)
         value, size = self._anchors[anchor]
@@ -111,7 +111,7 @@ class _Builder:
 
 
 def parse_mapping(data: bytes) -> dict[str, Any]:
-    """The mapping that YAML bytes hold; nothing at all is an empty one."""
+    """Parse YAML bytes into a mapping; empty input is an empty mapping."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,7 +120,7 @@ def parse_mapping(data: bytes) -> dict[str, Any]:
 
 
 def parse_text(text: str) -> Document:
-    """The mapping that a YAML text holds; nothing at all is an empty one."""
+    """Parse YAML text into a mapping with its duplicate keys; empty text is an empty mapping."""
     import yaml  # slow, and an index spares most processes from reading any front matter
 
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
