@@ -21,7 +21,7 @@ def _failures(
     page: Path, info: str, run: Callable[..., subprocess.CompletedProcess[str]], directory: Path
 ) -> list[tuple[str, int, str]]:
     fences = [fence for fence in fences_of(page) if fence.info == info]
-    results = [(fence, run(fence.code, place=directory / str(fence.line))) for fence in fences]
+    results = [(fence, run(fence.code, directory=directory / str(fence.line))) for fence in fences]
     return [(fence.location, result.returncode, result.stderr) for fence, result in results if result.returncode != 0]
 
 
