@@ -1443,8 +1443,9 @@ export interface components {
         };
         /**
          * ChosenModel
-         * @description Changes of the model settings; omitted fields stay. A key is stored in a private file and never shown again.
+         * @description Changes of the model settings; omitted fields stay.
          *
+         *     A key is stored in a private file and never shown again.
          *     A new URL or variable needs its own key: neither a variable of the service nor a key for another URL is sent there.
          */
         ChosenModel: {
@@ -2291,7 +2292,7 @@ export interface components {
         };
         /**
          * RunStatus
-         * @description Where a run stands.
+         * @description The status of a run.
          * @enum {string}
          */
         RunStatus: "pending" | "running" | "waiting_for_tool" | "waiting_for_user" | "review_required" | "revision_required" | "completed" | "failed" | "cancelled";

@@ -131,8 +131,9 @@ class ModelDocument(Answer):
 
 
 class ChosenModel(Body):
-    """Changes of the model settings; omitted fields stay. A key is stored in a private file and never shown again.
+    """Changes of the model settings; omitted fields stay.
 
+    A key is stored in a private file and never shown again.
     A new URL or variable needs its own key: neither a variable of the service nor a key for another URL is sent there.
     """
 
