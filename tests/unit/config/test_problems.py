@@ -146,7 +146,7 @@ def test_the_problems_of_all_layers_are_reported_at_once(place: "Place") -> None
 def test_a_wrong_value_comes_with_what_the_setting_means(place: "Place") -> None:
     with pytest.raises(ConfigError) as caught:
         place.resolve(session={"safety": {"allowlist": [3]}})
-    assert caught.value.hint == "correct it; it means: Command prefixes that pass without being asked about."
+    assert caught.value.hint == "correct it; it means: Command prefixes that are allowed without approval."
 
 
 def test_the_problems_of_a_programs_defaults_name_the_program(place: "Place") -> None:
