@@ -14,8 +14,8 @@ from skills_runtime.errors import ConfigError
 
 
 @dataclass
-class Place:
-    """Where a test's configuration lives."""
+class ConfigDirs:
+    """The workspace, home directory and variables of a test."""
 
     root: Path
     home: Path
@@ -46,7 +46,7 @@ class Place:
         )
 
     def problems(self, *paths: str | Path, session: Mapping[str, Any] | None = None) -> list[str]:
-        """All sentences of the refusal that resolving must end in."""
+        """Return all problems of the error that resolving must raise."""
         with pytest.raises(ConfigError) as caught:
             self.resolve(*paths, session=session)
         problems: list[str] = caught.value.details["problems"]
@@ -55,24 +55,24 @@ class Place:
         return problems
 
 
-def _place(base: Path) -> Place:
+def _create_config_dirs(base: Path) -> ConfigDirs:
     root, home = base / "workspace", base / "home"
     root.mkdir(mode=0o755)
     home.mkdir(mode=0o755)
-    return Place(root.resolve(), home.resolve())
+    return ConfigDirs(root.resolve(), home.resolve())
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return _place(tmp_path)
+def config_dirs(tmp_path: Path) -> ConfigDirs:
+    return _create_config_dirs(tmp_path)
 
 
 @pytest.fixture
-def open_place() -> Iterator[Place]:
-    """A place other users can look into, as pytest's own directories are not."""
+def world_readable_dirs() -> Iterator[ConfigDirs]:
+    """Directories that other users can read, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as base:
         Path(base).chmod(0o755)
-        yield _place(Path(base))
+        yield _create_config_dirs(Path(base))
 
 
 @pytest.fixture

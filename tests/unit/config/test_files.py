@@ -12,7 +12,7 @@ from skills_runtime.errors import ConfigError, ValidationFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Place
+    from conftest import ConfigDirs
 
 
 @pytest.mark.parametrize(
@@ -37,70 +37,70 @@ if TYPE_CHECKING:
         ("a: \x01", r"YAML: control characters are not allowed"),
     ],
 )
-def test_broken_yaml_is_refused_with_its_place(place: "Place", text: str, place_and_reason: str) -> None:
-    path = place.write("kgent.yaml", text)
-    [problem] = place.problems()
+def test_broken_yaml_is_refused_with_its_place(config_dirs: "ConfigDirs", text: str, place_and_reason: str) -> None:
+    path = config_dirs.write("kgent.yaml", text)
+    [problem] = config_dirs.problems()
     assert problem.startswith(f"`{path}` is not usable YAML")
     assert re.search(place_and_reason, problem), problem
     assert "\n" not in problem
 
 
-def test_broken_yaml_does_not_show_the_line_it_breaks_at(place: "Place") -> None:
-    place.write("kgent.yaml", "llm:\n  api_key: sk-abcdefghijklmnop1234: x\n")
-    assert "abcdefghijklmnop" not in "".join(place.problems())
+def test_broken_yaml_does_not_show_the_line_it_breaks_at(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "llm:\n  api_key: sk-abcdefghijklmnop1234: x\n")
+    assert "abcdefghijklmnop" not in "".join(config_dirs.problems())
 
 
-def test_a_duplicate_key_that_looks_like_a_secret_is_not_shown(place: "Place") -> None:
-    place.write("kgent.yaml", "sk-abcdefghijklmnop1234: 1\nsk-abcdefghijklmnop1234: 2\n")
-    assert "the key `<hidden>` already stands on line 1" in place.problems()[0]
+def test_a_duplicate_key_that_looks_like_a_secret_is_not_shown(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "sk-abcdefghijklmnop1234: 1\nsk-abcdefghijklmnop1234: 2\n")
+    assert "the key `<hidden>` already stands on line 1" in config_dirs.problems()[0]
 
 
 @pytest.mark.parametrize("text", ["- run\n- safety\n", "just text", "42"])
-def test_a_file_whose_top_is_not_a_mapping_is_refused(place: "Place", text: str) -> None:
-    path = place.write("kgent.yaml", text)
-    assert place.problems() == [f"`{path}` must hold a mapping at its top"]
+def test_a_file_whose_top_is_not_a_mapping_is_refused(config_dirs: "ConfigDirs", text: str) -> None:
+    path = config_dirs.write("kgent.yaml", text)
+    assert config_dirs.problems() == [f"`{path}` must hold a mapping at its top"]
 
 
-def test_a_file_that_is_not_utf8_is_refused(place: "Place") -> None:
-    path = place.write("kgent.yaml", b"run: \xff")
-    assert place.problems() == [f"`{path}` is not UTF-8 text (byte 5)"]
+def test_a_file_that_is_not_utf8_is_refused(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", b"run: \xff")
+    assert config_dirs.problems() == [f"`{path}` is not UTF-8 text (byte 5)"]
 
 
-def test_a_byte_order_mark_is_no_obstacle(place: "Place") -> None:
-    place.write("kgent.yaml", b"\xef\xbb\xbfrun: {max_steps: 3}")
-    assert place.resolve().settings.run.max_steps == 3
+def test_a_byte_order_mark_is_no_obstacle(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", b"\xef\xbb\xbfrun: {max_steps: 3}")
+    assert config_dirs.resolve().settings.run.max_steps == 3
 
 
-def test_a_directory_in_the_place_of_a_file_is_refused(place: "Place") -> None:
-    (place.root / "kgent.yaml").mkdir()
-    assert place.problems() == [f"`{place.root}/kgent.yaml` is a directory, not a file"]
+def test_a_directory_in_the_place_of_a_file_is_refused(config_dirs: "ConfigDirs") -> None:
+    (config_dirs.root / "kgent.yaml").mkdir()
+    assert config_dirs.problems() == [f"`{config_dirs.root}/kgent.yaml` is a directory, not a file"]
 
 
-def test_a_named_pipe_in_the_place_of_a_file_is_refused_at_once(place: "Place") -> None:
-    os.mkfifo(place.root / "kgent.yaml")
-    assert place.problems() == [f"`{place.root}/kgent.yaml` is not a regular file"]
+def test_a_named_pipe_in_the_place_of_a_file_is_refused_at_once(config_dirs: "ConfigDirs") -> None:
+    os.mkfifo(config_dirs.root / "kgent.yaml")
+    assert config_dirs.problems() == [f"`{config_dirs.root}/kgent.yaml` is not a regular file"]
 
 
-def test_a_file_of_more_than_a_mebibyte_is_refused(place: "Place") -> None:
-    path = place.write("kgent.yaml", "#" * (MAX_FILE_BYTES + 1))
-    assert place.problems() == [f"`{path}` is larger than 1048576 bytes"]
+def test_a_file_of_more_than_a_mebibyte_is_refused(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "#" * (MAX_FILE_BYTES + 1))
+    assert config_dirs.problems() == [f"`{path}` is larger than 1048576 bytes"]
 
 
-def test_a_file_of_exactly_a_mebibyte_is_read(place: "Place") -> None:
-    place.write("kgent.yaml", "#" * MAX_FILE_BYTES)
-    assert place.resolve().settings.run.max_steps == 40
+def test_a_file_of_exactly_a_mebibyte_is_read(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "#" * MAX_FILE_BYTES)
+    assert config_dirs.resolve().settings.run.max_steps == 40
 
 
 def test_a_file_the_user_may_not_read_is_refused(
-    open_place: "Place", unprivileged: "Callable[[Callable[[], str]], str]"
+    world_readable_dirs: "ConfigDirs", unprivileged: "Callable[[Callable[[], str]], str]"
 ) -> None:
-    path = open_place.write("kgent.yaml", "run: {max_steps: 3}")
-    open_place.resolve()
+    path = world_readable_dirs.write("kgent.yaml", "run: {max_steps: 3}")
+    world_readable_dirs.resolve()
     path.chmod(0o000)
 
     def look() -> str:
         try:
-            open_place.resolve()
+            world_readable_dirs.resolve()
         except Exception as error:  # noqa: BLE001
             return f"{type(error).__name__}: {error}"
         return "resolved"
@@ -109,15 +109,15 @@ def test_a_file_the_user_may_not_read_is_refused(
 
 
 def test_a_user_file_that_cannot_be_looked_up_is_a_refusal_not_an_absence(
-    open_place: "Place", unprivileged: "Callable[[Callable[[], str]], str]"
+    world_readable_dirs: "ConfigDirs", unprivileged: "Callable[[Callable[[], str]], str]"
 ) -> None:
-    path = open_place.write_user_file("safety: {mode: deny}")
-    open_place.resolve()
+    path = world_readable_dirs.write_user_file("safety: {mode: deny}")
+    world_readable_dirs.resolve()
     path.parent.chmod(0o000)
 
     def look() -> str:
         try:
-            open_place.resolve()
+            world_readable_dirs.resolve()
         except Exception as error:  # noqa: BLE001
             return f"{type(error).__name__}: {error}"
         return "resolved"
@@ -127,38 +127,38 @@ def test_a_user_file_that_cannot_be_looked_up_is_a_refusal_not_an_absence(
     assert answer == f"AccessRefused: `{path}` may not be looked up by this user"
 
 
-def test_a_bomb_of_aliases_is_refused_without_being_expanded(place: "Place") -> None:
+def test_a_bomb_of_aliases_is_refused_without_being_expanded(config_dirs: "ConfigDirs") -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 30)]
-    place.write("kgent.yaml", "\n".join(lines))
-    [problem] = place.problems()
+    config_dirs.write("kgent.yaml", "\n".join(lines))
+    [problem] = config_dirs.problems()
     assert "it stands for more than 100000 values" in problem
 
 
-def test_a_long_chain_of_aliases_is_refused(place: "Place") -> None:
+def test_a_long_chain_of_aliases_is_refused(config_dirs: "ConfigDirs") -> None:
     lines = ["a0: &a0 [x]", *(f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 200))]
-    place.write("kgent.yaml", "\n".join(lines))
-    assert "it stands for more than 100000 values or 50 levels" in place.problems()[0]
+    config_dirs.write("kgent.yaml", "\n".join(lines))
+    assert "it stands for more than 100000 values or 50 levels" in config_dirs.problems()[0]
 
 
-def test_very_deep_nesting_is_refused(place: "Place") -> None:
-    place.write("kgent.yaml", "a: " + "[" * 400_000)
-    assert f"more than {MAX_DEPTH} levels are nested" in place.problems()[0]
+def test_very_deep_nesting_is_refused(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "a: " + "[" * 400_000)
+    assert f"more than {MAX_DEPTH} levels are nested" in config_dirs.problems()[0]
 
 
-def test_anchors_and_merge_keys_work_as_yaml_says(place: "Place") -> None:
-    place.write("kgent.yaml", "llm: {retry: &r {max_retries: 1, jitter_ratio: 0.5}}\n")
-    place.write("b.yaml", "skills:\n  sources:\n  - &s {id: a, type: redis}\n  - {<<: *s, id: b}\n")
-    settings = place.resolve("b.yaml").settings
+def test_anchors_and_merge_keys_work_as_yaml_says(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "llm: {retry: &r {max_retries: 1, jitter_ratio: 0.5}}\n")
+    config_dirs.write("b.yaml", "skills:\n  sources:\n  - &s {id: a, type: redis}\n  - {<<: *s, id: b}\n")
+    settings = config_dirs.resolve("b.yaml").settings
     assert [(each.id, each.type) for each in settings.skills.sources] == [("a", "redis"), ("b", "redis")]
 
 
 @pytest.mark.parametrize("name", ["nul\0byte.yaml", "not-utf8-\udcff.yaml"])
-def test_an_explicit_path_that_cannot_be_used_is_refused(place: "Place", name: str) -> None:
+def test_an_explicit_path_that_cannot_be_used_is_refused(config_dirs: "ConfigDirs", name: str) -> None:
     with pytest.raises(ValidationFailed, match="is not a usable path"):
-        place.resolve(name)
+        config_dirs.resolve(name)
 
 
-def test_an_explicit_path_that_is_too_long_is_refused(place: "Place") -> None:
+def test_an_explicit_path_that_is_too_long_is_refused(config_dirs: "ConfigDirs") -> None:
     with pytest.raises(ConfigError, match="cannot be read: File name too long"):
-        place.resolve("x" * 5000)
+        config_dirs.resolve("x" * 5000)

@@ -19,7 +19,7 @@ from skills_runtime.config.merge import (
 from skills_runtime.config.models import Settings, iterate_keys
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 
 def test_every_guarded_field_has_a_rule_and_every_rule_a_field() -> None:
@@ -79,15 +79,17 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
         ("sandbox.delete", "disabled", "allow", "disabled"),
     ],
 )
-def test_a_project_gets_the_stricter_of_both(place: "Place", key: str, user: Any, project: Any, result: Any) -> None:
-    place.write_user_file(yaml.safe_dump(nest_value(key, user)))
-    place.write("kgent.yaml", yaml.safe_dump(nest_value(key, project)))
-    assert get_value(place.resolve().settings.model_dump(), key) == result
+def test_a_project_gets_the_stricter_of_both(
+    config_dirs: "ConfigDirs", key: str, user: Any, project: Any, result: Any
+) -> None:
+    config_dirs.write_user_file(yaml.safe_dump(nest_value(key, user)))
+    config_dirs.write("kgent.yaml", yaml.safe_dump(nest_value(key, project)))
+    assert get_value(config_dirs.resolve().settings.model_dump(), key) == result
 
 
-def test_what_was_ignored_is_reported_and_stands_beside_the_field(place: "Place") -> None:
-    path = place.write("config/runtime.yaml", "safety: {mode: allow}")
-    resolved = place.resolve()
+def test_what_was_ignored_is_reported_and_stands_beside_the_field(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("config/runtime.yaml", "safety: {mode: allow}")
+    resolved = config_dirs.resolve()
     notice = (
         f"`safety.mode: allow` in `{path}` was ignored: "
         "a project file may not loosen `ask` (yaml:embedded_default#safety.mode)"
@@ -97,138 +99,142 @@ def test_what_was_ignored_is_reported_and_stands_beside_the_field(place: "Place"
     assert [row.key for row in explain(resolved) if row.note] == ["safety.mode"]
 
 
-def test_what_only_the_user_may_set_is_told_so(place: "Place") -> None:
-    path = place.write("kgent.yaml", "sandbox: {os: {bubblewrap: {bwrap_path: ./evil}}}")
-    assert place.resolve().notices == (
+def test_what_only_the_user_may_set_is_told_so(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "sandbox: {os: {bubblewrap: {bwrap_path: ./evil}}}")
+    assert config_dirs.resolve().notices == (
         f"`sandbox.os.bubblewrap.bwrap_path: ./evil` in `{path}` was ignored: "
         "only the user's own configuration may set it",
     )
 
 
-def test_tightening_is_not_reported(place: "Place") -> None:
-    place.write_user_file("safety: {denylist: [rm]}")
-    place.write("kgent.yaml", "safety: {mode: deny, denylist: [dd]}\nsandbox: {delete: disabled}")
-    assert place.resolve().notices == ()
+def test_tightening_is_not_reported(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write_user_file("safety: {denylist: [rm]}")
+    config_dirs.write("kgent.yaml", "safety: {mode: deny, denylist: [dd]}\nsandbox: {delete: disabled}")
+    assert config_dirs.resolve().notices == ()
 
 
-def test_a_list_made_of_two_sources_names_both(place: "Place") -> None:
-    user = place.write_user_file("safety: {denylist: [rm]}")
-    kgent = place.write("kgent.yaml", "safety: {denylist: [dd]}")
-    source = place.resolve().sources["safety.denylist"]
+def test_a_list_made_of_two_sources_names_both(config_dirs: "ConfigDirs") -> None:
+    user = config_dirs.write_user_file("safety: {denylist: [rm]}")
+    kgent = config_dirs.write("kgent.yaml", "safety: {denylist: [dd]}")
+    source = config_dirs.resolve().sources["safety.denylist"]
     assert source == f"yaml:user:{user}#safety.denylist + yaml:overlay:{kgent}#safety.denylist"
 
 
-def test_a_value_the_user_has_already_stays_the_users(place: "Place") -> None:
-    user = place.write_user_file("safety: {mode: deny}")
-    place.write("kgent.yaml", "safety: {mode: deny}")
-    assert place.resolve().sources["safety.mode"] == f"yaml:user:{user}#safety.mode"
+def test_a_value_the_user_has_already_stays_the_users(config_dirs: "ConfigDirs") -> None:
+    user = config_dirs.write_user_file("safety: {mode: deny}")
+    config_dirs.write("kgent.yaml", "safety: {mode: deny}")
+    assert config_dirs.resolve().sources["safety.mode"] == f"yaml:user:{user}#safety.mode"
 
 
-def test_the_user_may_loosen_with_an_explicit_file(place: "Place") -> None:
-    place.write("config/runtime.yaml", "safety: {mode: deny}")
-    place.write("mine.yaml", "safety: {mode: allow}")
-    assert place.resolve("mine.yaml").settings.safety.mode == "allow"
+def test_the_user_may_loosen_with_an_explicit_file(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("config/runtime.yaml", "safety: {mode: deny}")
+    config_dirs.write("mine.yaml", "safety: {mode: allow}")
+    assert config_dirs.resolve("mine.yaml").settings.safety.mode == "allow"
 
 
-def test_the_user_may_loosen_for_a_session(place: "Place") -> None:
-    place.write("kgent.yaml", "sandbox: {delete: disabled}")
-    assert place.resolve(session={"sandbox": {"delete": "allow"}}).settings.sandbox.delete == "allow"
+def test_the_user_may_loosen_for_a_session(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "sandbox: {delete: disabled}")
+    assert config_dirs.resolve(session={"sandbox": {"delete": "allow"}}).settings.sandbox.delete == "allow"
 
 
-def test_a_project_file_named_by_the_user_has_the_users_trust(place: "Place") -> None:
-    place.write("kgent.yaml", "safety: {mode: allow}")
-    resolved = place.resolve("kgent.yaml")
+def test_a_project_file_named_by_the_user_has_the_users_trust(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "safety: {mode: allow}")
+    resolved = config_dirs.resolve("kgent.yaml")
     assert (resolved.settings.safety.mode, resolved.notices) == ("allow", ())
 
 
-def test_a_file_listed_by_the_process_has_the_users_trust(place: "Place") -> None:
-    place.write("listed.yaml", "safety: {mode: allow}")
-    place.variables["SKILLS_RUNTIME_SDK_CONFIG_PATHS"] = "listed.yaml"
-    assert place.resolve().settings.safety.mode == "allow"
+def test_a_file_listed_by_the_process_has_the_users_trust(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("listed.yaml", "safety: {mode: allow}")
+    config_dirs.variables["SKILLS_RUNTIME_SDK_CONFIG_PATHS"] = "listed.yaml"
+    assert config_dirs.resolve().settings.safety.mode == "allow"
 
 
-def test_a_file_listed_by_a_dotenv_has_the_projects_trust(place: "Place") -> None:
-    place.write("listed.yaml", "safety: {mode: allow, denylist: [rm]}")
-    place.write(".env", "SKILLS_RUNTIME_SDK_CONFIG_PATHS=listed.yaml")
-    safety = place.resolve().settings.safety
+def test_a_file_listed_by_a_dotenv_has_the_projects_trust(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("listed.yaml", "safety: {mode: allow, denylist: [rm]}")
+    config_dirs.write(".env", "SKILLS_RUNTIME_SDK_CONFIG_PATHS=listed.yaml")
+    safety = config_dirs.resolve().settings.safety
     assert (safety.mode, safety.denylist) == ("ask", ("rm",))
 
 
 @pytest.mark.parametrize(("inside", "mode"), [("workspace", "ask"), ("home", "allow")])
-def test_a_named_env_file_is_the_users_only_outside_the_workspace(place: "Place", inside: str, mode: str) -> None:
-    listed = place.write("listed.yaml", "safety: {mode: allow}")
-    env_file = place.root.parent / inside / "my.env"
+def test_a_named_env_file_is_the_users_only_outside_the_workspace(
+    config_dirs: "ConfigDirs", inside: str, mode: str
+) -> None:
+    listed = config_dirs.write("listed.yaml", "safety: {mode: allow}")
+    env_file = config_dirs.root.parent / inside / "my.env"
     env_file.write_text(f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}", encoding="utf-8")
-    place.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = str(env_file)
-    assert place.resolve().settings.safety.mode == mode
+    config_dirs.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = str(env_file)
+    assert config_dirs.resolve().settings.safety.mode == mode
 
 
-def test_a_link_into_the_workspace_makes_no_env_file_the_users(place: "Place") -> None:
-    listed = place.write("listed.yaml", "safety: {mode: allow}")
-    place.write("their.env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}")
-    (place.home / "my.env").symlink_to(place.root / "their.env")
-    place.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = "~/my.env"
-    assert place.resolve().settings.safety.mode == "ask"
+def test_a_link_into_the_workspace_makes_no_env_file_the_users(config_dirs: "ConfigDirs") -> None:
+    listed = config_dirs.write("listed.yaml", "safety: {mode: allow}")
+    config_dirs.write("their.env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}")
+    (config_dirs.home / "my.env").symlink_to(config_dirs.root / "their.env")
+    config_dirs.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = "~/my.env"
+    assert config_dirs.resolve().settings.safety.mode == "ask"
 
 
-def test_a_link_inside_the_workspace_makes_no_env_file_the_users(place: "Place") -> None:
-    listed = place.write("listed.yaml", "safety: {mode: allow}")
-    (place.home / "my.env").write_text(f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}", encoding="utf-8")
-    (place.root / ".env").symlink_to(place.home / "my.env")
-    place.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = ".env"
-    assert place.resolve().settings.safety.mode == "ask"
+def test_a_link_inside_the_workspace_makes_no_env_file_the_users(config_dirs: "ConfigDirs") -> None:
+    listed = config_dirs.write("listed.yaml", "safety: {mode: allow}")
+    (config_dirs.home / "my.env").write_text(f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}", encoding="utf-8")
+    (config_dirs.root / ".env").symlink_to(config_dirs.home / "my.env")
+    config_dirs.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = ".env"
+    assert config_dirs.resolve().settings.safety.mode == "ask"
 
 
-def test_a_project_that_names_the_users_file_does_not_take_its_trust(place: "Place") -> None:
-    user = place.write_user_file("sandbox: {os: {seatbelt: {profile: (deny default)}}}")
-    (place.root / "kgent.yaml").symlink_to(user)
-    place.write(".env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={user}")
-    resolved = place.resolve()
+def test_a_project_that_names_the_users_file_does_not_take_its_trust(config_dirs: "ConfigDirs") -> None:
+    user = config_dirs.write_user_file("sandbox: {os: {seatbelt: {profile: (deny default)}}}")
+    (config_dirs.root / "kgent.yaml").symlink_to(user)
+    config_dirs.write(".env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={user}")
+    resolved = config_dirs.resolve()
     assert resolved.settings.sandbox.os.seatbelt.profile == "(deny default)"
     assert resolved.overlay_paths == (user,)
 
 
-def test_the_defaults_of_a_program_are_guarded_too(place: "Place") -> None:
-    place.write("kgent.yaml", "sandbox: {workspace: shared}")
-    resolved = place.resolve(defaults=Defaults("program:kgent", {"sandbox": {"workspace": "isolated"}}))
+def test_the_defaults_of_a_program_are_guarded_too(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "sandbox: {workspace: shared}")
+    resolved = config_dirs.resolve(defaults=Defaults("program:kgent", {"sandbox": {"workspace": "isolated"}}))
     assert resolved.settings.sandbox.workspace == "isolated"
 
 
-def test_other_fields_of_a_project_are_its_own_to_set(place: "Place") -> None:
-    place.write_user_file("run: {max_steps: 5}")
-    place.write("kgent.yaml", "run: {max_steps: 500}")
-    assert place.resolve().settings.run.max_steps == 500
+def test_other_fields_of_a_project_are_its_own_to_set(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write_user_file("run: {max_steps: 5}")
+    config_dirs.write("kgent.yaml", "run: {max_steps: 500}")
+    assert config_dirs.resolve().settings.run.max_steps == 500
 
 
-def test_the_default_profile_leaves_the_defaults_alone(place: "Place") -> None:
-    resolved = place.resolve(session={"sandbox": {"profile": "dev"}})
+def test_the_default_profile_leaves_the_defaults_alone(config_dirs: "ConfigDirs") -> None:
+    resolved = config_dirs.resolve(session={"sandbox": {"profile": "dev"}})
     assert resolved.settings.sandbox.default_policy == "restricted"
     assert resolved.sources["sandbox.default_policy"] == "yaml:embedded_default#sandbox.default_policy"
 
 
 @pytest.mark.parametrize("profile", ["balanced", "prod"])
-def test_a_profile_fills_unset_values(place: "Place", profile: str) -> None:
-    place.write_user_file("sandbox: {os: {mode: bubblewrap}}")
-    resolved = place.resolve(session={"sandbox": {"profile": profile}})
+def test_a_profile_fills_unset_values(config_dirs: "ConfigDirs", profile: str) -> None:
+    config_dirs.write_user_file("sandbox: {os: {mode: bubblewrap}}")
+    resolved = config_dirs.resolve(session={"sandbox": {"profile": profile}})
     assert resolved.sources["sandbox.default_policy"] == f"profile:{profile}#sandbox.default_policy"
     assert resolved.settings.sandbox.os.mode == "bubblewrap"
 
 
-def test_the_profile_of_production_closes_the_system_configuration(place: "Place") -> None:
-    place.write("kgent.yaml", "sandbox: {profile: prod}")
-    resolved = place.resolve()
+def test_the_profile_of_production_closes_the_system_configuration(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "sandbox: {profile: prod}")
+    resolved = config_dirs.resolve()
     assert 'deny file-read* file-write* (subpath "/etc")' in resolved.settings.sandbox.os.seatbelt.profile
     assert resolved.sources["sandbox.os.seatbelt.profile"] == "profile:prod#sandbox.os.seatbelt.profile"
 
 
-def test_a_field_only_the_project_chose_is_known_as_such(place: "Place") -> None:
-    place.write("config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-4}\n")
+def test_a_field_only_the_project_chose_is_known_as_such(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write(
+        "config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-4}\n"
+    )
 
-    assert place.resolve().by_project == {"llm.base_url"}
+    assert config_dirs.resolve().by_project == {"llm.base_url"}
 
 
-def test_a_field_the_user_confirmed_is_not_the_projects(place: "Place") -> None:
-    place.write("config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\n")
+def test_a_field_the_user_confirmed_is_not_the_projects(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\n")
     confirmed = {"llm": {"base_url": "https://elsewhere.example/v1"}}
 
-    assert place.resolve(session=confirmed).by_project == frozenset()
+    assert config_dirs.resolve(session=confirmed).by_project == frozenset()

@@ -10,7 +10,7 @@ from skills_runtime.config import Settings
 from skills_runtime.config.merge import flatten
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 DEFAULTS: dict[str, Any] = {
     "config_version": 1,
@@ -150,35 +150,35 @@ def test_the_settings_and_their_defaults_are_these() -> None:
 
 
 @pytest.mark.parametrize("field", ["max_retries", "base_delay_sec", "cap_delay_sec", "jitter_ratio"])
-def test_an_explicit_zero_of_a_retry_is_kept(place: "Place", field: str) -> None:
-    settings = place.resolve(session={"llm": {"retry": {field: 0}}}).settings
+def test_an_explicit_zero_of_a_retry_is_kept(config_dirs: "ConfigDirs", field: str) -> None:
+    settings = config_dirs.resolve(session={"llm": {"retry": {field: 0}}}).settings
     assert getattr(settings.llm.retry, field) == 0
 
 
-def test_no_limit_of_time_can_be_asked_for(place: "Place") -> None:
-    assert place.resolve(session={"run": {"max_wall_time_sec": None}}).settings.run.max_wall_time_sec is None
+def test_no_limit_of_time_can_be_asked_for(config_dirs: "ConfigDirs") -> None:
+    assert config_dirs.resolve(session={"run": {"max_wall_time_sec": None}}).settings.run.max_wall_time_sec is None
 
 
-def test_a_space_and_a_source_keep_what_they_were_given(place: "Place") -> None:
-    place.write(
+def test_a_space_and_a_source_keep_what_they_were_given(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write(
         "kgent.yaml",
         "skills:\n"
         "  spaces: [{id: web, namespace: 'web:mvp', sources: [files]}]\n"
         "  sources: [{id: files, type: filesystem, options: {root: ./skills, deep: {a: [1, true]}}}]\n",
     )
-    skills = place.resolve().settings.skills
+    skills = config_dirs.resolve().settings.skills
     assert (skills.spaces[0].namespace, skills.spaces[0].enabled) == ("web:mvp", True)
     assert skills.sources[0].options == {"root": "./skills", "deep": {"a": [1, True]}}
 
 
-def test_a_deliverable_may_say_more_than_its_path(place: "Place") -> None:
+def test_a_deliverable_may_say_more_than_its_path(config_dirs: "ConfigDirs") -> None:
     required = [{"path": "report.md", "media_type": "text/markdown", "description": "the report"}]
-    [deliverable] = place.resolve(session={"deliverables": {"required": required}}).settings.deliverables.required
+    [deliverable] = config_dirs.resolve(session={"deliverables": {"required": required}}).settings.deliverables.required
     assert (deliverable.path, deliverable.media_type) == ("report.md", "text/markdown")
 
 
-def test_settings_cannot_be_changed(place: "Place") -> None:
-    settings = place.resolve().settings
+def test_settings_cannot_be_changed(config_dirs: "ConfigDirs") -> None:
+    settings = config_dirs.resolve().settings
     with pytest.raises(ValueError, match="frozen"):
         settings.run.max_steps = 1  # pyright: ignore[reportAttributeAccessIssue]
 

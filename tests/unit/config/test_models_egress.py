@@ -8,7 +8,7 @@ import yaml
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 GOOD = [
     "example.com", "*.example.com", "**.example.com", "example.com:8443", "example.com:80,8080", "example.com:*",
@@ -21,16 +21,16 @@ BAD = [
 
 
 @pytest.mark.parametrize("rule", GOOD)
-def test_a_host_is_taken_as_it_is_written(place: "Place", rule: str) -> None:
-    egress = place.resolve(session={"sandbox": {"egress": {"allow": [rule]}}}).settings.sandbox.egress
+def test_a_host_is_taken_as_it_is_written(config_dirs: "ConfigDirs", rule: str) -> None:
+    egress = config_dirs.resolve(session={"sandbox": {"egress": {"allow": [rule]}}}).settings.sandbox.egress
     assert egress.allow == (rule,)
 
 
 @pytest.mark.parametrize("field", ["allow", "allow_private", "deny"])
 @pytest.mark.parametrize("rule", BAD)
-def test_what_is_no_host_is_refused_with_its_place(place: "Place", field: str, rule: str) -> None:
+def test_what_is_no_host_is_refused_with_its_place(config_dirs: "ConfigDirs", field: str, rule: str) -> None:
     with pytest.raises(ConfigError, match=rf"sandbox\.egress\.{field}"):
-        place.resolve(session={"sandbox": {"egress": {field: [rule]}}})
+        config_dirs.resolve(session={"sandbox": {"egress": {field: [rule]}}})
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_what_is_no_host_is_refused_with_its_place(place: "Place", field: str, r
     ],
 )
 def test_a_project_may_only_tighten_the_network(
-    place: "Place", user: dict[str, object], project: dict[str, object], result: object
+    config_dirs: "ConfigDirs", user: dict[str, object], project: dict[str, object], result: object
 ) -> None:
-    place.write_user_file(yaml.safe_dump({"sandbox": {"egress": user}}))
-    place.write("kgent.yaml", yaml.safe_dump({"sandbox": {"egress": project}}))
+    config_dirs.write_user_file(yaml.safe_dump({"sandbox": {"egress": user}}))
+    config_dirs.write("kgent.yaml", yaml.safe_dump({"sandbox": {"egress": project}}))
     (field,) = user
-    assert getattr(place.resolve().settings.sandbox.egress, field) == result
+    assert getattr(config_dirs.resolve().settings.sandbox.egress, field) == result

@@ -8,7 +8,7 @@ from skills_runtime.config import Defaults
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 
 @pytest.mark.parametrize(
@@ -26,23 +26,25 @@ if TYPE_CHECKING:
          "deliverables.required[0].media_type"),
     ],
 )  # fmt: skip
-def test_an_unknown_key_is_refused_with_the_nearest_name(place: "Place", text: str, key: str, nearest: str) -> None:
-    path = place.write("kgent.yaml", text)
-    assert place.problems() == [f"`{key}` in `{path}` is not a setting; did you mean `{nearest}`?"]
+def test_an_unknown_key_is_refused_with_the_nearest_name(
+    config_dirs: "ConfigDirs", text: str, key: str, nearest: str
+) -> None:
+    path = config_dirs.write("kgent.yaml", text)
+    assert config_dirs.problems() == [f"`{key}` in `{path}` is not a setting; did you mean `{nearest}`?"]
 
 
-def test_an_unknown_key_like_no_other_is_refused_with_what_is_valid_there(place: "Place") -> None:
-    path = place.write("kgent.yaml", "models: {zzz: 1}")
+def test_an_unknown_key_like_no_other_is_refused_with_what_is_valid_there(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "models: {zzz: 1}")
     with pytest.raises(ConfigError) as caught:
-        place.resolve()
+        config_dirs.resolve()
     assert caught.value.message == f"`models.zzz` in `{path}` is not a setting"
     assert caught.value.hint == "settings here are: planner, executor"
 
 
 @pytest.mark.parametrize("legacy", ["account", "domain"])
-def test_the_legacy_keys_of_a_space_are_refused(place: "Place", legacy: str) -> None:
-    place.write("kgent.yaml", f"skills: {{spaces: [{{id: a, namespace: b, {legacy}: c}}]}}")
-    assert f"`skills.spaces[0].{legacy}` in" in place.problems()[0]
+def test_the_legacy_keys_of_a_space_are_refused(config_dirs: "ConfigDirs", legacy: str) -> None:
+    config_dirs.write("kgent.yaml", f"skills: {{spaces: [{{id: a, namespace: b, {legacy}: c}}]}}")
+    assert f"`skills.spaces[0].{legacy}` in" in config_dirs.problems()[0]
 
 
 @pytest.mark.parametrize(
@@ -89,49 +91,51 @@ def test_the_legacy_keys_of_a_space_are_refused(place: "Place", legacy: str) -> 
          "`run.resume_strategy` {} must be `summary` or `replay`, not '" + "x" * 40 + "…'"),
     ],
 )  # fmt: skip
-def test_a_wrong_value_is_refused_with_what_it_must_be(place: "Place", session: dict[str, Any], sentence: str) -> None:
-    assert place.problems(session=session) == [sentence.format("of the session settings")]
+def test_a_wrong_value_is_refused_with_what_it_must_be(
+    config_dirs: "ConfigDirs", session: dict[str, Any], sentence: str
+) -> None:
+    assert config_dirs.problems(session=session) == [sentence.format("of the session settings")]
 
 
 @pytest.mark.parametrize(
     "url",
     ["ftp://example.com", "example.com/v1", "http://", "https://[::1", "http://a b/", "http://h:x/", "http://h\n/"],
 )
-def test_a_base_url_that_is_not_of_the_web_is_refused(place: "Place", url: str) -> None:
-    [problem] = place.problems(session={"llm": {"base_url": url}})
+def test_a_base_url_that_is_not_of_the_web_is_refused(config_dirs: "ConfigDirs", url: str) -> None:
+    [problem] = config_dirs.problems(session={"llm": {"base_url": url}})
     assert problem == "`llm.base_url` of the session settings must be an `http` or `https` URL"
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "", ".", "a/", "a\0b"])
-def test_a_deliverable_outside_its_directory_is_refused(place: "Place", path: str) -> None:
-    [problem] = place.problems(session={"deliverables": {"required": [path]}})
+def test_a_deliverable_outside_its_directory_is_refused(config_dirs: "ConfigDirs", path: str) -> None:
+    [problem] = config_dirs.problems(session={"deliverables": {"required": [path]}})
     assert problem.startswith("`deliverables.required[0].path` of the session settings must be a relative path")
 
 
-def test_an_unquoted_date_in_free_options_is_refused(place: "Place") -> None:
-    place.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {since: 2024-01-01}}]}")
-    assert place.problems()[0].endswith("must be plain data, not a value of type `date`")
+def test_an_unquoted_date_in_free_options_is_refused(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {since: 2024-01-01}}]}")
+    assert config_dirs.problems()[0].endswith("must be plain data, not a value of type `date`")
 
 
-def test_a_configuration_of_a_later_version_asks_for_an_upgrade(place: "Place") -> None:
-    path = place.write("kgent.yaml", "config_version: 2\nbrand_new: 1")
+def test_a_configuration_of_a_later_version_asks_for_an_upgrade(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "config_version: 2\nbrand_new: 1")
     with pytest.raises(ConfigError) as caught:
-        place.resolve()
+        config_dirs.resolve()
     assert caught.value.message == f"`config_version: 2` in `{path}` is newer than this program understands (1)"
     assert caught.value.hint == "upgrade skills-runtime"
     assert len(caught.value.details["problems"]) == 1
 
 
 @pytest.mark.parametrize("version", ["0", "one", "true", "null"])
-def test_a_version_that_is_no_version_is_refused(place: "Place", version: str) -> None:
-    place.write("kgent.yaml", f"config_version: {version}")
-    assert place.problems()[0].startswith("`config_version` in ")
+def test_a_version_that_is_no_version_is_refused(config_dirs: "ConfigDirs", version: str) -> None:
+    config_dirs.write("kgent.yaml", f"config_version: {version}")
+    assert config_dirs.problems()[0].startswith("`config_version` in ")
 
 
-def test_the_problems_of_all_layers_are_reported_at_once(place: "Place") -> None:
-    user = place.write_user_file("run: [")
-    runtime = place.write("config/runtime.yaml", "safety: {mod: ask}\nrun: {max_steps: 0}")
-    place.variables["SKILLS_RUNTIME_SDK_LLM_BACKEND"] = "magic"
+def test_the_problems_of_all_layers_are_reported_at_once(config_dirs: "ConfigDirs") -> None:
+    user = config_dirs.write_user_file("run: [")
+    runtime = config_dirs.write("config/runtime.yaml", "safety: {mod: ask}\nrun: {max_steps: 0}")
+    config_dirs.variables["SKILLS_RUNTIME_SDK_LLM_BACKEND"] = "magic"
     starts = [
         f"`{user}` is not usable YAML (line 2, column",
         f"`run.max_steps` in `{runtime}` must be at least 1",
@@ -139,16 +143,16 @@ def test_the_problems_of_all_layers_are_reported_at_once(place: "Place") -> None
         "`llm.backend` of the variable `SKILLS_RUNTIME_SDK_LLM_BACKEND` must be `openai`, `fake` or `replay`",
         "`models.planner` of the session settings must be text",
     ]
-    problems = place.problems(session={"models": {"planner": 1}})
+    problems = config_dirs.problems(session={"models": {"planner": 1}})
     assert [problem[: len(start)] for problem, start in zip(problems, starts, strict=True)] == starts
 
 
-def test_a_wrong_value_comes_with_what_the_setting_means(place: "Place") -> None:
+def test_a_wrong_value_comes_with_what_the_setting_means(config_dirs: "ConfigDirs") -> None:
     with pytest.raises(ConfigError) as caught:
-        place.resolve(session={"safety": {"allowlist": [3]}})
+        config_dirs.resolve(session={"safety": {"allowlist": [3]}})
     assert caught.value.hint == "correct it; it means: Command prefixes that are allowed without approval."
 
 
-def test_the_problems_of_a_programs_defaults_name_the_program(place: "Place") -> None:
+def test_the_problems_of_a_programs_defaults_name_the_program(config_dirs: "ConfigDirs") -> None:
     with pytest.raises(ConfigError, match=r"`run\.max_step` of `program:kgent` is not a setting"):
-        place.resolve(defaults=Defaults("program:kgent", {"run": {"max_step": 1}}))
+        config_dirs.resolve(defaults=Defaults("program:kgent", {"run": {"max_step": 1}}))

@@ -9,56 +9,58 @@ from skills_runtime.config import Settings, explain, snapshot
 from skills_runtime.config.models import Deliverable, Section, SkillSource, SkillSpace, iterate_keys
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 
-def test_a_snapshot_holds_the_whole_settings_and_ends_with_a_newline(place: "Place") -> None:
-    settings = place.resolve(session={"prompt": {"system_text": "第一行\nsecond: line # no comment\n"}}).settings
+def test_a_snapshot_holds_the_whole_settings_and_ends_with_a_newline(config_dirs: "ConfigDirs") -> None:
+    settings = config_dirs.resolve(session={"prompt": {"system_text": "第一行\nsecond: line # no comment\n"}}).settings
     text = snapshot(settings)
     assert yaml.safe_load(text) == settings.model_dump(mode="json")
     assert text.endswith("\n")
     assert "第一行" in text
 
 
-def test_equal_settings_have_the_same_snapshot(place: "Place") -> None:
-    place.write("a.yaml", "models: {planner: a, executor: b}\nrun: {max_steps: 3}")
-    place.write("b.yaml", "run: {max_steps: 3}\nmodels: {executor: b, planner: a}")
-    assert snapshot(place.resolve("a.yaml").settings) == snapshot(place.resolve("b.yaml").settings)
+def test_equal_settings_have_the_same_snapshot(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("a.yaml", "models: {planner: a, executor: b}\nrun: {max_steps: 3}")
+    config_dirs.write("b.yaml", "run: {max_steps: 3}\nmodels: {executor: b, planner: a}")
+    assert snapshot(config_dirs.resolve("a.yaml").settings) == snapshot(config_dirs.resolve("b.yaml").settings)
 
 
-def test_a_snapshot_can_be_used_as_a_configuration_again(place: "Place") -> None:
-    place.write("kgent.yaml", "llm: {fake: {script: a.json}}\ndeliverables: {required: [a.md]}\nrun: {max_steps: 3}")
-    settings = place.resolve().settings
-    place.write("again.yaml", snapshot(settings))
-    (place.root / "kgent.yaml").unlink()
-    assert place.resolve("again.yaml").settings == settings
+def test_a_snapshot_can_be_used_as_a_configuration_again(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write(
+        "kgent.yaml", "llm: {fake: {script: a.json}}\ndeliverables: {required: [a.md]}\nrun: {max_steps: 3}"
+    )
+    settings = config_dirs.resolve().settings
+    config_dirs.write("again.yaml", snapshot(settings))
+    (config_dirs.root / "kgent.yaml").unlink()
+    assert config_dirs.resolve("again.yaml").settings == settings
 
 
-def test_a_snapshot_names_the_variable_of_the_key_and_not_the_key(place: "Place") -> None:
-    place.variables["MY_KEY"] = "sk-abcdefghijklmnopqrst"
-    settings = place.resolve(session={"llm": {"api_key_env": "MY_KEY"}}).settings
+def test_a_snapshot_names_the_variable_of_the_key_and_not_the_key(config_dirs: "ConfigDirs") -> None:
+    config_dirs.variables["MY_KEY"] = "sk-abcdefghijklmnopqrst"
+    settings = config_dirs.resolve(session={"llm": {"api_key_env": "MY_KEY"}}).settings
     assert yaml.safe_load(snapshot(settings))["llm"]["api_key_env"] == "MY_KEY"
     assert "abcdefgh" not in snapshot(settings)
 
 
-def test_every_field_is_explained_once_in_the_order_of_declaration(place: "Place") -> None:
-    rows = explain(place.resolve())
+def test_every_field_is_explained_once_in_the_order_of_declaration(config_dirs: "ConfigDirs") -> None:
+    rows = explain(config_dirs.resolve())
     assert [row.key for row in rows] == list(iterate_keys(Settings))
     assert all(row.source and row.value for row in rows)
 
 
-def test_values_are_shown_on_one_line_of_bounded_length(place: "Place") -> None:
+def test_values_are_shown_on_one_line_of_bounded_length(config_dirs: "ConfigDirs") -> None:
     session = {"prompt": {"system_text": "one\ntwo\x1b[31m", "developer_text": "x" * 5000}}
-    rows = {row.key: row.value for row in explain(place.resolve(session=session))}
+    rows = {row.key: row.value for row in explain(config_dirs.resolve(session=session))}
     assert rows["prompt.system_text"] == '"one\\ntwo\\u001b[31m"'
     assert len(rows["prompt.developer_text"]) == 200
     assert (rows["run.human_timeout_ms"], rows["safety.allowlist"], rows["safety.mode"]) == ("null", "[]", "ask")
 
 
-def test_a_path_with_control_characters_is_shown_escaped(place: "Place") -> None:
-    place.write("a\nb.yaml", "run: {max_steps: 3}")
-    source = place.resolve("a\nb.yaml").sources["run.max_steps"]
-    assert source == f"yaml:overlay:{place.root}/a\\nb.yaml#run.max_steps"
+def test_a_path_with_control_characters_is_shown_escaped(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("a\nb.yaml", "run: {max_steps: 3}")
+    source = config_dirs.resolve("a\nb.yaml").sources["run.max_steps"]
+    assert source == f"yaml:overlay:{config_dirs.root}/a\\nb.yaml#run.max_steps"
 
 
 def sections(model: type[Section]) -> list[type[Section]]:

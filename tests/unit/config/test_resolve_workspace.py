@@ -11,17 +11,17 @@ from skills_runtime.errors import NotFound, ValidationFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Place
+    from conftest import ConfigDirs
 
 
-def test_a_relative_workspace_starts_at_the_current_directory(place: "Place") -> None:
-    resolved = resolve("workspace", environ={"HOME": str(place.home)}, cwd=place.root.parent)
-    assert resolved.workspace_root == place.root
+def test_a_relative_workspace_starts_at_the_current_directory(config_dirs: "ConfigDirs") -> None:
+    resolved = resolve("workspace", environ={"HOME": str(config_dirs.home)}, cwd=config_dirs.root.parent)
+    assert resolved.workspace_root == config_dirs.root
 
 
-def test_a_workspace_behind_a_link_is_the_directory_itself(place: "Place", tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(place.root)
-    assert resolve(tmp_path / "link", environ={"HOME": str(place.home)}).workspace_root == place.root
+def test_a_workspace_behind_a_link_is_the_directory_itself(config_dirs: "ConfigDirs", tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(config_dirs.root)
+    assert resolve(tmp_path / "link", environ={"HOME": str(config_dirs.home)}).workspace_root == config_dirs.root
 
 
 def test_a_workspace_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -44,26 +44,26 @@ def test_a_workspace_path_that_cannot_be_used_is_refused(tmp_path: Path, name: s
 
 
 def test_a_workspace_the_user_may_not_look_into_is_refused(
-    open_place: "Place", unprivileged: "Callable[[Callable[[], str]], str]"
+    world_readable_dirs: "ConfigDirs", unprivileged: "Callable[[Callable[[], str]], str]"
 ) -> None:
-    open_place.resolve()
-    open_place.root.parent.chmod(0o700 if open_place.root.stat().st_uid == 0 else 0o000)
+    world_readable_dirs.resolve()
+    world_readable_dirs.root.parent.chmod(0o700 if world_readable_dirs.root.stat().st_uid == 0 else 0o000)
 
     def look() -> str:
         try:
-            open_place.resolve()
+            world_readable_dirs.resolve()
         except Exception as error:  # noqa: BLE001
             return f"{type(error).__name__}: {error}"
         return "resolved"
 
     answer = unprivileged(look)
-    open_place.root.parent.chmod(0o755)
+    world_readable_dirs.root.parent.chmod(0o755)
     assert answer.startswith("AccessRefused: ")
 
 
-def test_nothing_is_written_anywhere(place: "Place") -> None:
-    place.write("kgent.yaml", "run: {max_steps: 3}")
-    place.write(".env", "A=1")
-    before = sorted(place.root.parent.rglob("*"))
-    place.resolve()
-    assert sorted(place.root.parent.rglob("*")) == before
+def test_nothing_is_written_anywhere(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "run: {max_steps: 3}")
+    config_dirs.write(".env", "A=1")
+    before = sorted(config_dirs.root.parent.rglob("*"))
+    config_dirs.resolve()
+    assert sorted(config_dirs.root.parent.rglob("*")) == before

@@ -11,7 +11,7 @@ from skills_runtime.config.secrets import find_secret_problem, hide_secrets, is_
 from skills_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from conftest import Place
+    from conftest import ConfigDirs
 
 REMEDY = "put it into an environment variable and name that variable with `llm.api_key_env`"
 KEYS = [
@@ -31,13 +31,13 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_shaped_value_is_refused_anywhere_and_never_shown(place: "Place", key: str) -> None:
+def test_a_key_shaped_value_is_refused_anywhere_and_never_shown(config_dirs: "ConfigDirs", key: str) -> None:
     session: dict[str, Any] = {
         "prompt": {"system_text": key if "://" in key else f"use {key} please"},
         "skills": {"sources": [{"id": "a", "type": "redis", "options": {"deep": [{"x": key}]}}]},
         "safety": {"mode": key},
     }
-    problems = place.problems(session=session)
+    problems = config_dirs.problems(session=session)
     assert problems == [
         f"`{name}` of the session settings holds what looks like a key; {REMEDY}"
         for name in ("prompt.system_text", "skills.sources[0].options.deep[0].x", "safety.mode")
@@ -74,38 +74,38 @@ def test_a_name_that_only_sounds_like_a_secret_is_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["api_key", "apikey", "token", "secret", "password", "authorization"])
-def test_an_inline_secret_is_refused_by_its_name(place: "Place", name: str) -> None:
-    path = place.write("kgent.yaml", f"llm:\n  {name}: correct-horse\n")
-    assert place.problems() == [f"`llm.{name}` in `{path}` holds a secret; {REMEDY}"]
+def test_an_inline_secret_is_refused_by_its_name(config_dirs: "ConfigDirs", name: str) -> None:
+    path = config_dirs.write("kgent.yaml", f"llm:\n  {name}: correct-horse\n")
+    assert config_dirs.problems() == [f"`llm.{name}` in `{path}` holds a secret; {REMEDY}"]
 
 
-def test_a_secret_in_the_options_of_a_source_is_refused(place: "Place") -> None:
-    place.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {password: 12345}}]}")
-    assert place.problems()[0].startswith("`skills.sources[0].options.password` in ")
+def test_a_secret_in_the_options_of_a_source_is_refused(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {password: 12345}}]}")
+    assert config_dirs.problems()[0].startswith("`skills.sources[0].options.password` in ")
 
 
-def test_an_empty_secret_is_only_an_unknown_key(place: "Place") -> None:
-    place.write("kgent.yaml", "llm: {api_key: ''}")
-    assert place.problems()[0].endswith("is not a setting; did you mean `llm.api_key_env`?")
+def test_an_empty_secret_is_only_an_unknown_key(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "llm: {api_key: ''}")
+    assert config_dirs.problems()[0].endswith("is not a setting; did you mean `llm.api_key_env`?")
 
 
 @pytest.mark.parametrize("value", ["sk-abcdefghijklmnopqrst", "not a name", "1ABC", "A-B", "AKIAIOSFODNN7EXAMPLE", ""])
-def test_what_is_not_the_name_of_a_variable_is_refused_and_not_shown(place: "Place", value: str) -> None:
-    [problem] = place.problems(session={"llm": {"api_key_env": value}})
+def test_what_is_not_the_name_of_a_variable_is_refused_and_not_shown(config_dirs: "ConfigDirs", value: str) -> None:
+    [problem] = config_dirs.problems(session={"llm": {"api_key_env": value}})
     assert problem == (
         "`llm.api_key_env` of the session settings is not the name of an environment variable; "
         "put the key into one and give only its name here"
     )
 
 
-def test_every_option_that_names_a_variable_is_checked(place: "Place") -> None:
-    place.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {dsn_env: 'redis://h/0'}}]}")
-    assert "options.dsn_env` in" in place.problems()[0]
+def test_every_option_that_names_a_variable_is_checked(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "skills: {sources: [{id: a, type: redis, options: {dsn_env: 'redis://h/0'}}]}")
+    assert "options.dsn_env` in" in config_dirs.problems()[0]
 
 
-def test_a_key_in_the_place_of_a_variables_name_is_refused_from_the_environment_too(place: "Place") -> None:
-    place.variables["SKILLS_RUNTIME_SDK_LLM_API_KEY_ENV"] = "sk-abcdefghijklmnopqrst"
-    [problem] = place.problems()
+def test_a_key_in_the_place_of_a_variables_name_is_refused_from_the_environment_too(config_dirs: "ConfigDirs") -> None:
+    config_dirs.variables["SKILLS_RUNTIME_SDK_LLM_API_KEY_ENV"] = "sk-abcdefghijklmnopqrst"
+    [problem] = config_dirs.problems()
     assert problem.startswith("`llm.api_key_env` of the variable `SKILLS_RUNTIME_SDK_LLM_API_KEY_ENV` is not the name")
     assert "abcdef" not in problem
 
@@ -115,22 +115,22 @@ def test_a_key_in_the_place_of_a_variables_name_is_refused_from_the_environment_
     ["https://user:pass@example.com/v1", "https://user@example.com/v1", "https://example.com/v1?api_key=abc",
      "https://example.com/v1?key=abc"],
 )  # fmt: skip
-def test_credentials_in_the_base_url_are_refused_and_not_shown(place: "Place", url: str) -> None:
-    [problem] = place.problems(session={"llm": {"base_url": url}})
+def test_credentials_in_the_base_url_are_refused_and_not_shown(config_dirs: "ConfigDirs", url: str) -> None:
+    [problem] = config_dirs.problems(session={"llm": {"base_url": url}})
     assert problem.startswith("`llm.base_url` of the session settings ")
     assert problem.endswith(REMEDY)
     assert "example.com" not in problem
 
 
-def test_an_unknown_key_that_is_itself_a_secret_is_not_shown(place: "Place") -> None:
-    place.write("kgent.yaml", "sk-abcdefghijklmnopqrst: 1")
-    assert place.problems()[0].startswith("`<hidden>` in ")
+def test_an_unknown_key_that_is_itself_a_secret_is_not_shown(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "sk-abcdefghijklmnopqrst: 1")
+    assert config_dirs.problems()[0].startswith("`<hidden>` in ")
 
 
-def test_the_details_of_a_refusal_hold_no_secret_either(place: "Place") -> None:
-    place.write("kgent.yaml", "llm: {api_key: correct-horse}\nrun: {max_steps: sk-abcdefghijklmnopqrst}")
+def test_the_details_of_a_refusal_hold_no_secret_either(config_dirs: "ConfigDirs") -> None:
+    config_dirs.write("kgent.yaml", "llm: {api_key: correct-horse}\nrun: {max_steps: sk-abcdefghijklmnopqrst}")
     with pytest.raises(ConfigError) as caught:
-        place.resolve()
+        config_dirs.resolve()
     everything = f"{caught.value!r}{caught.value.hint}{caught.value.details}"
     assert "correct-horse" not in everything
     assert "abcdefgh" not in everything

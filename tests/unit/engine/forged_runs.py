@@ -24,7 +24,7 @@ UNKNOWN_KEY = "f" * 16
 Change = Callable[[list[dict[str, Any]]], None]
 
 
-async def exported(workspace: Path, prompt: str = "far away", answers: Any = SCRIPT) -> tuple[str, bytes]:
+async def export_run(workspace: Path, prompt: str = "far away", answers: Any = SCRIPT) -> tuple[str, bytes]:
     """The id and the archive of a run that was made in another workspace."""
     workspace.mkdir()
     async with serving(workspace, answers) as service:
@@ -41,7 +41,7 @@ async def send(service: Served, archive: bytes, kind: str = "application/gzip") 
     return await service.client.post("/api/v1/runs/import", content=archive, headers={"Content-Type": kind})
 
 
-def forged(
+def forge_archive(
     archive: bytes,
     change: Change = lambda _: None,
     *,
@@ -49,10 +49,10 @@ def forged(
     files: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """The same run with another story, written by somebody whose key nobody has."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as path:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(place, filter="data")
-        (root,) = Path(place).iterdir()
+            tar.extractall(path, filter="data")
+        (root,) = Path(path).iterdir()
         paths = RunPaths(root)
         for name, data in (files or {}).items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,10 +69,10 @@ def forged(
         paths.events.write_bytes(b"".join(map(_line, events)))
         paths.run_json.write_bytes(pretty(build_record(fold(read_events(paths), RunState()))))
         paths.transcript.write_bytes("".join(render_transcript(read_events(paths))).encode(errors="surrogatepass"))
-        return packed(root)
+        return pack_directory(root)
 
 
-def packed(root: Path) -> bytes:
+def pack_directory(root: Path) -> bytes:
     """A directory as an archive."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:

@@ -81,10 +81,10 @@ async def test_a_run_that_is_scheduled_twice_is_opened_once(agent: Agent, ledger
 async def test_a_run_that_another_process_holds_is_refused(agent: Agent, ledger: Ledger, gate: Gate) -> None:
     gate.opened.set()
     host = AgentHost(agent, ledger)
-    held = agent.resume(host.create().root)
+    locked_run = agent.resume(host.create().root)
     with pytest.raises(LogLocked):
         await host.dispatcher.schedule("run_1")
-    held.close()
+    locked_run.close()
     await host.dispatcher.schedule("run_1")
     assert (await host.wait()).status is RunStatus.COMPLETED
 
@@ -226,8 +226,8 @@ class WatchedDisk(FaultyDisk):
         self.durable = os.fstat(fd).st_size
 
 
-async def _dispatched(place: Path, ledger: Ledger, disk: WatchedDisk) -> tuple[RunPaths, AgentHost]:
-    agent = agent_in(place, [calls(writes("a.txt", "x")), says("done")])
+async def _dispatch(directory: Path, ledger: Ledger, disk: WatchedDisk) -> tuple[RunPaths, AgentHost]:
+    agent = agent_in(directory, [calls(writes("a.txt", "x")), says("done")])
     host = AgentHost(agent, ledger, ports=LogPorts(log_ports().keys, disk=disk))
     paths = host.create()
     try:
@@ -242,7 +242,7 @@ async def _dispatched(place: Path, ledger: Ledger, disk: WatchedDisk) -> tuple[R
 async def test_the_ledger_never_knows_more_than_the_disk(tmp_path: Path, ledger: Ledger, nth: int) -> None:
     disk = WatchedDisk()
     disk.fail("sync", errno.EIO, nth=nth)
-    paths, host = await _dispatched(tmp_path, ledger, disk)
+    paths, host = await _dispatch(tmp_path, ledger, disk)
     durable = paths.events.read_bytes()[: disk.durable].count(b"\n")
     rows = ledger.index.list()
     assert all(row.last_seq < durable for row in rows)
@@ -253,5 +253,5 @@ async def test_the_ledger_never_knows_more_than_the_disk(tmp_path: Path, ledger:
 async def test_a_run_whose_disk_fails_is_free_for_the_next_process(tmp_path: Path, ledger: Ledger) -> None:
     disk = WatchedDisk()
     disk.fail("sync", errno.EIO, nth=1)
-    paths, _ = await _dispatched(tmp_path, ledger, disk)
+    paths, _ = await _dispatch(tmp_path, ledger, disk)
     open_run(paths.root, log_ports()).close()

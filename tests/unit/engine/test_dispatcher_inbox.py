@@ -46,26 +46,26 @@ def other_process(tmp_path: Path, ledger: Ledger) -> Iterator[RunControl]:
         yield RunControl(opened.inbox, log_ports())
 
 
-def workspace_in(place: Path) -> Path:
-    workspace = place / "workspace"
+def workspace_in(directory: Path) -> Path:
+    workspace = directory / "workspace"
     workspace.mkdir()
     return workspace
 
 
-async def _hung(place: Path, where: Where, ledger: Ledger) -> tuple[Hanging, AgentHost, RunPaths]:
+async def _start_hung_run(directory: Path, stage: Where, ledger: Ledger) -> tuple[Hanging, AgentHost, RunPaths]:
     """A scheduled run that hangs."""
-    hanging = Hanging(workspace_in(place), where)
+    hanging = Hanging(workspace_in(directory), stage)
     host = AgentHost(hanging.agent, ledger)
     paths = await host.start(RUN_ID)
     await asyncio.wait_for(hanging.arrived.wait(), WAIT)
     return hanging, host, paths
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("stage", PLACES)
 async def test_a_run_is_cancelled_by_a_message_of_another_process_wherever_it_hangs(
-    tmp_path: Path, ledger: Ledger, other_process: RunControl, where: Where
+    tmp_path: Path, ledger: Ledger, other_process: RunControl, stage: Where
 ) -> None:
-    hanging, host, paths = await _hung(tmp_path, where, ledger)
+    hanging, host, paths = await _start_hung_run(tmp_path, stage, ledger)
     message = await asyncio.to_thread(other_process.cancel, paths, "enough")
     assert message is not None
     assert ((await host.wait(RUN_ID)).status, hanging.alive()) == ("cancelled", [])
@@ -180,9 +180,9 @@ async def test_a_run_that_is_told_twice_to_stop_ends_only_when_its_tool_has_let_
     assert order == ["tool gone", "run ended"]
 
 
-@pytest.mark.parametrize("where", PLACES)
-async def test_a_stopped_run_is_left_for_later(tmp_path: Path, ledger: Ledger, where: Where) -> None:
-    hanging, host, _ = await _hung(tmp_path, where, ledger)
+@pytest.mark.parametrize("stage", PLACES)
+async def test_a_stopped_run_is_left_for_later(tmp_path: Path, ledger: Ledger, stage: Where) -> None:
+    hanging, host, _ = await _start_hung_run(tmp_path, stage, ledger)
     await asyncio.wait_for(host.dispatcher.stop(RUN_ID), WAIT)
     state = host.state(RUN_ID)
     assert (state.status, state.waiting_kind, hanging.alive()) == ("waiting_for_user", "stopped", [])

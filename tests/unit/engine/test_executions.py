@@ -11,12 +11,12 @@ from skills_runtime.errors import NotFound
 
 
 def skill(root: Path, directory: str, **fields: Any) -> Path:
-    place = root / directory
-    place.mkdir(parents=True)
+    path = root / directory
+    path.mkdir(parents=True)
     definition = {"name": directory, "runtime": {"type": "python"}, **fields}
-    (place / "skill.yaml").write_text(json.dumps(definition))
-    (place / "run.py").touch()
-    return place
+    (path / "skill.yaml").write_text(json.dumps(definition))
+    (path / "run.py").touch()
+    return path
 
 
 def knows(registry: SkillRegistry, name: str) -> bool:
@@ -114,9 +114,9 @@ def test_a_skill_is_found_by_its_name_and_by_its_mention_but_not_by_its_path(tmp
 def test_what_changes_is_seen_by_a_registry_that_was_there_before(tmp_path: Path) -> None:
     registry = SkillRegistry(tmp_path, {})
     assert not knows(registry, "new")
-    place = skill(tmp_path, "new")
+    path = skill(tmp_path, "new")
     assert knows(registry, "new")
-    (place / "skill.yaml").unlink()
+    (path / "skill.yaml").unlink()
     assert not knows(registry, "new")
 
 

@@ -11,7 +11,7 @@ from tests.unit.engine.forged_runs import send
 from tests.unit.service.served import serving
 
 
-def tarred(*members: tuple[str, bytes, str], cut: int = 0) -> bytes:
+def build_tar(*members: tuple[str, bytes, str], cut: int = 0) -> bytes:
     """A tar of members: a name, a kind, and what a link leads to."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
@@ -24,19 +24,19 @@ def tarred(*members: tuple[str, bytes, str], cut: int = 0) -> bytes:
 
 LOG = ("r/events.jsonl", tarfile.REGTYPE, "")
 ARCHIVES = {
-    "hard link": tarred(LOG, ("r/a", tarfile.LNKTYPE, "r/events.jsonl")),
-    "hard link out": tarred(LOG, ("r/a", tarfile.LNKTYPE, "/etc/passwd")),
-    "link": tarred(LOG, ("r/logs", tarfile.SYMTYPE, "/tmp")),
-    "device": tarred(LOG, ("r/null", tarfile.CHRTYPE, "")),
-    "sparse": tarred(LOG, ("r/sparse", tarfile.GNUTYPE_SPARSE, "")),
-    "twice": tarred(LOG, LOG),
-    "case": tarred(LOG, ("r/Events.jsonl", tarfile.REGTYPE, "")),
-    "above": tarred(LOG, ("r/../../above", tarfile.REGTYPE, "")),
-    "absolute": tarred(LOG, ("/tmp/absolute", tarfile.REGTYPE, "")),
-    "backslash": tarred(LOG, ("r\\..\\..\\x", tarfile.REGTYPE, "")),
-    "zero": tarred(LOG, ("r/a\x01b", tarfile.REGTYPE, "")),
-    "log is a directory": tarred(("r/events.jsonl", tarfile.DIRTYPE, "")),
-    "cut": tarred(LOG, cut=20),
+    "hard link": build_tar(LOG, ("r/a", tarfile.LNKTYPE, "r/events.jsonl")),
+    "hard link out": build_tar(LOG, ("r/a", tarfile.LNKTYPE, "/etc/passwd")),
+    "link": build_tar(LOG, ("r/logs", tarfile.SYMTYPE, "/tmp")),
+    "device": build_tar(LOG, ("r/null", tarfile.CHRTYPE, "")),
+    "sparse": build_tar(LOG, ("r/sparse", tarfile.GNUTYPE_SPARSE, "")),
+    "twice": build_tar(LOG, LOG),
+    "case": build_tar(LOG, ("r/Events.jsonl", tarfile.REGTYPE, "")),
+    "above": build_tar(LOG, ("r/../../above", tarfile.REGTYPE, "")),
+    "absolute": build_tar(LOG, ("/tmp/absolute", tarfile.REGTYPE, "")),
+    "backslash": build_tar(LOG, ("r\\..\\..\\x", tarfile.REGTYPE, "")),
+    "zero": build_tar(LOG, ("r/a\x01b", tarfile.REGTYPE, "")),
+    "log is a directory": build_tar(("r/events.jsonl", tarfile.DIRTYPE, "")),
+    "cut": build_tar(LOG, cut=20),
     "plain tar head": b"\0" * 257 + b"ustar" + b"\0" * 1000,
 }
 

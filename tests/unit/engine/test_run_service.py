@@ -55,7 +55,7 @@ def service(
         yield runs
 
 
-async def finished(runs: RunService, request: RunRequest) -> str:
+async def run_to_end(runs: RunService, request: RunRequest) -> str:
     """Create a run and wait until nobody works on it any more."""
     created = await runs.create(request)
     await asyncio.wait_for(runs.wait(created.run_id), 30)
@@ -63,23 +63,23 @@ async def finished(runs: RunService, request: RunRequest) -> str:
 
 
 async def test_a_started_run_sends_every_event_to_its_listener(tmp_path: Path) -> None:
-    heard: list[Event] = []
-    with service(tmp_path, [says("done")], interaction=Interaction(hooks=(heard.append,))) as runs:
+    events: list[Event] = []
+    with service(tmp_path, [says("done")], interaction=Interaction(hooks=(events.append,))) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
         state = runs.view(run_id).state
         assert (state.status, state.final_output) == (RunStatus.COMPLETED, "done")
         logged = [event.type for event in read_events(runs.find(run_id))]
-        assert [event.type for event in heard] == logged[logged.index("run_started") - 1 :]
+        assert [event.type for event in events] == logged[logged.index("run_started") - 1 :]
 
 
 async def test_a_run_directory_of_its_own_names_the_run(tmp_path: Path) -> None:
-    place = tmp_path / "elsewhere" / "demo-001"
+    path = tmp_path / "elsewhere" / "demo-001"
     with service(tmp_path, [says("done")]) as runs:
         async with runs.working():
-            assert await finished(runs, RunRequest(prompt="Go.", sandbox_path=place)) == "demo-001"
-        for name in (str(place), str(place / "events.jsonl"), "demo-001"):
-            assert runs.find(name).root == place
+            assert await run_to_end(runs, RunRequest(prompt="Go.", sandbox_path=path)) == "demo-001"
+        for name in (str(path), str(path / "events.jsonl"), "demo-001"):
+            assert runs.find(name).root == path
         assert [row.run_id for row in runs.list_runs(RunFilter(), limit=5)] == ["demo-001"]
 
 
@@ -87,7 +87,7 @@ async def test_an_id_of_a_run_elsewhere_is_refused_or_gives_way(tmp_path: Path) 
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     with service(elsewhere, [says("done")]) as runs:
         async with runs.working():
-            await finished(runs, RunRequest(prompt="Go.", run_id="demo"))
+            await run_to_end(runs, RunRequest(prompt="Go.", run_id="demo"))
         first = runs.find("demo").root
     with service(here, [says("done")]) as runs:
         async with runs.working():
@@ -101,7 +101,7 @@ async def test_an_id_of_a_run_elsewhere_is_refused_or_gives_way(tmp_path: Path) 
 async def test_a_stopped_run_is_resumed_by_the_beginning_of_its_id(tmp_path: Path) -> None:
     with service(tmp_path, [ASK, says("done")]) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
             assert runs.view(run_id).state.status is RunStatus.WAITING_FOR_USER
     with service(tmp_path, [ASK, says("done")]) as runs:
         short = run_id.removeprefix("run_")[:12]
@@ -116,7 +116,7 @@ async def test_a_stopped_run_is_resumed_by_the_beginning_of_its_id(tmp_path: Pat
 async def test_a_second_answer_is_refused_and_the_same_again_is_the_same(tmp_path: Path) -> None:
     with service(tmp_path, [ASK]) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
         first = runs.answer_once(run_id, "red")
         assert runs.answer_once(run_id, "1").id == first.id
         with pytest.raises(ValidationFailed, match="another answer"):
@@ -126,7 +126,7 @@ async def test_a_second_answer_is_refused_and_the_same_again_is_the_same(tmp_pat
 async def test_a_run_goes_on_after_a_decision(tmp_path: Path) -> None:
     with service(tmp_path, [COMMAND, says("done")], safety={"mode": "ask"}) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
             (approval,) = runs.approvals()
             assert (approval.run_id, runs.find_approval(approval.id).id) == (run_id, approval.id)
             answer = ApprovalAnswer(decision="denied", decided_by="ada")
@@ -157,7 +157,7 @@ async def test_what_is_under_way_is_stopped_at_the_end_and_can_be_resumed(tmp_pa
 async def test_cancel_ends_a_run_without_a_process_at_once(tmp_path: Path) -> None:
     with service(tmp_path, [ASK]) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
             assert (await runs.cancel(run_id, "enough")).status is RunStatus.CANCELLED
             assert runs.ledger.index.get(run_id).status is RunStatus.CANCELLED
             with pytest.raises(LogEnded):
@@ -168,21 +168,21 @@ async def test_cancel_waits_for_another_process_for_the_given_time(tmp_path: Pat
     blocked = calls(("shell_command", {"command": "sleep 60"}))
     with service(tmp_path, [ASK]) as runs, service(tmp_path, [blocked]) as other:
         async with other.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
-            held = other.open(run_id)
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
+            locked_run = other.open(run_id)
             try:
                 with pytest.raises(StillWorking, match=run_id):
                     await runs.cancel(run_id, patience=1)
             finally:
-                held.run.close()
+                locked_run.run.close()
             assert (await runs.cancel(run_id, patience=5)).status is RunStatus.CANCELLED
 
 
 async def test_a_fork_goes_on_from_an_event_of_a_run(tmp_path: Path) -> None:
     with service(tmp_path, [says("done")]) as runs:
         async with runs.working():
-            parent = await finished(runs, RunRequest(prompt="Go.", session_id="s1"))
-            child = await finished(runs, RunRequest(prompt="", fork_of=parent, fork_at=2))
+            parent = await run_to_end(runs, RunRequest(prompt="Go.", session_id="s1"))
+            child = await run_to_end(runs, RunRequest(prompt="", fork_of=parent, fork_at=2))
         state = runs.view(child).state
         assert state.fork is not None
         assert (state.fork.run_id, state.session_id, state.status) == (parent, "s1", RunStatus.COMPLETED)
@@ -191,14 +191,14 @@ async def test_a_fork_goes_on_from_an_event_of_a_run(tmp_path: Path) -> None:
 async def test_a_run_is_replayed(tmp_path: Path) -> None:
     with service(tmp_path, [ASK, says("done")]) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
             assert await runs.replay(run_id) is None
 
 
 async def test_a_result_is_sent_back_and_accepted(tmp_path: Path) -> None:
     with service(tmp_path, [says("first"), says("second")], run={"review": "required"}) as runs:
         async with runs.working():
-            run_id = await finished(runs, RunRequest(prompt="Go."))
+            run_id = await run_to_end(runs, RunRequest(prompt="Go."))
             runs.review(run_id, accept=False, note="shorter")
             await runs.proceed(run_id)
             await asyncio.wait_for(runs.wait(run_id), 30)

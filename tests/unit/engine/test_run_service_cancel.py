@@ -55,8 +55,8 @@ def run(tmp_path: Path) -> Run:
     return open_run(next(tmp_path.rglob("events.jsonl")).parent, log_ports())
 
 
-def service(place: Path, ledger: Ledger) -> RunService:
-    workspace = Workspace(workspace_root=place, state=place / "state", for_user=True)
+def service(directory: Path, ledger: Ledger) -> RunService:
+    workspace = Workspace(workspace_root=directory, state=directory / "state", for_user=True)
     return RunService(workspace, ledger, limits=ServiceLimits(durable=False))
 
 
@@ -70,7 +70,7 @@ async def test_a_run_whose_process_has_gone_meanwhile_is_ended_here(tmp_path: Pa
     runs = service(tmp_path, overhearing(ledger, run))
     assert (await runs.cancel(str(run.paths.root), "no need", patience=30)).status is RunStatus.CANCELLED
     assert list(ledger.inbox.pending(run_id)) == []
-    heard = [one.payload.kind for one in read_events(run.paths) if isinstance(one.payload, InboxReceived)]
+    heard = [event.payload.kind for event in read_events(run.paths) if isinstance(event.payload, InboxReceived)]
     assert heard == ["steer", "cancel"]
 
 

@@ -22,21 +22,21 @@ def operations(root: Path) -> SkillOperations:
     return SkillOperations(Workspace(workspace_root=root, state=root / "state", user_settings=given))
 
 
-def written(root: Path, text: str = NOTES) -> Path:
+def write_notes(root: Path, text: str = NOTES) -> Path:
     path = root / "mine" / "notes" / "SKILL.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def found(skills: SkillOperations) -> Skill:
+def find_notes(skills: SkillOperations) -> Skill:
     return skills.find("notes")[1]
 
 
 async def test_one_of_many_concurrent_changes_to_a_skill_wins(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_notes(tmp_path)
     skills = operations(tmp_path)
-    skill = found(skills)
+    skill = find_notes(skills)
 
     def change(number: int) -> bool:
         try:
@@ -50,8 +50,8 @@ async def test_one_of_many_concurrent_changes_to_a_skill_wins(tmp_path: Path) ->
 
 
 def test_a_pipe_in_the_place_of_a_skill_blocks_no_other(tmp_path: Path) -> None:
-    path, skills = written(tmp_path), operations(tmp_path)
-    skill = found(skills)
+    path, skills = write_notes(tmp_path), operations(tmp_path)
+    skill = find_notes(skills)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(RequestConflict):
@@ -59,22 +59,22 @@ def test_a_pipe_in_the_place_of_a_skill_blocks_no_other(tmp_path: Path) -> None:
 
 
 def test_a_prepared_skill_changes_nothing_before_it_is_installed(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_notes(tmp_path)
     skills, options = operations(tmp_path), InstallOptions()
     source = parse_source("./mine", here=tmp_path)
     with skills.prepare_install(source, ["notes"], options) as prepared:
-        assert [one.name for one in prepared.unapproved] == ["notes"]
+        assert [installed.name for installed in prepared.unapproved] == ["notes"]
     assert skills.verify() == ()
     with skills.prepare_install(source, ["notes"], options) as prepared:
-        assert [one.name for one in prepared.install()] == ["notes"]
-    assert [(one.name, one.status) for one in skills.verify()] == [("notes", "ok")]
+        assert [installed.name for installed in prepared.install()] == ["notes"]
+    assert [(installed.name, installed.status) for installed in skills.verify()] == [("notes", "ok")]
     with skills.prepare_install(source, ["notes"], options) as prepared:
         assert prepared.unapproved == []
         assert prepared.install() == [], "it is there already"
 
 
 def test_what_was_changed_here_is_named_before_it_is_replaced_and_can_come_back(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_notes(tmp_path)
     skills, options = operations(tmp_path), InstallOptions()
     source = parse_source("./mine", here=tmp_path)
     with skills.prepare_install(source, ["notes"], options) as prepared:
@@ -82,13 +82,13 @@ def test_what_was_changed_here_is_named_before_it_is_replaced_and_can_come_back(
     installed = skills.install_paths().skills / "notes" / "SKILL.md"
     installed.write_text(f"{NOTES}Mine.\n")
     with skills.prepare_locked(options) as prepared:
-        assert [one.name for one in prepared.overwriting] == ["notes"]
+        assert [installed.name for installed in prepared.overwriting] == ["notes"]
         prepared.install()
     assert installed.read_text() == NOTES
     with skills.prepare_rollback("notes") as prepared:
         prepared.install()
     assert installed.read_text() == f"{NOTES}Mine.\n"
-    assert [one.status for one in skills.lock()] == ["ok"]
+    assert [installed.status for installed in skills.lock()] == ["ok"]
     skills.remove(["notes"])
     assert skills.verify() == ()
 

@@ -13,12 +13,12 @@ from tests.support.runs import decoded, lines_of, ports_in, spec_in
 ELSEWHERE = "llm: {base_url: 'http://elsewhere.invalid/v1'}\n"
 
 
-def _base_url(place: Path, *, imported: bool = False, signed_here: bool = True) -> str:
-    run = create_run(spec_in(place, config_text=ELSEWHERE), log_ports() if signed_here else ports_in(place))
+def _base_url(directory: Path, *, imported: bool = False, signed_here: bool = True) -> str:
+    run = create_run(spec_in(directory, config_text=ELSEWHERE), log_ports() if signed_here else ports_in(directory))
     run.close()
     if imported:
         (run.paths.archive / IMPORTED).write_text("{}")
-    workspace = Workspace(workspace_root=place, state=place / "state", for_user=True)
+    workspace = Workspace(workspace_root=directory, state=directory / "state", for_user=True)
     return str(workspace.settings_of(run.paths).settings.llm.base_url)
 
 
@@ -35,17 +35,17 @@ def test_the_settings_of_a_run_that_was_not_signed_here_do_not_count(tmp_path: P
     assert "elsewhere" not in _base_url(tmp_path, signed_here=False)
 
 
-def _state_of(place: Path, *, adopted: bool) -> tuple[Workspace, Run]:
+def _state_of(directory: Path, *, adopted: bool) -> tuple[Workspace, Run]:
     """A workspace, and a run that was signed elsewhere and names another one."""
-    run = create_run(spec_in(place, config_text="run: {}\n"), ports_in(place))
-    run.append(RunStarted(task="Say hello.", workspace_root=str(place / "theirs")))
+    run = create_run(spec_in(directory, config_text="run: {}\n"), ports_in(directory))
+    run.append(RunStarted(task="Say hello.", workspace_root=str(directory / "theirs")))
     run.close()
     if adopted:
         run = open_run(run.paths.root, log_ports(), adopt=True)
         run.close()
-    mine = place / "mine"
+    mine = directory / "mine"
     mine.mkdir()
-    return Workspace(workspace_root=mine, state=place / "state", for_user=True), run
+    return Workspace(workspace_root=mine, state=directory / "state", for_user=True), run
 
 
 def test_a_run_that_is_adopted_works_in_the_workspace_of_the_caller(tmp_path: Path) -> None:

@@ -21,20 +21,20 @@ TABLE = {
 
 
 def test_the_table_is_the_one_that_was_decided() -> None:
-    assert {before.value: {after.value for after in TRANSITIONS[before]} for before in RunStatus} == {
-        before: set(after.split()) for before, after in TABLE.items()
+    assert {source.value: {target.value for target in TRANSITIONS[source]} for source in RunStatus} == {
+        source: set(target.split()) for source, target in TABLE.items()
     }
 
 
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(RunStatus, RunStatus)))
-def test_a_move_is_refused_exactly_when_the_table_lacks_it(before: RunStatus, after: RunStatus) -> None:
-    if after.value in TABLE[before.value].split():
-        check_transition(before, after)
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(RunStatus, RunStatus)))
+def test_a_move_is_refused_exactly_when_the_table_lacks_it(source: RunStatus, target: RunStatus) -> None:
+    if target.value in TABLE[source.value].split():
+        check_transition(source, target)
         return
     with pytest.raises(IllegalTransition) as caught:
-        check_transition(before, after)
-    assert f"`{before}`" in caught.value.message
-    assert f"`{after}`" in caught.value.message
+        check_transition(source, target)
+    assert f"`{source}`" in caught.value.message
+    assert f"`{target}`" in caught.value.message
     assert caught.value.exit_code == 20
 
 

@@ -14,10 +14,10 @@ def _view(*payloads: Payload) -> RunView:
 
 
 def test_rules_that_another_machine_added_end_when_the_run_is_adopted() -> None:
-    decided = ApprovalDecided(approval_key="key", decision="approved_for_session", reason="provider", rule=RULE)
-    before = _view(decided).pending.approvals
-    assert (len(before.rules), len(before.session)) == (1, 1)
-    after = _view(decided, ADOPTED).pending.approvals
+    decision = ApprovalDecided(approval_key="key", decision="approved_for_session", reason="provider", rule=RULE)
+    approvals = _view(decision).pending.approvals
+    assert (len(approvals.rules), len(approvals.session)) == (1, 1)
+    after = _view(decision, ADOPTED).pending.approvals
     assert (after.rules, after.session) == ([], {})
 
 

@@ -23,7 +23,7 @@ from skills_runtime.projections import Conversation, fold
 from tests.support.events import numbered, order_problem
 
 STARTED = RunStarted(task="do it")
-ASKED = LlmRequestStarted(model="m")
+REQUEST_STARTED = LlmRequestStarted(model="m")
 ANSWERED = LlmResponseFinished(finish_reason="stop")
 
 
@@ -48,13 +48,15 @@ def _messages(conversation: Conversation) -> list[dict[str, Any]]:
 
 
 def test_an_answer_counts_only_when_it_is_finished() -> None:
-    half = _conversation(STARTED, ASKED, _says("half"), _calls("a"))
+    half = _conversation(STARTED, REQUEST_STARTED, _says("half"), _calls("a"))
     assert [message.role for message in half.messages] == ["user"]
     assert not half.open_calls
 
 
 def test_a_half_answer_is_forgotten_when_the_model_is_asked_again() -> None:
-    again = _conversation(STARTED, ASKED, _says("half"), _calls("a"), ASKED, _says("whole"), ANSWERED)
+    again = _conversation(
+        STARTED, REQUEST_STARTED, _says("half"), _calls("a"), REQUEST_STARTED, _says("whole"), ANSWERED
+    )
     assert again.last_text == "whole"
     assert not again.open_calls
 
@@ -64,15 +66,15 @@ def test_the_task_appears_once_however_often_the_run_was_resumed() -> None:
 
 
 def test_a_call_is_open_until_it_is_settled() -> None:
-    asked = (STARTED, ASKED, _says("so"), _calls("a"), _calls("b"), ANSWERED)
+    asked = (STARTED, REQUEST_STARTED, _says("so"), _calls("a"), _calls("b"), ANSWERED)
     assert list(_conversation(*asked).open_calls) == ["a", "b"]
-    begun = _conversation(*asked, ToolCallStarted(call_id="a", tool="t", effect="read"))
-    assert (begun.open_calls["a"].phase, begun.open_calls["a"].effect) == ("started", "read")
+    conversation = _conversation(*asked, ToolCallStarted(call_id="a", tool="t", effect="read"))
+    assert (conversation.open_calls["a"].phase, conversation.open_calls["a"].effect) == ("started", "read")
     assert list(_conversation(*asked, _settles("a")).open_calls) == ["b"]
 
 
 def test_a_call_settled_twice_is_answered_once() -> None:
-    settled = _conversation(STARTED, ASKED, _calls("a"), ANSWERED, _settles("a"), _settles("a"))
+    settled = _conversation(STARTED, REQUEST_STARTED, _calls("a"), ANSWERED, _settles("a"), _settles("a"))
     assert not order_problem(_messages(settled))
 
 
@@ -81,13 +83,15 @@ def test_an_unrequested_result_is_not_a_message() -> None:
 
 
 def test_text_beside_calls_is_kept() -> None:
-    message = _messages(_conversation(STARTED, ASKED, _says("I will "), _says("look."), _calls("a"), ANSWERED))[-1]
+    message = _messages(
+        _conversation(STARTED, REQUEST_STARTED, _says("I will "), _says("look."), _calls("a"), ANSWERED)
+    )[-1]
     assert message["content"] == "I will look."
     assert message["tool_calls"][0]["function"] == {"name": "t", "arguments": '{"n":1}'}
 
 
 def test_the_request_only_grows_at_its_end() -> None:
-    steps = [STARTED, ASKED, _calls("a"), ANSWERED, _settles("a"), ASKED, _says("done"), ANSWERED]
+    steps = [STARTED, REQUEST_STARTED, _calls("a"), ANSWERED, _settles("a"), REQUEST_STARTED, _says("done"), ANSWERED]
     requests = [_messages(_conversation(*steps[:end])) for end in range(1, len(steps) + 1)]
     for before, after in itertools.pairwise(requests):
         assert after[: len(before)] == before
@@ -100,7 +104,7 @@ def _history(turns: list[int]) -> list[Payload]:
     events: list[Payload] = [STARTED]
     for turn, calls in enumerate(turns):
         ids = [f"call_{turn}_{number}" for number in range(calls)]
-        events += [ASKED, _says("text"), *map(_calls, ids), ANSWERED, *map(_settles, ids)]
+        events += [REQUEST_STARTED, _says("text"), *map(_calls, ids), ANSWERED, *map(_settles, ids)]
     return events
 
 

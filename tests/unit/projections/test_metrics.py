@@ -31,13 +31,13 @@ def _timeline(*payloads: Payload) -> Timeline:
 
 def test_each_answer_call_and_wait_is_one_bar() -> None:
     spans = _timeline(*sample_events(end=True)).spans
-    assert [(one.kind, one.label, one.first_seq, one.last_seq) for one in spans] == [
+    assert [(span.kind, span.label, span.first_seq, span.last_seq) for span in spans] == [
         ("model", "scripted", 1, 4),
         ("waiting", "write", 6, 7),
         ("tool", "write", 8, 9),
         ("waiting", "question", 10, 11),
     ]
-    assert all(one.ok for one in spans)
+    assert all(span.ok for span in spans)
 
 
 def test_a_call_that_failed_and_a_request_that_was_denied_are_marked() -> None:
@@ -47,26 +47,26 @@ def test_a_call_that_failed_and_a_request_that_was_denied_are_marked() -> None:
         ApprovalRequested(approval_key="k", tool="t"),
         ApprovalDecided(approval_key="k", decision="denied"),
     )
-    assert [one.ok for one in failed.spans] == [False, False]
+    assert [span.ok for span in failed.spans] == [False, False]
 
 
 def test_waiting_for_an_approval_lasts_until_this_very_request_is_decided_or_void() -> None:
-    def asked(name: str) -> ApprovalRequested:
+    def request_started(name: str) -> ApprovalRequested:
         return ApprovalRequested(approval_id=name, approval_key="same", tool="t", call_id="c")
 
     spans = _timeline(
-        asked("a1"),
+        request_started("a1"),
         ApprovalRefused(reason="unknown", approval_id="a1", message_id="m"),
         ApprovalRefused(reason="changed", approval_id="a1", call_id="c"),
-        asked("a2"),
+        request_started("a2"),
         ApprovalDecided(approval_id="a2", approval_key="same", decision="approved"),
     ).spans
-    assert [(one.first_seq, one.last_seq, one.ok) for one in spans] == [(0, 2, False), (3, 4, True)]
+    assert [(span.first_seq, span.last_seq, span.ok) for span in spans] == [(0, 2, False), (3, 4, True)]
 
 
 def test_an_answer_that_broke_off_ends_when_the_model_is_asked_again() -> None:
-    asked = LlmRequestStarted(model="m")
-    first, second = _timeline(asked, asked, LlmResponseFinished(finish_reason="stop")).spans
+    request_started = LlmRequestStarted(model="m")
+    first, second = _timeline(request_started, request_started, LlmResponseFinished(finish_reason="stop")).spans
     assert (first.last_seq, first.ok, second.last_seq, second.ok) == (1, False, 2, True)
 
 
@@ -74,20 +74,23 @@ def test_an_answer_that_broke_off_ends_when_the_model_is_asked_again() -> None:
 def test_no_bar_outlives_the_run(end: Payload) -> None:
     begun = (LlmRequestStarted(model="m"), ToolCallStarted(call_id="c", tool="t"), HumanRequest(call_id="q"))
     timeline = _timeline(*begun, end)
-    assert [(one.ended_at, one.ok) for one in timeline.spans] == [("2026-01-01T00:00:03Z", False)] * 3
+    assert [(span.ended_at, span.ok) for span in timeline.spans] == [("2026-01-01T00:00:03Z", False)] * 3
     assert not timeline.open
 
 
 def test_usage_is_counted_for_each_model() -> None:
-    used = [LlmUsage(model=name, input_tokens=3, output_tokens=2, cached_tokens=1) for name in ("a", "b", "a")]
-    totals = fold(numbered([LlmRequestStarted(model="a"), *used]), UsageTotals()).models
+    usages = [LlmUsage(model=name, input_tokens=3, output_tokens=2, cached_tokens=1) for name in ("a", "b", "a")]
+    totals = fold(numbered([LlmRequestStarted(model="a"), *usages]), UsageTotals()).models
     assert (totals["a"].requests, totals["a"].input_tokens, totals["a"].cached_tokens) == (1, 6, 2)
     assert (totals["b"].requests, totals["b"].output_tokens) == (0, 2)
 
 
 def test_unanswered_requests_are_pending() -> None:
-    asked = [ApprovalRequested(approval_key="k", tool="t", call_id="c", summary="s"), HumanRequest(call_id="q")]
-    pending = fold(numbered(asked), Pending())
+    request_started = [
+        ApprovalRequested(approval_key="k", tool="t", call_id="c", summary="s"),
+        HumanRequest(call_id="q"),
+    ]
+    pending = fold(numbered(request_started), Pending())
     assert (pending.approvals.open["k"].call_id, pending.approvals.open["k"].seq) == ("c", 0)
     assert pending.questions["q"].since == "2026-01-01T00:00:01Z"
     answered = [
@@ -95,7 +98,7 @@ def test_unanswered_requests_are_pending() -> None:
         HumanResponse(call_id="q"),
         ToolCallFinished(call_id="q", tool="ask_human", result={}),
     ]
-    assert fold(numbered([*asked, *answered]), Pending()) == Pending()
+    assert fold(numbered([*request_started, *answered]), Pending()) == Pending()
 
 
 @pytest.mark.parametrize("end", ENDS)

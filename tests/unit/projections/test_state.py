@@ -84,10 +84,10 @@ def test_a_state_of_a_later_version_changes_nothing() -> None:
 
 
 def test_turns_tokens_and_messages_are_counted() -> None:
-    asked = LlmRequestStarted(model="m")
-    used = LlmUsage(model="m", input_tokens=5, output_tokens=2, cached_tokens=1)
+    request_started = LlmRequestStarted(model="m")
+    usage = LlmUsage(model="m", input_tokens=5, output_tokens=2, cached_tokens=1)
     received = [InboxReceived(message_id=f"m{n}", position=n, kind="steer") for n in (2, 1)]
-    state = _state(BORN, asked, used, asked, used, *received)
+    state = _state(BORN, request_started, usage, request_started, usage, *received)
     assert (state.turns, state.input_tokens, state.output_tokens, state.cached_tokens) == (2, 10, 4, 2)
     assert (state.model, state.inbox_position) == ("m", 2)
 
@@ -100,10 +100,10 @@ def test_steps_never_go_back() -> None:
 
 
 def test_the_last_manifest_is_the_one_that_counts() -> None:
-    written = [
+    manifests = [
         ArtifactManifestWritten(manifest=Descriptor(name="m", sha256=digit * 64, size=1), artifacts=0) for digit in "ab"
     ]
-    assert _state(BORN, *written).manifest_sha256 == "b" * 64
+    assert _state(BORN, *manifests).manifest_sha256 == "b" * 64
 
 
 def test_a_log_of_version_0_begins_with_the_start() -> None:

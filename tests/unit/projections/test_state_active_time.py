@@ -44,9 +44,9 @@ def test_the_time_between_a_question_and_its_answer_is_no_work() -> None:
 
 
 def test_the_time_between_a_request_and_its_decision_is_no_work() -> None:
-    asked = ApprovalRequested(approval_key="k", tool="do", call_id="a")
-    decided = ApprovalDecided(approval_key="k", decision="approved", call_id="a")
-    assert worked((0, STARTED), (10, asked), (610, decided), (615, PARKED)) == 15
+    requested = ApprovalRequested(approval_key="k", tool="do", call_id="a")
+    decision = ApprovalDecided(approval_key="k", decision="approved", call_id="a")
+    assert worked((0, STARTED), (10, requested), (610, decision), (615, PARKED)) == 15
 
 
 def test_several_questions_at_the_same_time_are_waited_for_once() -> None:
@@ -65,8 +65,8 @@ def test_an_unanswered_question_counts_as_waiting_until_its_call_ends() -> None:
 
 
 def test_a_question_about_the_context_is_waited_for_until_it_is_decided() -> None:
-    decided = ContextRecoveryDecided(mode="ask_first", decision="terminate")
-    assert worked((0, STARTED), (10, asks("context-recovery#1")), (110, decided), (130, PARKED)) == 30
+    decision = ContextRecoveryDecided(mode="ask_first", decision="terminate")
+    assert worked((0, STARTED), (10, asks("context-recovery#1")), (110, decision), (130, PARKED)) == 30
 
 
 def test_a_run_that_is_stopped_while_an_answer_is_pending_has_not_worked_meanwhile() -> None:

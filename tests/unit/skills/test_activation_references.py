@@ -28,7 +28,7 @@ REFERENCES = ("references",)
 ASSETS = ("references", "assets")
 
 
-def refused(skill: Skill, path: str, *, folders: tuple[str, ...] = REFERENCES) -> str:
+def read_error(skill: Skill, path: str, *, folders: tuple[str, ...] = REFERENCES) -> str:
     with pytest.raises(SkillError) as caught:
         read_skill_file(skill, path, limit=100, folders=folders)
     return caught.value.code
@@ -48,8 +48,8 @@ def test_without_folders_every_file_of_the_skill_is_read_but_secrets(skill: Skil
     assert skill.directory is not None
     (skill.directory / "references" / ".env").write_text("KEY=1")
     assert read_skill_file(skill, "top.md", limit=100) == b"t"
-    assert refused(skill, "references/.env", folders=()) == "SKILL_REF_PATH_ESCAPE"
-    assert refused(skill, "references/.env") == "SKILL_REF_PATH_ESCAPE"
+    assert read_error(skill, "references/.env", folders=()) == "SKILL_REF_PATH_ESCAPE"
+    assert read_error(skill, "references/.env") == "SKILL_REF_PATH_ESCAPE"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_without_folders_every_file_of_the_skill_is_read_but_secrets(skill: Skil
     ],
 )
 def test_a_path_that_leaves_the_references_is_refused(path: str, skill: Skill) -> None:
-    assert refused(skill, path) == "SKILL_REF_PATH_ESCAPE"
+    assert read_error(skill, path) == "SKILL_REF_PATH_ESCAPE"
 
 
 @pytest.mark.parametrize(
@@ -75,26 +75,26 @@ def test_a_path_that_leaves_the_references_is_refused(path: str, skill: Skill) -
      "references/a\0b", "actions/x", "references/deep", "references/pipe"],
 )  # fmt: skip
 def test_what_is_no_reference_file_is_refused(path: str, skill: Skill) -> None:
-    assert refused(skill, path) == "SKILL_REF_PATH_INVALID"
+    assert read_error(skill, path) == "SKILL_REF_PATH_INVALID"
 
 
 @pytest.mark.parametrize("path", ["references/none.md", "references/guide.md/x", "references/no/ne"])
 def test_a_file_that_is_not_there_is_not_found(path: str, skill: Skill) -> None:
-    assert refused(skill, path) == "SKILL_REF_NOT_FOUND"
+    assert read_error(skill, path) == "SKILL_REF_NOT_FOUND"
 
 
 def test_assets_are_read_only_where_that_is_allowed(skill: Skill) -> None:
-    assert refused(skill, "assets/logo.txt") == "SKILL_REF_PATH_INVALID"
+    assert read_error(skill, "assets/logo.txt") == "SKILL_REF_PATH_INVALID"
     assert read_skill_file(skill, "assets/logo.txt", limit=100, folders=ASSETS) == b"logo"
-    assert refused(skill, "assets/../top.md", folders=ASSETS) == "SKILL_REF_PATH_ESCAPE"
+    assert read_error(skill, "assets/../top.md", folders=ASSETS) == "SKILL_REF_PATH_ESCAPE"
 
 
 def test_a_skill_that_became_a_link_is_not_read(skill: Skill, tmp_path: Path) -> None:
     assert skill.directory is not None
     skill.directory.rename(tmp_path / "moved")
     skill.directory.symlink_to(tmp_path / "moved")
-    assert refused(skill, "references/guide.md") == "SKILL_REF_PATH_ESCAPE"
+    assert read_error(skill, "references/guide.md") == "SKILL_REF_PATH_ESCAPE"
 
 
 def test_a_skill_without_files_has_no_references() -> None:
-    assert refused(a_skill(), "references/guide.md") == "SKILL_REF_SOURCE_UNSUPPORTED"
+    assert read_error(a_skill(), "references/guide.md") == "SKILL_REF_SOURCE_UNSUPPORTED"

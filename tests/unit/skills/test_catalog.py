@@ -29,12 +29,12 @@ LONG = (
 )
 
 
-def told(name: str = "writer", *, description: str = "Writes things.", **fields: Any) -> Skill:
+def described_skill(name: str = "writer", *, description: str = "Writes things.", **fields: Any) -> Skill:
     metadata = {key.replace("_", "-") if key != "when_to_use" else key: value for key, value in fields.items()}
     return msgspec.structs.replace(a_skill(name, description=description), metadata=metadata)
 
 
-def listed(skills: Sequence[Skill]) -> str:
+def list_text(skills: Sequence[Skill]) -> str:
     return build_catalog(skills).text
 
 
@@ -49,7 +49,7 @@ def test_a_few_skills_are_listed_with_all_they_say() -> None:
 
 
 def test_no_skills_are_no_list() -> None:
-    assert listed([]) == ""
+    assert list_text([]) == ""
 
 
 def test_many_skills_lose_words_before_any_is_left_out() -> None:
@@ -95,25 +95,27 @@ def test_the_order_in_which_skills_are_found_does_not_change_a_byte() -> None:
 
 
 def test_a_skill_that_only_people_may_call_is_not_offered() -> None:
-    catalog = build_catalog([a_skill(), told("secret", disable_model_invocation="true")])
+    catalog = build_catalog([a_skill(), described_skill("secret", disable_model_invocation="true")])
     assert "secret" not in catalog.text
     assert (catalog.report.offered, catalog.report.hidden) == (1, 1)
 
 
 def test_a_skill_that_people_may_not_call_is_offered_to_the_model() -> None:
-    skill = told("background", user_invocable="false")
+    skill = described_skill("background", user_invocable="false")
     assert not people_may_call(skill)
-    assert "background" in listed([skill])
+    assert "background" in list_text([skill])
 
 
 def test_when_to_use_it_is_part_of_what_a_skill_says() -> None:
-    assert listed([told(when_to_use="a text is asked for")]).endswith("Writes things. Use when: a text is asked for")
+    assert list_text([described_skill(when_to_use="a text is asked for")]).endswith(
+        "Writes things. Use when: a text is asked for"
+    )
 
 
 def test_its_own_short_form_is_used_where_the_whole_does_not_fit() -> None:
-    skill = told("brief", description=LONG, short_description="Reads tables.")
+    skill = described_skill("brief", description=LONG, short_description="Reads tables.")
     assert "- $[web:mvp].brief: Reads tables.\n" in build_catalog([*many(100), skill]).text
-    assert LONG in listed([skill])
+    assert LONG in list_text([skill])
 
 
 def test_one_very_long_description_is_cut_with_a_note() -> None:
@@ -146,13 +148,13 @@ def test_the_list_keeps_its_budget_and_accounts_for_every_skill(descriptions: li
     skills = [a_skill(f"skill-{number:03}", description=text or "x") for number, text in enumerate(descriptions)]
     catalog = build_catalog(skills, budget_tokens=budget)
     assert estimate_tokens(catalog.text) == catalog.report.tokens <= budget
-    shown = [line for line in catalog.text.splitlines() if line.startswith("- ")]
-    assert (len(shown), len(skills) - len(shown)) == (catalog.report.offered, catalog.report.omitted)
+    lines = [line for line in catalog.text.splitlines() if line.startswith("- ")]
+    assert (len(lines), len(skills) - len(lines)) == (catalog.report.offered, catalog.report.omitted)
 
 
 @given(st.text(max_size=60))
 def test_a_description_is_one_line_that_opens_nothing(description: str) -> None:
-    lines = listed([a_skill(description=description)]).split("\n")
+    lines = list_text([a_skill(description=description)]).split("\n")
     assert lines[1].startswith("- $[web:mvp].writer")
     assert len(lines) == 2
     assert "<" not in lines[1]
@@ -177,15 +179,15 @@ def test_the_event_tells_what_the_report_does() -> None:
     assert event.digest == catalog.digest
 
 
-def delta(before: Catalog, after: Catalog) -> CatalogDelta:
+def delta(previous: Catalog, current: Catalog) -> CatalogDelta:
     """What changed between two lists."""
-    return compute_delta({entry.mention: compute_mark(entry) for entry in before.entries}, after.entries)
+    return compute_delta({entry.mention: compute_mark(entry) for entry in previous.entries}, current.entries)
 
 
 def test_what_came_changed_and_went_is_reported_without_the_rest() -> None:
-    before = build_catalog([a_skill("a1"), a_skill("b1"), a_skill("c1")])
-    after = build_catalog([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
-    assert delta(before, after).text().splitlines()[1:] == [
+    previous = build_catalog([a_skill("a1"), a_skill("b1"), a_skill("c1")])
+    current = build_catalog([a_skill("b1", description="Other."), a_skill("c1"), a_skill("d1")])
+    assert delta(previous, current).text().splitlines()[1:] == [
         "- $[web:mvp].d1: Writes things. (new)",
         "- $[web:mvp].b1: Other. (changed)",
         "- $[web:mvp].a1 (no longer available)",

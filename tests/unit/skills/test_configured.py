@@ -16,12 +16,12 @@ SPACE: dict[str, Any] = {"id": "main", "namespace": "web:mvp", "sources": ["file
 
 
 def library(root: Path, **settings: Any) -> Library:
-    whole = {"spaces": [SPACE], "sources": [FILES], **settings}
-    return build_library(SkillsSettings.model_validate(whole), root, registered={"rows": [row("editor")]})
+    skills_settings = {"spaces": [SPACE], "sources": [FILES], **settings}
+    return build_library(SkillsSettings.model_validate(skills_settings), root, registered={"rows": [row("editor")]})
 
 
-def names(found: Library) -> list[str]:
-    return [skill.mention.text for skill in found.list()]
+def names(configured_library: Library) -> list[str]:
+    return [skill.mention.text for skill in configured_library.list()]
 
 
 def test_a_relative_root_is_below_the_workspace(tmp_path: Path) -> None:
@@ -33,23 +33,23 @@ def test_a_root_may_be_in_the_home_directory_or_absolute(tmp_path: Path, home: P
     make_skill(home, "mine/writer")
     make_skill(tmp_path, "theirs/editor")
     for root, name in (("~/mine", "writer"), (str(tmp_path / "theirs"), "editor")):
-        found = library(tmp_path, sources=[{**FILES, "options": {"root": root}}])
-        assert names(found) == [f"$[web:mvp].{name}"]
+        configured_library = library(tmp_path, sources=[{**FILES, "options": {"root": root}}])
+        assert names(configured_library) == [f"$[web:mvp].{name}"]
 
 
 def test_registered_rows_fill_a_source_in_memory(tmp_path: Path) -> None:
     spaces = [{**SPACE, "sources": ["rows", "files", "rows"]}]
     make_skill(tmp_path, "skills/writer")
-    found = library(tmp_path, spaces=spaces, sources=[FILES, ROWS])
-    assert names(found) == ["$[web:mvp].editor", "$[web:mvp].writer"]
-    assert [skill.space_id for skill in found.list()] == ["main", "main"]
+    configured_library = library(tmp_path, spaces=spaces, sources=[FILES, ROWS])
+    assert names(configured_library) == ["$[web:mvp].editor", "$[web:mvp].writer"]
+    assert [skill.space_id for skill in configured_library.list()] == ["main", "main"]
 
 
 def test_one_source_may_fill_two_spaces(tmp_path: Path) -> None:
     make_skill(tmp_path, "skills/writer")
-    found = library(tmp_path, spaces=[SPACE, {**SPACE, "id": "other", "namespace": "art"}])
-    assert names(found) == ["$[art].writer", "$[web:mvp].writer"]
-    assert [found.body(skill) for skill in found.list()] == ["Do it.\n", "Do it.\n"]
+    configured_library = library(tmp_path, spaces=[SPACE, {**SPACE, "id": "other", "namespace": "art"}])
+    assert names(configured_library) == ["$[art].writer", "$[web:mvp].writer"]
+    assert [configured_library.body(skill) for skill in configured_library.list()] == ["Do it.\n", "Do it.\n"]
 
 
 def test_a_space_that_is_off_has_no_skills(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_the_limits_of_a_search_come_from_the_settings(tmp_path: Path) -> None:
 
 
 def test_rules_come_from_the_settings(tmp_path: Path) -> None:
-    found = library(tmp_path, env_var_missing_policy="skip_skill", injection={"max_bytes": 7})
-    assert found.rules.env_var_missing_policy == "skip_skill"
-    assert found.rules.max_body_bytes == 7
+    configured_library = library(tmp_path, env_var_missing_policy="skip_skill", injection={"max_bytes": 7})
+    assert configured_library.rules.env_var_missing_policy == "skip_skill"
+    assert configured_library.rules.max_body_bytes == 7
 
 
 @pytest.mark.parametrize(

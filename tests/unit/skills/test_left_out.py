@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def whole(root: Path) -> Library:
+def full_library(root: Path) -> Library:
     return Library([FilesystemSource(Origin("s", "own", "f"), root)])
 
 
@@ -29,7 +29,7 @@ def names(library: Library) -> list[str]:
 
 @pytest.mark.parametrize("path", ["near/reader", "near/reader/SKILL.md"])
 def test_a_skill_is_left_out_by_its_path(root: Path, path: str) -> None:
-    less = whole(root).without([root / path])
+    less = full_library(root).without([root / path])
     assert names(less) == []
     with pytest.raises(SkillError, match="reader"):
         less.find(Mention("own", "reader"))
@@ -37,25 +37,25 @@ def test_a_skill_is_left_out_by_its_path(root: Path, path: str) -> None:
 
 def test_leaving_one_of_two_out_makes_their_name_mean_one_skill(root: Path) -> None:
     with pytest.raises(SkillError):
-        whole(root).find(Mention("own", "writer"))
-    skill = whole(root).without([root / "far"]).find(Mention("own", "writer"))
+        full_library(root).find(Mention("own", "writer"))
+    skill = full_library(root).without([root / "far"]).find(Mention("own", "writer"))
     assert skill.path == root.resolve() / "near" / "writer" / "SKILL.md"
 
 
 def test_what_is_wrong_with_a_skill_that_is_left_out_is_not_reported(root: Path) -> None:
-    assert [one.name for one in whole(root).problems() if one.name == "broken"] == ["broken"]
-    less = whole(root).without([root / "near" / "broken"])
-    assert [one.name for one in less.problems() if one.name == "broken"] == []
+    assert [problem.name for problem in full_library(root).problems() if problem.name == "broken"] == ["broken"]
+    less = full_library(root).without([root / "near" / "broken"])
+    assert [problem.name for problem in less.problems() if problem.name == "broken"] == []
 
 
 def test_a_link_to_a_skill_leaves_out_what_it_leads_to(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root / "near")
-    assert names(whole(root).without([link])) == ["writer"]
+    assert names(full_library(root).without([link])) == ["writer"]
 
 
 def test_leaving_out_adds_up_and_changes_nothing_else(root: Path) -> None:
-    library = whole(root)
+    library = full_library(root)
     library.set_variable("TOKEN", "x")
     less = library.without([root / "far"]).without([root / "near" / "reader"])
     assert names(less) == ["writer"]
@@ -64,4 +64,4 @@ def test_leaving_out_adds_up_and_changes_nothing_else(root: Path) -> None:
 
 
 def test_a_name_that_only_begins_like_a_path_is_not_below_it(root: Path) -> None:
-    assert names(whole(root).without([root / "near" / "read"])) == ["reader"]
+    assert names(full_library(root).without([root / "near" / "read"])) == ["reader"]

@@ -24,7 +24,7 @@ class Counting:
         return f"body of {skill.name}"
 
 
-def refused(library: Library, text: str) -> SkillError:
+def resolve_error(library: Library, text: str) -> SkillError:
     with pytest.raises(SkillError) as caught:
         library.resolve(text)
     return caught.value
@@ -38,7 +38,7 @@ def test_a_library_searches_once_and_only_when_it_is_asked() -> None:
         library.resolve("$[web:mvp].writer")
         library.list()
         library.problems()
-        refused(library, "$[web:mvp].nobody")
+        resolve_error(library, "$[web:mvp].nobody")
     assert source.searches == 1
 
 
@@ -50,9 +50,9 @@ def test_a_text_without_mentions_searches_nothing() -> None:
 
 def test_mentioned_skills_come_once_and_in_the_order_of_the_text() -> None:
     library = Library([Counting()])
-    found = library.resolve("$[web:mvp].writer then $[web:mvp].editor and $[web:mvp].writer")
-    assert [skill.name for skill in found] == ["writer", "editor"]
-    assert library.body(found[1]) == "body of editor"
+    skills = library.resolve("$[web:mvp].writer then $[web:mvp].editor and $[web:mvp].writer")
+    assert [skill.name for skill in skills] == ["writer", "editor"]
+    assert library.body(skills[1]) == "body of editor"
 
 
 def test_skills_are_listed_by_namespace_and_name() -> None:
@@ -66,7 +66,7 @@ def test_skills_are_listed_by_namespace_and_name() -> None:
 
 
 def test_an_unknown_name_is_an_error_that_names_the_nearest() -> None:
-    error = refused(library_of(row("article-writer"), row("editor")), "use $[web:mvp].artical-writer")
+    error = resolve_error(library_of(row("article-writer"), row("editor")), "use $[web:mvp].artical-writer")
     assert (error.code, error.kind) == ("SKILL_UNKNOWN", "not_found")
     assert "`$[web:mvp].artical-writer`" in error.message
     assert "`$[web:mvp].article-writer`" in error.hint
@@ -74,10 +74,10 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest() -> None:
 
 
 def test_an_unknown_namespace_is_an_error_that_names_the_nearest() -> None:
-    error = refused(library_of(row()), "$[web:mvq].writer")
+    error = resolve_error(library_of(row()), "$[web:mvq].writer")
     assert error.code == "SKILL_SPACE_NOT_CONFIGURED"
     assert "`web:mvp`" in error.hint
-    assert "skills.spaces" in refused(Library(), "$[web:mvp].writer").hint
+    assert "skills.spaces" in resolve_error(Library(), "$[web:mvp].writer").hint
 
 
 def test_two_skills_of_one_name_are_refused_by_name_and_all_others_work(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_two_skills_of_one_name_are_refused_by_name_and_all_others_work(tmp_path
         make_skill(tmp_path, place, text=skill_text("twin"))
     make_skill(tmp_path, "writer")
     library = library_at(tmp_path)
-    error = refused(library, "$[web:mvp].twin")
+    error = resolve_error(library, "$[web:mvp].twin")
     assert error.code == "SKILL_DUPLICATE_NAME"
     assert "one/SKILL.md" in error.message
     assert "two/SKILL.md" in error.message
@@ -97,14 +97,14 @@ def test_two_skills_of_one_name_are_refused_by_name_and_all_others_work(tmp_path
 
 def test_a_mention_of_a_broken_skill_says_what_is_broken(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer", text="---\nname: writer\n---\n")
-    error = refused(library_at(tmp_path), "$[web:mvp].writer")
+    error = resolve_error(library_at(tmp_path), "$[web:mvp].writer")
     assert error.code == "SKILL_SCAN_METADATA_INVALID"
     assert "description" in error.message
     assert str(tmp_path) in error.message
 
 
 def test_a_mention_into_a_place_that_is_not_there_says_so(tmp_path: Path) -> None:
-    error = refused(library_at(tmp_path / "nowhere"), "$[web:mvp].writer")
+    error = resolve_error(library_at(tmp_path / "nowhere"), "$[web:mvp].writer")
     assert error.code == "SKILL_UNKNOWN"
     assert "nowhere" in error.message
 

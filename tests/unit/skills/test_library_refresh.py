@@ -13,7 +13,7 @@ from skills_runtime.skills.sources.refresh import Policy, Scans, apply_refresh_p
 from tests.unit.skills.samples import ORIGIN, make_skill, row, skill_text
 
 
-def indexed(root: Path) -> IndexedSource:
+def build_indexed_source(root: Path) -> IndexedSource:
     return IndexedSource(FilesystemSource(ORIGIN, root), None)
 
 
@@ -44,12 +44,12 @@ class Unreachable:
 
 
 def test_a_library_that_was_never_searched_has_nothing_to_look_at_again(tmp_path: Path) -> None:
-    assert not Library([indexed(tmp_path)]).refresh()
+    assert not Library([build_indexed_source(tmp_path)]).refresh()
 
 
 def test_a_new_skill_is_found_in_the_same_library(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer")
-    library = Library([indexed(tmp_path)])
+    library = Library([build_indexed_source(tmp_path)])
     assert names_of(library) == ["writer"]
     make_skill(tmp_path, "editor")
     assert library.refresh()
@@ -59,14 +59,14 @@ def test_a_new_skill_is_found_in_the_same_library(tmp_path: Path) -> None:
 
 def test_where_nothing_changed_the_list_is_the_very_same(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer")
-    library = Library([indexed(tmp_path)])
-    before = library.list()
+    library = Library([build_indexed_source(tmp_path)])
+    previous = library.list()
     assert not library.refresh()
-    assert library.list() is before
+    assert library.list() is previous
 
 
 def test_a_directory_that_comes_where_none_was_is_noticed(tmp_path: Path) -> None:
-    library = Library([indexed(tmp_path / "later")])
+    library = Library([build_indexed_source(tmp_path / "later")])
     assert names_of(library) == []
     make_skill(tmp_path / "later", "writer")
     assert library.refresh()
@@ -76,18 +76,18 @@ def test_a_directory_that_comes_where_none_was_is_noticed(tmp_path: Path) -> Non
 def test_a_skill_that_became_unreadable_takes_no_other_with_it(tmp_path: Path) -> None:
     for name in ("writer", "reader"):
         make_skill(tmp_path, name)
-    library = Library([indexed(tmp_path)])
+    library = Library([build_indexed_source(tmp_path)])
     assert names_of(library) == ["reader", "writer"]
     (tmp_path / "writer" / "SKILL.md").write_bytes(b"\xff\x00")
     assert library.refresh()
     assert names_of(library) == ["reader"]
-    assert any("writer" in f"{one.locator} {one.name}" for one in library.problems())
+    assert any("writer" in f"{problem.locator} {problem.name}" for problem in library.problems())
 
 
 def test_sources_that_cannot_tell_keep_what_they_found(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer")
     far = Unreachable()
-    library = Library([indexed(tmp_path), far])
+    library = Library([build_indexed_source(tmp_path), far])
     assert names_of(library) == ["distant", "writer"]
     make_skill(tmp_path, "editor")
     assert library.refresh()
@@ -96,7 +96,7 @@ def test_sources_that_cannot_tell_keep_what_they_found(tmp_path: Path) -> None:
 
 def test_a_narrowed_library_stays_narrow(tmp_path: Path) -> None:
     make_skill(tmp_path, "writer")
-    library = Library([indexed(tmp_path)]).only(["writer", "editor"])
+    library = Library([build_indexed_source(tmp_path)]).only(["writer", "editor"])
     assert names_of(library) == ["writer"]
     for name in ("editor", "painter"):
         make_skill(tmp_path, name)
@@ -142,7 +142,7 @@ def test_a_requested_refresh_is_noticed() -> None:
 def test_marks_tell_what_came_changed_and_went(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         make_skill(tmp_path, name, text=skill_text(name, f"Does {name}."))
-    library = Library([indexed(tmp_path)])
+    library = Library([build_indexed_source(tmp_path)])
     known = decode_marks(compute_marks(library).data)
     make_skill(tmp_path, "two", text=skill_text("two", "Does something else."))
     (tmp_path / "three").rename(tmp_path / "four")

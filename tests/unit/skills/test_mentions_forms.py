@@ -11,7 +11,7 @@ names = st.from_regex(r"[a-z][a-z0-9_-]{0,20}[a-z0-9]", fullmatch=True)
 
 
 def forms(text: str) -> list[tuple[str, str]]:
-    return [(one.form, one.name) for one in scan_mentions(text)]
+    return [(mention.form, mention.name) for mention in scan_mentions(text)]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_qualified_name_is_one_name() -> None:
     ],
 )
 def test_a_slash_and_a_name_at_the_beginning_takes_the_rest_as_its_words(text: str, arguments: str) -> None:
-    (one,) = scan_mentions(text)
-    assert (one.form, one.name, one.arguments) == ("slash", "deploy", arguments)
+    (mention,) = scan_mentions(text)
+    assert (mention.form, mention.name, mention.arguments) == ("slash", "deploy", arguments)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_a_path_or_a_slash_elsewhere_is_text(text: str) -> None:
     ],
 )
 def test_a_link_names_a_skill_and_where_it_is(text: str, path: str) -> None:
-    (one,) = scan_mentions(text)
-    assert (one.form, one.name, one.path) == ("link", "writer", path)
+    (mention,) = scan_mentions(text)
+    assert (mention.form, mention.name, mention.path) == ("link", "writer", path)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_an_exact_mention_counts_in_code_too_as_it_always_did() -> None:
 
 @given(st.text(alphabet="$[]():/`~\\ab-_.Z09 \n写", max_size=80))
 def test_whatever_is_found_is_a_legal_name_that_stands_in_the_text(text: str) -> None:
-    found = scan_mentions(text)
-    assert [(one.namespace, one.name) for one in found if one.form == "exact"][:1] == [
-        (one.namespace, one.name) for one in mentions_in(text)
+    mentions = scan_mentions(text)
+    assert [(mention.namespace, mention.name) for mention in mentions if mention.form == "exact"][:1] == [
+        (mention.namespace, mention.name) for mention in mentions_in(text)
     ][:1]
-    for one in found:
-        assert all(map(is_name, one.name.split(":")))
-        assert one.text in text
-    assert [one.start for one in found] == sorted(one.start for one in found)
+    for mention in mentions:
+        assert all(map(is_name, mention.name.split(":")))
+        assert mention.text in text
+    assert [mention.start for mention in mentions] == sorted(mention.start for mention in mentions)
 
 
 @given(st.text(alphabet="`~\n ab$", max_size=60))

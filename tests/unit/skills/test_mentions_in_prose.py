@@ -8,7 +8,7 @@ from tests.unit.skills.samples import library_of, row
 LIBRARY = library_of(row("writer"), row("two-words"))
 
 
-def found(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     return [skill.name for skill in resolve_mentions(text, LIBRARY).skills]
 
 
@@ -21,7 +21,7 @@ def found(text: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_name_in_ordinary_prose_is_a_mention(text: str) -> None:
-    assert found(text) == ["writer"]
+    assert find_names(text) == ["writer"]
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_a_name_in_ordinary_prose_is_a_mention(text: str) -> None:
     ],
 )  # fmt: skip
 def test_code_paths_and_prices_are_text(text: str) -> None:
-    assert found(text) == []
+    assert find_names(text) == []
 
 
 def test_one_name_in_many_forms_is_one_skill() -> None:
-    assert found("/writer $writer and $[web:mvp].writer and `$writer` or $two-words") == ["writer", "two-words"]
+    assert find_names("/writer $writer and $[web:mvp].writer and `$writer` or $two-words") == ["writer", "two-words"]
 
 
 def test_what_stands_behind_a_slash_is_kept_to_the_letter() -> None:
-    (words,) = resolve_mentions('/writer  about "two  words"\nand $HOME `x` ', LIBRARY).arguments.values()
-    assert words == 'about "two  words"\nand $HOME `x`'
+    (arguments,) = resolve_mentions('/writer  about "two  words"\nand $HOME `x` ', LIBRARY).arguments.values()
+    assert arguments == 'about "two  words"\nand $HOME `x`'

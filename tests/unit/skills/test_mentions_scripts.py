@@ -22,14 +22,14 @@ def library(tmp_path: Path) -> Library:
     return Library([source_at(tmp_path)])
 
 
-def found(text: str, library: Library) -> list[str]:
+def find_names(text: str, library: Library) -> list[str]:
     return [skill.name for skill in resolve_mentions(text, library).skills]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ["/{} x", "use ${}.", "(${})", "[${0}]({0}/SKILL.md)", "${}: do it", "${}，然后"])
 def test_a_legal_name_is_a_mention_in_every_form(text: str, name: str, library: Library) -> None:
-    assert found(text.format(name), library) == [name]
+    assert find_names(text.format(name), library) == [name]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_legal_name_is_a_mention_in_every_form(text: str, name: str, library: 
 def test_where_words_have_no_spaces_the_known_name_tells_where_it_ends(
     text: str, names: list[str], library: Library
 ) -> None:
-    assert found(text, library) == names
+    assert find_names(text, library) == names
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_where_words_have_no_spaces_the_known_name_tells_where_it_ends(
     ],
 )  # fmt: skip
 def test_what_is_a_variable_a_path_or_another_word_is_text(text: str, library: Library) -> None:
-    assert found(text, library) == []
+    assert find_names(text, library) == []
 
 
 def test_a_slip_behind_a_slash_is_reported(library: Library) -> None:

@@ -32,20 +32,20 @@ SHELL = say("", ("shell_command", {"command": "touch made"}))
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    place = tmp_path / "workspace"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    path = tmp_path / "workspace"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
 
 
-def put(place: Path, name: str, body: str = "Do it.\n", extra: str = "", description: str = "Does it.") -> Path:
-    return make_skill(place / "skills", name, text=skill_text(name, description, extra=extra, body=body))
+def put(path: Path, name: str, body: str = "Do it.\n", extra: str = "", description: str = "Does it.") -> Path:
+    return make_skill(path / "skills", name, text=skill_text(name, description, extra=extra, body=body))
 
 
-def sdk(place: Path, model: Any, task: str = "Go.", **settings: Any) -> Any:
+def sdk(path: Path, model: Any, task: str = "Go.", **settings: Any) -> Any:
     human = settings.pop("human", None)
     skills = {**SKILLS, **settings.pop("skills", {})}
-    return agent_in(place, model, settings={"skills": skills, **settings}, human=human).run(task)
+    return agent_in(path, model, settings={"skills": skills, **settings}, human=human).run(task)
 
 
 def last(model: FakeModel, request: int) -> str:
@@ -109,7 +109,7 @@ def test_a_rule_that_asks_wins_over_a_skill(workspace: Path, home: Path) -> None
 def forking(parent: list[Any], child: list[Any], seen: list[Any]) -> Streaming:
     def stream(request: Any) -> Any:
         seen.append(request)
-        script = parent if any(one.get("content") == "Go." for one in request.messages) else child
+        script = parent if any(item.get("content") == "Go." for item in request.messages) else child
         return ScriptedBackend(script).stream_chat(request)
 
     return Streaming(stream)
@@ -137,7 +137,7 @@ def test_what_confines_a_run_cannot_be_left_by_a_fork(tmp_path: Path) -> None:
     put(tmp_path, "narrow", extra="allowed-tools: Read\n")
     put(tmp_path, "forked", extra="context: fork\n")
     steps = [("activate_skill", {"name": "narrow"}), ("activate_skill", {"name": "forked"})]
-    model = FakeModel([*(calls(one) for one in steps), says("done")])
+    model = FakeModel([*(calls(item) for item in steps), says("done")])
     result = sdk(tmp_path, model, safety={"mode": "allow", "skill_tools": "enforce"})
     assert payloads_of(result.wal_locator, "child_run_started") == []
 
@@ -149,14 +149,14 @@ def test_what_confines_a_run_cannot_be_left_by_going_another_way_from_it(tmp_pat
     model = FakeModel([calls(("activate_skill", {"name": "narrow"})), writing, says("done")])
     settings = {"skills": SKILLS, "safety": {"mode": "allow", "skill_tools": "enforce"}}
     agent = agent_in(tmp_path, model, settings=settings)
-    place = Path(agent.run("Go.").wal_locator).parent
-    at = next(one.seq for one in events_of(f"{place}/events.jsonl") if one.type == "tool_call_finished")
+    path = Path(agent.run("Go.").wal_locator).parent
+    at = next(item.seq for item in events_of(f"{path}/events.jsonl") if item.type == "tool_call_finished")
     for _ in range(generations):
-        fork = agent.fork(place, at)
-        place, at = fork.paths.root, fork.state.last_seq
+        fork = agent.fork(path, at)
+        path, at = fork.paths.root, fork.state.last_seq
         fork.close()
-    asyncio.run(agent.execute(agent.resume(place)))
-    (told,) = payloads_of(f"{place}/events.jsonl", "tool_call_finished")
+    asyncio.run(agent.execute(agent.resume(path)))
+    (told,) = payloads_of(f"{path}/events.jsonl", "tool_call_finished")
     assert told.result["error_kind"] == "permission"
     assert not list(tmp_path.rglob("x.txt"))
 
@@ -182,8 +182,8 @@ def test_the_search_tool_is_there_when_the_list_names_it(tmp_path: Path) -> None
     assert ("search_skills" in system) == ("search_skills" in [tool["name"] for tool in model.requests[0].tools])
 
 
-def needy(place: Path) -> None:
-    directory = put(place, "needy")
+def needy(path: Path) -> None:
+    directory = put(path, "needy")
     (directory / "agents").mkdir()
     (directory / "agents/openai.yaml").write_text("dependencies: {tools: [{type: env_var, value: A_KEY}]}\n")
 

@@ -17,11 +17,11 @@ from tests.unit.skills.samples import library_at, library_of, make_skill, row
 
 TOOLS = ("file_read", "wait", "shell_exec")
 TASK = "use $[web:mvp].writer"
-HERE = Path("/workspace")
+WORKSPACE = Path("/workspace")
 
 
-def assembled(
-    task: str = TASK, library: Library | None = None, *, cwd: Path = HERE, constraints: str = "", **settings: Any
+def build_parts(
+    task: str = TASK, library: Library | None = None, *, cwd: Path = WORKSPACE, constraints: str = "", **settings: Any
 ) -> PromptParts:
     return build_prompt(
         PromptSettings.model_validate(settings),
@@ -34,10 +34,10 @@ def assembled(
 
 
 def test_the_default_agent_lists_skills_injects_bodies_and_offers_every_tool() -> None:
-    parts = assembled()
+    parts = build_parts()
     assert "deliverables/" in parts.system
     assert "- $[web:mvp].writer: Is writer." in parts.system
-    assert [one.event.skill_name for one in parts.injected] == ["writer"]
+    assert [injection.event.skill_name for injection in parts.injected] == ["writer"]
     assert "\nDo it.\n" in parts.injected[0].text
     assert parts.tools is None
     assert parts.history == HistoryRule("full", 40, 120_000)
@@ -45,7 +45,7 @@ def test_the_default_agent_lists_skills_injects_bodies_and_offers_every_tool() -
 
 
 def test_direct_generation_offers_no_tools_no_list_and_no_history() -> None:
-    parts = assembled(profile="generation_direct")
+    parts = build_parts(profile="generation_direct")
     assert "Available skills" not in parts.system
     assert "\nDo it.\n" in parts.injected[0].text
     assert parts.tools == frozenset()
@@ -53,14 +53,14 @@ def test_direct_generation_offers_no_tools_no_list_and_no_history() -> None:
 
 
 def test_a_structured_transform_shows_summaries() -> None:
-    parts = assembled(profile="structured_transform")
+    parts = build_parts(profile="structured_transform")
     assert "Is writer." in parts.injected[0].text
     assert "Do it." not in parts.injected[0].text
     assert parts.injected[0].event.render == "summary"
 
 
 def test_settings_beat_the_profile() -> None:
-    parts = assembled(
+    parts = build_parts(
         profile="generation_direct",
         include_skills_list=True,
         skill_injection={"mode": "all", "render": "summary"},
@@ -71,13 +71,13 @@ def test_settings_beat_the_profile() -> None:
     assert parts.injected[0].event.render == "summary"
     assert parts.history == HistoryRule("compacted", 3, 9)
     assert parts.tools is None
-    assert "Available skills" not in assembled(include_skills_list=False).system
+    assert "Available skills" not in build_parts(include_skills_list=False).system
 
 
 def test_an_injected_skill_comes_with_the_fields_of_its_event(tmp_path: Path) -> None:
     directory = make_skill(tmp_path, "writer").resolve()
-    (one,) = assembled(library=library_at(tmp_path)).injected
-    assert one.event == SkillInjected(
+    (injection,) = build_parts(library=library_at(tmp_path)).injected
+    assert injection.event == SkillInjected(
         skill_name="writer",
         skill_path=str(directory / "SKILL.md"),
         namespace="web:mvp",
@@ -87,30 +87,30 @@ def test_an_injected_skill_comes_with_the_fields_of_its_event(tmp_path: Path) ->
         space_id="space",
         source_id="files",
         render="body",
-        size=len(one.text),
-        digest=one.event.digest,
+        size=len(injection.text),
+        digest=injection.event.digest,
     )
-    assert len(one.event.digest) == 64
+    assert len(injection.event.digest) == 64
 
 
 def test_a_mention_that_names_nothing_is_an_error_and_never_silent() -> None:
     with pytest.raises(SkillError) as caught:
-        assembled("use $[web:mvp].wrter")
+        build_parts("use $[web:mvp].wrter")
     assert caught.value.code == "SKILL_UNKNOWN"
 
 
 def test_where_mentions_are_looked_for_depends_on_the_mode() -> None:
     library = library_of(row("writer"), row("editor"))
     policy = "always follow $[web:mvp].editor"
-    everywhere = assembled(TASK, library, developer_text=policy)
-    assert [one.event.skill_name for one in everywhere.injected] == ["editor", "writer"]
-    explicit = assembled(TASK, library, developer_text=policy, skill_injection={"mode": "explicit_only"})
-    assert [one.event.skill_name for one in explicit.injected] == ["writer"]
-    assert assembled("$[web:mvp].nobody", library, skill_injection={"mode": "none"}).injected == ()
+    everywhere = build_parts(TASK, library, developer_text=policy)
+    assert [injection.event.skill_name for injection in everywhere.injected] == ["editor", "writer"]
+    explicit = build_parts(TASK, library, developer_text=policy, skill_injection={"mode": "explicit_only"})
+    assert [injection.event.skill_name for injection in explicit.injected] == ["writer"]
+    assert build_parts("$[web:mvp].nobody", library, skill_injection={"mode": "none"}).injected == ()
 
 
 def test_a_skill_rendered_as_nothing_is_reported_as_skipped() -> None:
-    parts = assembled(skill_injection={"render": "none"})
+    parts = build_parts(skill_injection={"render": "none"})
     assert parts.injected == ()
     assert parts.skipped == (SkillInjectionSkipped(skill_name="writer", reason="render_none"),)
 
@@ -118,7 +118,7 @@ def test_a_skill_rendered_as_nothing_is_reported_as_skipped() -> None:
 def test_a_body_that_is_too_long_is_an_error() -> None:
     library = library_of(row(body="x" * 11), rules=Rules(max_body_bytes=10))
     with pytest.raises(SkillError) as caught:
-        assembled(library=library)
+        build_parts(library=library)
     assert caught.value.code == "SKILL_BODY_TOO_LARGE"
 
 
@@ -127,7 +127,7 @@ def test_a_summary_needs_no_body() -> None:
         raise OSError("must not be called")
 
     library = library_of(row(body=unread))  # pyright: ignore[reportArgumentType]
-    assert assembled(library=library, skill_injection={"render": "summary"}).injected
+    assert build_parts(library=library, skill_injection={"render": "summary"}).injected
 
 
 def needing(policy: Any, **environment: str) -> Library:
@@ -137,12 +137,12 @@ def needing(policy: Any, **environment: str) -> Library:
 
 @pytest.mark.parametrize("policy", ["fail_fast", "skip_skill", "ask_human"])
 def test_a_skill_whose_variables_are_set_is_injected(policy: str) -> None:
-    assert len(assembled(library=needing(policy, KEY="k", TOKEN="t")).injected) == 1
+    assert len(build_parts(library=needing(policy, KEY="k", TOKEN="t")).injected) == 1
 
 
 def test_a_missing_variable_fails_the_run_at_once_if_that_is_the_policy() -> None:
     with pytest.raises(SkillError) as caught:
-        assembled(library=needing("fail_fast", KEY="k"))
+        build_parts(library=needing("fail_fast", KEY="k"))
     assert (caught.value.code, caught.value.kind, caught.value.exit_code) == (
         "SKILL_ENV_VAR_MISSING",
         "missing_env_var",
@@ -152,8 +152,8 @@ def test_a_missing_variable_fails_the_run_at_once_if_that_is_the_policy() -> Non
 
 
 def test_a_skill_with_a_missing_variable_is_skipped_if_that_is_the_policy() -> None:
-    parts = assembled("$[web:mvp].writer $[web:mvp].editor", needing("skip_skill"))
-    assert [one.event.skill_name for one in parts.injected] == ["editor"]
+    parts = build_parts("$[web:mvp].writer $[web:mvp].editor", needing("skip_skill"))
+    assert [injection.event.skill_name for injection in parts.injected] == ["editor"]
     assert parts.skipped == (
         SkillInjectionSkipped(
             skill_name="writer", reason="missing_env_var", missing_env_vars=["KEY", "TOKEN"], policy="skip_skill"
@@ -163,11 +163,11 @@ def test_a_skill_with_a_missing_variable_is_skipped_if_that_is_the_policy() -> N
 
 def test_missing_variables_are_named_and_the_answer_completes_the_prompt() -> None:
     library = needing("ask_human", TOKEN="t")
-    parts = assembled(library=library)
+    parts = build_parts(library=library)
     assert parts.injected == ()
     assert parts.missing_env == (MissingVariable("KEY", "writer", ""),)
     library.set_variable("KEY", "k3y-value")
-    again = assembled(library=library)
+    again = build_parts(library=library)
     assert len(again.injected) == 1
     assert again.missing_env == ()
     assert "k3y-value" not in again.system + again.injected[0].text
@@ -175,18 +175,18 @@ def test_missing_variables_are_named_and_the_answer_completes_the_prompt() -> No
 
 def test_the_texts_of_the_user_take_the_place_of_ours(tmp_path: Path) -> None:
     (tmp_path / "system.md").write_text("from a file", encoding="utf-8-sig")
-    parts = assembled(system_path=str(tmp_path / "system.md"), include_skills_list=False)
+    parts = build_parts(system_path=str(tmp_path / "system.md"), include_skills_list=False)
     assert parts.system == "from a file"
-    both = assembled(system_path="/nowhere", system_text="given", include_skills_list=False)
+    both = build_parts(system_path="/nowhere", system_text="given", include_skills_list=False)
     assert both.system == "given"
-    assert assembled(system_text="", include_skills_list=False).system == ""
+    assert build_parts(system_text="", include_skills_list=False).system == ""
 
 
 def test_the_developer_text_has_its_own_section(tmp_path: Path) -> None:
     (tmp_path / "policy.md").write_text("never guess\n")
-    parts = assembled(system_text="S", developer_path=str(tmp_path / "policy.md"), include_skills_list=False)
+    parts = build_parts(system_text="S", developer_path=str(tmp_path / "policy.md"), include_skills_list=False)
     assert parts.system == "S\n\n[Developer Policy]\nnever guess\n"
-    given_text = assembled(developer_text="be kind", developer_path="/nowhere").system
+    given_text = build_parts(developer_text="be kind", developer_path="/nowhere").system
     assert "[Developer Policy]\nbe kind\n" in given_text
 
 
@@ -202,17 +202,17 @@ def test_a_text_file_that_cannot_be_used_is_a_configuration_error(content: Any, 
     for setting in ("system_path", "developer_path"):
         settings: dict[str, Any] = {setting: str(path)}
         with pytest.raises(ConfigError) as caught:
-            assembled(**settings)
+            build_parts(**settings)
         assert setting in caught.value.message
 
 
 def test_an_unknown_template_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="fancy"):
-        assembled(template="fancy")
+        build_parts(template="fancy")
 
 
 def test_variables_are_filled_once_and_only_in_the_users_texts() -> None:
-    parts = assembled(
+    parts = build_parts(
         "do {{tools}} in {{cwd}}",
         system_text="T={{task}} D={{cwd}}",
         developer_text="with {{tools}}",
@@ -225,27 +225,27 @@ def test_variables_are_filled_once_and_only_in_the_users_texts() -> None:
 
 @given(st.text(alphabet="{}taskuolsc$[]\n", max_size=40))
 def test_a_task_is_filled_in_exactly_as_it_is(task: str) -> None:
-    parts = assembled(task, Library(), system_text="<{{task}}>", skill_injection={"mode": "none"})
+    parts = build_parts(task, Library(), system_text="<{{task}}>", skill_injection={"mode": "none"})
     assert parts.system == f"<{task}>"
 
 
 def test_the_list_and_the_constraints_stand_once_where_the_template_wants_them() -> None:
-    parts = assembled(system_text="A {{skills}} B {{constraints}} C", constraints="no network")
+    parts = build_parts(system_text="A {{skills}} B {{constraints}} C", constraints="no network")
     assert parts.system.count("Available skills") == 1
     assert parts.system.index("Available skills") < parts.system.index(" B no network C")
-    wanted = assembled(system_text="A {{skills}}", include_skills_list=False)
+    wanted = build_parts(system_text="A {{skills}}", include_skills_list=False)
     assert "Available skills" in wanted.system
 
 
 def test_constraints_without_a_place_get_a_section() -> None:
-    assert "\n\n[Constraints]\nno network\n" in assembled(constraints="no network").system
-    assert "[Constraints]" not in assembled().system
+    assert "\n\n[Constraints]\nno network\n" in build_parts(constraints="no network").system
+    assert "[Constraints]" not in build_parts().system
 
 
 def test_the_tree_of_the_working_directory_is_shown_when_asked_for(tmp_path: Path) -> None:
     (tmp_path / "notes.md").touch()
-    assert "notes.md" not in assembled(cwd=tmp_path).system
-    shown = assembled(cwd=tmp_path, include_cwd_tree=True).system
+    assert "notes.md" not in build_parts(cwd=tmp_path).system
+    shown = build_parts(cwd=tmp_path, include_cwd_tree=True).system
     assert shown.endswith(f"The working directory `{tmp_path}`, links marked with `@`:\n- notes.md\n")
 
 
@@ -260,7 +260,7 @@ def test_the_tree_of_the_working_directory_is_shown_when_asked_for(tmp_path: Pat
     ],
 )
 def test_tools_are_offered_when_the_task_names_them(task: str, tools: set[str]) -> None:
-    parts = assembled(task, tools={"exposure": "explicit_only"}, system_text="{{tools}}", include_skills_list=False)
+    parts = build_parts(task, tools={"exposure": "explicit_only"}, system_text="{{tools}}", include_skills_list=False)
     assert parts.tools == tools
     assert set(parts.system.replace("- ", "").split()) == tools
 
@@ -268,11 +268,13 @@ def test_tools_are_offered_when_the_task_names_them(task: str, tools: set[str]) 
 def test_the_same_input_always_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("beta", "alpha", "gamma"):
         make_skill(tmp_path, name)
-    texts = {msgspec.json.encode(assembled("$[web:mvp].beta $[web:mvp].alpha", library_at(tmp_path))) for _ in range(3)}
+    texts = {
+        msgspec.json.encode(build_parts("$[web:mvp].beta $[web:mvp].alpha", library_at(tmp_path))) for _ in range(3)
+    }
     assert len(texts) == 1
 
 
 def test_a_library_without_skills_adds_nothing() -> None:
-    parts = assembled("a task", Library())
+    parts = build_parts("a task", Library())
     assert "skills" not in parts.system.replace("the skills that the task mentions", "")
     assert parts.injected == ()

@@ -19,13 +19,13 @@ class User:
         for directory in (self.home, self.project / ".git"):
             directory.mkdir(parents=True)
 
-    def places(self, inner: str = "") -> DiscoveryPaths:
+    def discovery_paths(self, inner: str = "") -> DiscoveryPaths:
         """Where the user is, somewhere in the project."""
         return resolve_discovery_paths(self.project / inner, {"HOME": str(self.home)})
 
     def trust(self) -> None:
         """Trust the project."""
-        TrustStore(self.places().state).trust(find_project_root(self.project))
+        TrustStore(self.discovery_paths().state).trust(find_project_root(self.project))
 
     def settings(self, **discovery: Any) -> SkillsSettings:
         """The settings of the user, with some of their own."""
@@ -34,7 +34,7 @@ class User:
 
     def library(self, inner: str = "", **discovery: Any) -> Library:
         """The skills as a run sees them that begins now."""
-        return build_library(self.settings(**discovery), self.project / inner, paths=self.places(inner))
+        return build_library(self.settings(**discovery), self.project / inner, paths=self.discovery_paths(inner))
 
 
 def put(root: Path, name: str, *, where: str = "") -> Path:
@@ -49,4 +49,4 @@ def mentions(library: Library) -> list[str]:
 
 def codes(library: Library) -> list[tuple[str, str]]:
     """What is wrong, and with which skill."""
-    return [(one.code, one.name) for one in library.problems()]
+    return [(problem.code, problem.name) for problem in library.problems()]

@@ -74,7 +74,7 @@ def test_only_the_directory_itself_counts_outside_a_repository(user: User) -> No
     (user.project / ".git").rmdir()
     put(user.project / ".agents/skills", "above")
     put(user.project / "inner/.agents/skills", "here")
-    inner = user.places("inner")
+    inner = user.discovery_paths("inner")
     assert inner.workspace == user.project / "inner"
     (problem,) = user.library("inner").problems()
     assert problem.code == "SKILL_FOLDER_UNTRUSTED"
@@ -89,13 +89,13 @@ def test_the_nearest_skill_of_a_name_counts_and_hides_the_others(user: User) -> 
     library = user.library("inner")
     assert mentions(library) == ["$[project:in:inner].writer"]
     assert library.find_by_name("writer").description == "From inner."
-    hidden = [one for one in library.problems() if one.code == "SKILL_SHADOWED"]
-    assert [(one.severity, one.namespace) for one in hidden] == [
+    hidden = [problem for problem in library.problems() if problem.code == "SKILL_SHADOWED"]
+    assert [(problem.severity, problem.namespace) for problem in hidden] == [
         ("notice", "project"),
         ("notice", "user"),
         ("notice", "system"),
     ]
-    assert all("$[project:in:inner].writer" in one.message and one.details["by_locator"] for one in hidden)
+    assert all("$[project:in:inner].writer" in problem.message and problem.details["by_locator"] for problem in hidden)
     assert library.find(library.all()[1].mention).description == "From project."
 
 
@@ -141,7 +141,7 @@ def test_what_settings_name_comes_before_everything_that_is_found(user: User, tm
             "sources": [{"id": "f", "type": "filesystem", "options": {"root": str(tmp_path / "named")}}],
         }
     )
-    library = build_library(settings, user.project, paths=user.places())
+    library = build_library(settings, user.project, paths=user.discovery_paths())
     assert library.find_by_name("writer").description == "From settings."
     assert mentions(library) == ["$[web].writer"]
     assert library.body(library.find_by_name("writer")) == "Do it.\n"

@@ -25,11 +25,11 @@ def broken(skills: Path) -> None:
     make_skill(skills, "victim", text="---\nname: [\n")
 
 
-def linked_in_a_circle(skills: Path) -> None:
+def link_in_a_circle(skills: Path) -> None:
     (skills / "victim").symlink_to("victim")
 
 
-def linked_to_above(skills: Path) -> None:
+def link_to_parent(skills: Path) -> None:
     (skills / "group/victim").symlink_to("..")
 
 
@@ -49,8 +49,8 @@ def a_pipe(skills: Path) -> None:
 
 MISFORTUNES: list[tuple[Callable[[Path], None], str]] = [
     (broken, "SKILL_SCAN_METADATA_INVALID"),
-    (linked_in_a_circle, "SKILL_SCAN_LINK_SKIPPED"),
-    (linked_to_above, "SKILL_SCAN_LINK_SKIPPED"),
+    (link_in_a_circle, "SKILL_SCAN_LINK_SKIPPED"),
+    (link_to_parent, "SKILL_SCAN_LINK_SKIPPED"),
     (much_too_large, "SKILL_BODY_TOO_LARGE"),
     (there_twice, "SKILL_DUPLICATE_NAME"),
     (a_pipe, "SKILL_SCAN_METADATA_INVALID"),
@@ -91,7 +91,7 @@ def test_a_directory_without_permission_is_reported_and_hides_nothing(unprivileg
         (skills / "closed").chmod(0)
         (skills / "victim/SKILL.md").chmod(0)
         seen = [mentions(user.library()), mentions(user.library())]
-        problems = [(one.code, one.name) for one in user.library().problems()]
+        problems = [(problem.code, problem.name) for problem in user.library().problems()]
         (skills / "closed").chmod(0o700)
         seen.append(mentions(user.library()))
         return seen, problems
@@ -108,7 +108,7 @@ def test_a_whole_root_without_permission_is_reported_and_hides_no_other(unprivil
         put(user.home / ".claude/skills", "lost")
         (user.home / ".claude").chmod(0)
         library = user.library()
-        return mentions(library), [(one.code, ".claude" in one.locator) for one in library.problems()]
+        return mentions(library), [(problem.code, ".claude" in problem.locator) for problem in library.problems()]
 
     assert unprivileged(work) == (["$[user].good"], [("SKILL_SCAN_SOURCE_UNAVAILABLE", True)])
 

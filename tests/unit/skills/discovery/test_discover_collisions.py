@@ -60,8 +60,8 @@ def test_the_worst_directory_hides_no_skill(user: User) -> None:
     (root / "up").symlink_to("..")
     library = user.library()
     assert "$[project].good" in mentions(library)
-    told = {name for _, name in codes(library)}
-    assert told >= {"pipe", "folder", "linked", "huge", "bytes", "self", "up"}
+    names = {name for _, name in codes(library)}
+    assert names >= {"pipe", "folder", "linked", "huge", "bytes", "self", "up"}
 
 
 def test_a_name_with_line_breaks_and_escapes_is_reported_on_one_line(user: User) -> None:

@@ -34,8 +34,8 @@ def test_the_skills_of_a_plugin_are_called_by_its_name(user: User, base: str, fi
 def test_a_plugin_hides_nothing_and_is_hidden_by_nothing(user: User) -> None:
     put(user.home / ".agents/skills", "review", where="user")
     for name in ("one", "two"):
-        place = user.home / ".agents/plugins" / name
-        put(plugin(place, {"name": f"tools-{name}"}) / "skills", "review", where=name)
+        path = user.home / ".agents/plugins" / name
+        put(plugin(path, {"name": f"tools-{name}"}) / "skills", "review", where=name)
     library = user.library()
     assert mentions(library) == ["$[plugin:tools-one].review", "$[plugin:tools-two].review", "$[user].review"]
     assert library.find_by_name("review").namespace == "user"
@@ -43,9 +43,9 @@ def test_a_plugin_hides_nothing_and_is_hidden_by_nothing(user: User) -> None:
 
 
 def test_a_manifest_may_name_other_directories_inside_the_plugin(user: User) -> None:
-    place = plugin(user.home / ".agents/plugins/dir", {"name": "tools", "skills": ["./more/", "./single"]})
-    put(place / "more", "one")
-    put(place, "single")
+    path = plugin(user.home / ".agents/plugins/dir", {"name": "tools", "skills": ["./more/", "./single"]})
+    put(path / "more", "one")
+    put(path, "single")
     assert mentions(user.library()) == ["$[plugin:tools].one", "$[plugin:tools].single"]
 
 
@@ -71,10 +71,10 @@ def test_a_broken_manifest_is_reported_by_its_directory_and_hides_nothing(user: 
 def test_a_marketplace_offers_the_plugins_that_are_in_it(user: User) -> None:
     here = {"name": "docs", "source": "./", "skills": ["./skills/pdf"]}
     there = {"name": "remote", "source": {"source": "github", "repo": "a/b"}}
-    place = user.home / ".agents/plugins/market"
-    plugin(place, {"name": "m", "plugins": [here, there]}, ".claude-plugin/marketplace.json")
-    put(place / "skills", "pdf")
-    put(place / "skills", "hidden")
+    path = user.home / ".agents/plugins/market"
+    plugin(path, {"name": "m", "plugins": [here, there]}, ".claude-plugin/marketplace.json")
+    put(path / "skills", "pdf")
+    put(path / "skills", "hidden")
     assert mentions(user.library()) == ["$[plugin:docs].pdf"]
 
 

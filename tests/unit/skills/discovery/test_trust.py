@@ -25,7 +25,7 @@ def user(tmp_path: Path) -> User:
 
 
 def store_of(user: User) -> TrustStore:
-    return TrustStore(user.places().state)
+    return TrustStore(user.discovery_paths().state)
 
 
 def test_the_skills_of_a_project_do_not_count_before_it_is_trusted(user: User) -> None:
@@ -75,7 +75,7 @@ def test_a_repository_of_another_user_above_the_project_does_not_count(user: Use
 
 def test_only_the_user_can_write_the_list(user: User) -> None:
     user.trust()
-    file = user.places().state / FILE
+    file = user.discovery_paths().state / FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.read_text()) == {"version": 1, "folders": [str(user.project)]}
 
@@ -85,7 +85,7 @@ def test_only_the_user_can_write_the_list(user: User) -> None:
 )
 def test_a_list_that_cannot_be_read_trusts_nothing_and_is_not_overwritten(user: User, text: str) -> None:
     user.trust()
-    file = user.places().state / FILE
+    file = user.discovery_paths().state / FILE
     file.write_text(text)
     library = user.library()
     assert mentions(library) == ["$[user].mine"]
@@ -98,13 +98,13 @@ def test_a_list_that_cannot_be_read_trusts_nothing_and_is_not_overwritten(user: 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_a_list_that_others_may_write_to_trusts_nothing(user: User, mode: int) -> None:
     user.trust()
-    (user.places().state / FILE).chmod(mode)
+    (user.discovery_paths().state / FILE).chmod(mode)
     assert isinstance(store_of(user).folders(), Problem)
 
 
 def test_a_link_in_the_place_of_the_list_trusts_nothing(user: User, tmp_path: Path) -> None:
     user.trust()
-    file = user.places().state / FILE
+    file = user.discovery_paths().state / FILE
     file.rename(tmp_path / "list")
     file.symlink_to(tmp_path / "list")
     assert isinstance(store_of(user).folders(), Problem)

@@ -35,20 +35,20 @@ def collection() -> tuple[list[Skill], list[Labelled]]:
 
 def hit_rates(rank: Rank, tasks: Sequence[Labelled]) -> tuple[float, float]:
     """How often the right skill is first, and how often it is among the first five, in percent."""
-    ranks = [list(rank(one.task)[:5]) for one in tasks]
-    first = sum(found[:1] == [one.skill] for found, one in zip(ranks, tasks, strict=True))
-    five = sum(one.skill in found for found, one in zip(ranks, tasks, strict=True))
+    ranks = [list(rank(labelled.task)[:5]) for labelled in tasks]
+    first = sum(ranked[:1] == [labelled.skill] for ranked, labelled in zip(ranks, tasks, strict=True))
+    five = sum(labelled.skill in ranked for ranked, labelled in zip(ranks, tasks, strict=True))
     return 100 * first / len(tasks), 100 * five / len(tasks)
 
 
 def plain_bm25(skills: Sequence[Skill]) -> Rank:
     """The usual ranking by words over name and description, with nothing added."""
-    texts = [Counter(_words(f"{skill.name} {skill.description}")) for skill in skills]
+    texts = [Counter(_split_words(f"{skill.name} {skill.description}")) for skill in skills]
     usual = sum(text.total() for text in texts) / len(texts)
 
     def rank(task: str) -> list[str]:
         scores = dict.fromkeys((skill.name for skill in skills), 0.0)
-        for word in _words(task):
+        for word in _split_words(task):
             having = sum(word in text for text in texts)
             rarity = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
             for skill, text in zip(skills, texts, strict=True):
@@ -59,5 +59,5 @@ def plain_bm25(skills: Sequence[Skill]) -> Rank:
     return rank
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())

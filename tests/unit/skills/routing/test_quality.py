@@ -7,8 +7,8 @@ from skills_runtime.skills.routing.ranking import SkillIndex
 from tests.unit.skills.routing.collection import Rank, collection, hit_rates, plain_bm25
 
 SKILLS, TASKS = collection()
-ENGLISH = [one for one in TASKS if one.task.isascii()]
-CHINESE = [one for one in TASKS if not one.task.isascii()]
+ENGLISH = [labelled for labelled in TASKS if labelled.task.isascii()]
+CHINESE = [labelled for labelled in TASKS if not labelled.task.isascii()]
 
 
 def by(index: SkillIndex) -> Rank:
@@ -19,7 +19,7 @@ def test_the_collection_is_in_two_languages_and_every_skill_has_tasks() -> None:
     assert len(SKILLS) >= 40
     assert len(TASKS) >= 140
     assert len(CHINESE) >= 40
-    assert {one.skill for one in TASKS} == {skill.name for skill in SKILLS}
+    assert {labelled.skill for labelled in TASKS} == {skill.name for skill in SKILLS}
 
 
 def test_english_tasks_find_their_skill_far_more_often_than_by_plain_bm25() -> None:
@@ -41,8 +41,8 @@ def test_chinese_tasks_find_skills_that_are_written_in_english() -> None:
     ids=["related words", "translations", "close comparison"],
 )
 def test_each_part_of_the_ranking_brings_something(without: Tuning) -> None:
-    whole = sum(hit_rates(by(index_skills(SKILLS)), TASKS))
-    assert sum(hit_rates(by(index_skills(SKILLS, tuning=without)), TASKS)) <= whole
+    total = sum(hit_rates(by(index_skills(SKILLS)), TASKS))
+    assert sum(hit_rates(by(index_skills(SKILLS, tuning=without)), TASKS)) <= total
 
 
 def test_a_body_helps_where_the_description_is_silent() -> None:

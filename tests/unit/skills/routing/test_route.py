@@ -26,7 +26,7 @@ HIDDEN = declaring("hidden", "Makes presentations and decks.", **{"disable-model
 SKILLS = [SLIDES, SHEETS, DEPLOY, STYLES, HIDDEN]
 
 
-def chosen(task: str, **options: Any) -> list[tuple[str, str]]:
+def route_names(task: str, **options: Any) -> list[tuple[str, str]]:
     return [(choice.skill.name, choice.rule) for choice in route_skills(task, SKILLS, **options).choices]
 
 
@@ -40,7 +40,7 @@ def test_a_mention_comes_first_in_every_form(task: str) -> None:
 
 
 def test_a_mention_beats_a_trigger_and_a_trigger_beats_words() -> None:
-    assert chosen("ship it with $sheets and make presentations")[:3] == [
+    assert route_names("ship it with $sheets and make presentations")[:3] == [
         ("sheets", "mention"),
         ("deploy-prod", "trigger"),
         ("slides", "words"),
@@ -53,18 +53,18 @@ def test_the_longest_trigger_is_the_reason() -> None:
 
 
 def test_a_trigger_inside_another_word_does_not_count() -> None:
-    assert ("deploy-prod", "trigger") not in chosen("the airship item")
+    assert ("deploy-prod", "trigger") not in route_names("the airship item")
 
 
 def test_a_file_the_task_is_about_decides() -> None:
-    assert chosen("fix it", paths=["src/app/main.css"])[0] == ("styles", "path")
-    assert chosen("fix theme.scss please")[0] == ("styles", "path")
-    assert chosen("fix it", paths=["main.py"]) == []
+    assert route_names("fix it", paths=["src/app/main.css"])[0] == ("styles", "path")
+    assert route_names("fix theme.scss please")[0] == ("styles", "path")
+    assert route_names("fix it", paths=["main.py"]) == []
 
 
 def test_a_skill_for_other_files_is_not_suggested_by_words() -> None:
-    assert chosen("write stylesheets") == [("styles", "words")]
-    assert chosen("write stylesheets", paths=["main.py"]) == []
+    assert route_names("write stylesheets") == [("styles", "words")]
+    assert route_names("write stylesheets", paths=["main.py"]) == []
 
 
 def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
@@ -76,15 +76,18 @@ def test_words_are_a_suggestion_that_the_model_decides_on() -> None:
 
 
 def test_exclusions_of_a_skill_lower_its_rank() -> None:
-    one = a_skill("a1", description="Edits documents and letters. Not for tables.")
+    first_skill = a_skill("a1", description="Edits documents and letters. Not for tables.")
     other = a_skill("b1", description="Edits documents and letters and books.")
-    assert [choice.skill for choice in route_skills("edit documents", [one, other]).choices] == [one, other]
-    assert route_skills("edit documents with tables", [one, other]).choices[0].skill == other
+    assert [choice.skill for choice in route_skills("edit documents", [first_skill, other]).choices] == [
+        first_skill,
+        other,
+    ]
+    assert route_skills("edit documents with tables", [first_skill, other]).choices[0].skill == other
 
 
 def test_a_skill_for_people_only_is_chosen_by_its_name_alone() -> None:
-    assert all(name != "hidden" for name, _ in chosen("make decks and presentations"))
-    assert chosen("$hidden please")[0] == ("hidden", "mention")
+    assert all(name != "hidden" for name, _ in route_names("make decks and presentations"))
+    assert route_names("$hidden please")[0] == ("hidden", "mention")
     assert all(choice.skill.name != "hidden" for choice in search_index("presentations", index_skills(SKILLS)))
 
 
@@ -113,7 +116,7 @@ def test_the_order_of_the_skills_changes_nothing() -> None:
 
 
 def test_a_misspelled_word_and_a_compound_still_find_their_skill() -> None:
-    assert chosen("make a presentatoin")[:1] == [("slides", "words")]
+    assert route_names("make a presentatoin")[:1] == [("slides", "words")]
     webapp = a_skill("web-app-builder", description="Builds a web app.")
     assert route_skills("my webapp", [webapp, SHEETS]).choices[0].skill == webapp
 

@@ -55,8 +55,8 @@ def test_a_trigger_counts_beside_many_mentions(tmp_path: Path) -> None:
     for number in range(5):
         put(tmp_path, f"skill-{number}")
     put(tmp_path, "tides", "MOON\n", extra="triggers: [spring tide]\n")
-    told, _ = ran(tmp_path, " ".join(f"$skill-{number}" for number in range(5)) + " spring tide")
-    assert "MOON" in told
+    prompt_text, _ = ran(tmp_path, " ".join(f"$skill-{number}" for number in range(5)) + " spring tide")
+    assert "MOON" in prompt_text
 
 
 def test_what_is_certain_is_never_cut() -> None:
@@ -87,8 +87,8 @@ def test_a_link_that_leads_elsewhere_is_not_called_a_mention(tmp_path: Path) -> 
 @pytest.mark.parametrize("task", ["/inner x", "use $inner", "[$inner](inner/SKILL.md)"])
 def test_a_skill_that_is_not_for_people_is_not_called_by_them(tmp_path: Path, task: str) -> None:
     put(tmp_path, "inner", "SECRET\n", extra="user-invocable: false\n")
-    told, routed = ran(tmp_path, task)
-    assert "SECRET" not in told
+    prompt_text, routed = ran(tmp_path, task)
+    assert "SECRET" not in prompt_text
     assert all(event.decided_by != "mention" for event in routed)
 
 
@@ -129,8 +129,8 @@ def test_a_front_matter_does_not_count_as_text(tmp_path: Path) -> None:
 def test_a_list_and_a_route_tell_of_a_skill_that_is_too_large(workspace: Path, home: Path) -> None:
     make_skill(home / ".agents/skills", "large", text=skill_text("large", body="x" * 500))
     (workspace / "runtime.yaml").write_text("skills: {injection: {max_bytes: 100}}\n")
-    (listed,) = json.loads(invoke("skills", "list", "--config", "runtime.yaml", "--json").out)["skills"]
-    assert (listed["name"], listed["state"]) == ("large", "broken")
+    (listed_skill,) = json.loads(invoke("skills", "list", "--config", "runtime.yaml", "--json").out)["skills"]
+    assert (listed_skill["name"], listed_skill["state"]) == ("large", "broken")
     answer = json.loads(invoke("skills", "route", "anything", "--config", "runtime.yaml", "--json").out)
     assert "large" in answer["notices"][0]
     assert answer["considered"] == 0
