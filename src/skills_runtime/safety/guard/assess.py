@@ -7,19 +7,19 @@ import msgspec
 
 from skills_runtime.ports import Effect, FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard.facts import LEVELS, Facts, Level, Reading, Risk
-from skills_runtime.safety.guard.known_programs import risk_of_variable
+from skills_runtime.safety.guard.known_programs import assess_variable
 
-_NOTHING: Mapping[str, str] = {}
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
-def read_line(line: str, environment: Mapping[str, str] = _NOTHING) -> Reading:
+def read_line(line: str, environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
     """What a line or a script of shell would do; `environment` holds variables whose values are known."""
     from skills_runtime.safety.guard.reader import read_text  # loads the parser of shell, which is slow
 
     return read_text(line, environment)
 
 
-def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NOTHING) -> Reading:
+def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
     """What a program would do that is started without a shell."""
     from skills_runtime.safety.guard.reader import read_words  # as above
 
@@ -38,48 +38,48 @@ _BY_EFFECT: Mapping[Effect, tuple[Level, str]] = {
 }
 """A tool that says nothing but its effect: what can be done twice without harm is low, everything else asks."""
 
-_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
+_CONTROL_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
 """What somebody types to end, stop or leave something, or to go on."""
 
 
 def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
     """Put together everything the rules need to know of one call."""
     if intent is None:
-        return Facts(tool=spec.name, effect=spec.effect, risk=_declared(spec))
-    found = _read_commands(intent)
-    risks = [found.risk, *map(_file_risk, intent.files), *_variable_risks(intent.environment)]
+        return Facts(tool=spec.name, effect=spec.effect, risk=_declared_risk(spec))
+    reading = _read_commands(intent)
+    risks = [reading.risk, *map(_file_risk, intent.files), *_variable_risks(intent.environment)]
     if intent.line is None and not intent.argv and intent.typed is None and not intent.files:
-        risks.append(_declared(spec))
-    risks += _amount_risks(intent)
+        risks.append(_declared_risk(spec))
+    risks += _size_risks(intent)
     if intent.escalated:
         risks.append(
             Risk(level="medium", reason="asks for more than the fence allows", part=intent.justification[:120])
         )
-    if found.unclear:
-        risks.append(Risk(level="medium", reason=found.unclear))
+    if reading.unclear:
+        risks.append(Risk(level="medium", reason=reading.unclear))
     return Facts(
         tool=spec.name,
         effect=spec.effect,
-        commands=found.commands,
-        writes=found.writes,
-        reads=found.reads,
+        commands=reading.commands,
+        writes=reading.writes,
+        reads=reading.reads,
         files=intent.files,
-        hosts=tuple(dict.fromkeys((*intent.hosts, *found.hosts))),
+        hosts=tuple(dict.fromkeys((*intent.hosts, *reading.hosts))),
         skill=intent.skill,
         directory=intent.directory,
         variables=tuple(sorted(intent.environment)),
         escalated=intent.escalated,
-        unclear=found.unclear,
-        risk=worst(*risks),
+        unclear=reading.unclear,
+        risk=worst_risk(*risks),
     )
 
 
-def worst(*risks: Risk) -> Risk:
-    """The first of the worst risks."""
+def worst_risk(*risks: Risk) -> Risk:
+    """The first of the worst_risk risks."""
     return max(risks, key=lambda risk: LEVELS.index(risk.level), default=Risk())
 
 
-def _declared(spec: ToolSpec) -> Risk:
+def _declared_risk(spec: ToolSpec) -> Risk:
     level, reason = _BY_EFFECT[spec.effect]
     return Risk(level=level, reason=reason, part=spec.name if reason else "")
 
@@ -96,44 +96,48 @@ def _read_commands(intent: Intent) -> Reading:
     if len(readings) == 1:
         return readings[0]
     return Reading(
-        commands=tuple(command for found in readings for command in found.commands),
-        writes=tuple(path for found in readings for path in found.writes),
-        reads=tuple(path for found in readings for path in found.reads),
-        hosts=tuple(dict.fromkeys(host for found in readings for host in found.hosts)),
-        unclear=next((found.unclear for found in readings if found.unclear), ""),
-        risk=worst(*(found.risk for found in readings)),
+        commands=tuple(command for reading in readings for command in reading.commands),
+        writes=tuple(path for reading in readings for path in reading.writes),
+        reads=tuple(path for reading in readings for path in reading.reads),
+        hosts=tuple(dict.fromkeys(host for reading in readings for host in reading.hosts)),
+        unclear=next((reading.unclear for reading in readings if reading.unclear), ""),
+        risk=worst_risk(*(reading.risk for reading in readings)),
     )
 
 
 def _read_typed(text: str) -> Reading:
     """Read text for a program that already runs: whether it is a shell is not known, so it is read as if it were."""
-    if _KEYS.fullmatch(text):
+    if _CONTROL_KEYS.fullmatch(text):
         return Reading()
     reason = "is typed into a program that is not known"
-    found = read_line(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\n", text))
-    risk = worst(found.risk, Risk(level="medium", reason=reason, part=text[:120], span=(0, len(text))))
-    return msgspec.structs.replace(found, unclear=found.unclear or reason, risk=risk)
+    reading = read_line(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\n", text))
+    risk = worst_risk(reading.risk, Risk(level="medium", reason=reason, part=text[:120], span=(0, len(text))))
+    return msgspec.structs.replace(reading, unclear=reading.unclear or reason, risk=risk)
 
 
 def _variable_risks(environment: Mapping[str, str]) -> Iterator[Risk]:
     for name, value in environment.items():
-        if risk := risk_of_variable(name, value):
+        if risk := assess_variable(name, value):
             yield Risk(level=risk[0], reason=risk[1], part=name)
 
 
 def _file_risk(touch: FileTouch) -> Risk:
-    """Judge where a file tool reaches, and what it does there."""
-    from skills_runtime.safety.guard.paths import CONTROL, reading, writing  # its expressions are slow to compile
+    """Assessor where a file tool reaches, and what it does there."""
+    from skills_runtime.safety.guard.paths import (  # its expressions are slow to compile
+        CONTROL,
+        assess_read,
+        assess_write,
+    )
 
     level, reason = "low", ""
     if "\0" in touch.path:
         level, reason = "high", "names a path that cannot be"
     elif touch.touch in ("read", "list"):
-        secret = reading(touch.path)
+        secret = assess_read(touch.path)
         if secret and (touch.touch == "read" or secret[1] == CONTROL):
             level, reason = secret
     else:
-        level, reason = writing(touch.path)
+        level, reason = assess_write(touch.path)
         if touch.touch == "delete":
             reason = reason.replace("writes", "deletes", 1)
         elif level == "medium" and reason == "writes a file":
@@ -142,7 +146,7 @@ def _file_risk(touch: FileTouch) -> Risk:
     return Risk(level=level, reason=reason, part=touch.path if reason else "")
 
 
-def _amount_risks(intent: Intent) -> Iterator[Risk]:
+def _size_risks(intent: Intent) -> Iterator[Risk]:
     changed = [touch for touch in intent.files if touch.touch not in ("read", "list")]
     deleted = sum(touch.touch == "delete" for touch in changed)
     if len(changed) > MANY_FILES:

@@ -81,9 +81,9 @@ MAX_WORK = 20_000
 
 
 class Findings:
-    """Collects commands, reads, writes, hosts, the worst risk, and the first thing that was not understood."""
+    """Collects commands, reads, writes, hosts, the worst_risk risk, and the first thing that was not understood."""
 
-    __slots__ = ("_height", "_risk", "commands", "hosts", "reads", "unclear", "work", "writes")
+    __slots__ = ("_level_index", "_risk", "commands", "hosts", "reads", "unclear", "work", "writes")
 
     def __init__(self) -> None:
         self.commands: list[SimpleCommand] = []
@@ -92,27 +92,27 @@ class Findings:
         self.hosts: dict[str, None] = {}
         self.unclear = ""
         self.work = 0
-        self._height = 0
+        self._level_index = 0
         self._risk: tuple[str, str, Span | None] = ("", "", None)
 
-    def worsen(self, level: Level, reason: str, part: str, span: Span | None) -> None:
-        """Take a risk into account; the first of the worst ones is kept."""
+    def add_risk(self, level: Level, reason: str, part: str, span: Span | None) -> None:
+        """Take a risk into account; the first of the worst_risk ones is kept."""
         height = LEVELS.index(level)
-        if height > self._height:
-            self._height = height
+        if height > self._level_index:
+            self._level_index = height
             self._risk = (reason, part, span)
 
-    def puzzle(self, reason: str, part: str, span: Span | None) -> None:
+    def mark_unclear(self, reason: str, part: str, span: Span | None) -> None:
         """Take note of something that is not understood."""
         self.unclear = self.unclear or reason
-        self.worsen("medium", reason, part, span)
+        self.add_risk("medium", reason, part, span)
 
     def spend(self, work: int = 1) -> bool:
         """Whether there is work left to spend."""
         self.work += work
         if self.work <= MAX_WORK:
             return True
-        self.puzzle("the command is too large to be read", "", None)
+        self.mark_unclear("the command is too large to be read", "", None)
         return False
 
     def reading(self) -> Reading:
@@ -124,5 +124,7 @@ class Findings:
             reads=tuple(self.reads),
             hosts=tuple(self.hosts),
             unclear=self.unclear,
-            risk=Risk(level=LEVELS[self._height], reason=reason, part=one_line(part, limit=MAX_PART_CHARS), span=span),
+            risk=Risk(
+                level=LEVELS[self._level_index], reason=reason, part=one_line(part, limit=MAX_PART_CHARS), span=span
+            ),
         )

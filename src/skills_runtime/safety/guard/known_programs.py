@@ -123,7 +123,7 @@ MEDIUM: dict[str, str] = reasons(
     }
 )
 
-LOOKS: dict[str, re.Pattern[str]] = {
+READ_ONLY_USES: dict[str, re.Pattern[str]] = {
     "systemctl": re.compile(r"(?:--\S+ )*(?:status|show|list-\S+|is-\S+|cat)\b.*|"),
     "service": re.compile(r"\S+ status|--status-all"),
     "crontab": re.compile(r"-l"),
@@ -140,7 +140,7 @@ LOOKS: dict[str, re.Pattern[str]] = {
 """Uses of dangerous programs that only look."""
 
 
-def by_name(name: str) -> tuple[Level, str]:
+def assess_by_name(name: str) -> tuple[Level, str]:
     """What a program's name alone says."""
     if name in HIGH:
         return "high", HIGH[name]
@@ -169,11 +169,11 @@ def program_name(word: str) -> str:
     return name if slash and directory in SYSTEM_DIRECTORIES else word
 
 
-def hosts_of(text: str) -> list[str]:
+def find_url_hosts(text: str) -> list[str]:
     """The hosts that a word names by an address or a login."""
-    found = [match.strip("[]").lower() for match in _URL.findall(text)]
+    hosts = [match.strip("[]").lower() for match in _URL.findall(text)]
     login = _LOGIN.match(text)
-    return [*found, login[1].lower()] if login else found
+    return [*hosts, login[1].lower()] if login else hosts
 
 
 _HIGH = re.compile(
@@ -222,7 +222,7 @@ _MEDIUM = re.compile(
 )
 
 
-def risk_of_variable(name: str, value: str | None) -> tuple[Level, str] | None:
+def assess_variable(name: str, value: str | None) -> tuple[Level, str] | None:
     """What setting a variable means, when it means something."""
     name = name.removesuffix("+").split("[", 1)[0]
     if _HARMLESS.fullmatch(name) or (_SHOWING.fullmatch(name) and value in _SHOWS):

@@ -5,9 +5,9 @@ import re
 from fnmatch import fnmatchcase
 
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.words import HOLE, names
+from skills_runtime.safety.guard.words import PLACEHOLDER, names
 
-Judgement = tuple[Level, str]
+Assessment = tuple[Level, str]
 
 CONTROL = "touches the runtime's own state"
 SECRET = "reads keys or secrets"
@@ -83,7 +83,7 @@ _ALIAS = re.compile(r"^/+proc/+[^/]+(?:/+task/+[^/]+)?/+cwd(?=/|$)")
 """The kernel's name for the working directory of a process."""
 
 
-def normal(shape: str) -> str:
+def normalize(shape: str) -> str:
     """A path without detours; `../..` that climb to the root are taken to reach it."""
     if "/" not in shape:
         return shape
@@ -94,26 +94,26 @@ def normal(shape: str) -> str:
     return "/" + path[climbed.end() :] if climbed else path
 
 
-def may_matter(text: str) -> bool:
+def may_be_sensitive(text: str) -> bool:
     """A quick look that never misses what the slow one would find."""
     return bool(_HINT.search(text))
 
 
-def reading(shape: str) -> Judgement | None:
+def assess_read(shape: str) -> Assessment | None:
     """What it means to read this path, when it means something."""
-    path = normal(shape)
+    path = normalize(shape)
     if _CONTROL.search(path):
         return "high", CONTROL
     return ("high", SECRET) if _SECRET.search(path) else None
 
 
-def matching(pattern: str) -> Judgement | None:
+def assess_pattern_read(pattern: str) -> Assessment | None:
     """What it means to read whatever matches a pattern."""
-    if pattern == HOLE:
+    if pattern == PLACEHOLDER:
         return None
     if len(pattern) > _MAX_PATTERN:
         return "high", "names files by a pattern that is too long"
-    parts = [part.replace(HOLE, "*") for part in normal(pattern).split("/")]
+    parts = [part.replace(PLACEHOLDER, "*") for part in normalize(pattern).split("/")]
     for example in _EXAMPLES:
         if len(example) == len(parts) and all(
             fnmatchcase(name, part) and not (name.startswith(".") and part[:1] in "*?[")
@@ -123,9 +123,9 @@ def matching(pattern: str) -> Judgement | None:
     return None
 
 
-def writing(shape: str) -> Judgement:
+def assess_write(shape: str) -> Assessment:
     """What it means to write this path."""
-    path = normal(shape)
+    path = normalize(shape)
     if _CONTROL.search(path):
         return "high", CONTROL
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -147,14 +147,18 @@ def writing(shape: str) -> Judgement:
     return "medium", "writes a file"
 
 
-def is_wide(shape: str) -> bool:
+def is_broad_target(shape: str) -> bool:
     """Whether removing or changing all below this could hit more than a part of the working directory."""
-    path = normal(shape).rstrip("/") or "/"
-    if shape.startswith(("/", "~", HOLE)) or path in ("", ".", "..", "*", ".*", ".git", "./*") or path.startswith(".."):
+    path = normalize(shape).rstrip("/") or "/"
+    if (
+        shape.startswith(("/", "~", PLACEHOLDER))
+        or path in ("", ".", "..", "*", ".*", ".git", "./*")
+        or path.startswith("..")
+    ):
         return True
-    return bool(re.match(r"[*?.\[\]{}]+(?:/|$)", path)) or path.startswith(".git/") or HOLE in path.split("/")
+    return bool(re.match(r"[*?.\[\]{}]+(?:/|$)", path)) or path.startswith(".git/") or PLACEHOLDER in path.split("/")
 
 
-def is_tame(text: str) -> bool:
+def is_plain_relative_path(text: str) -> bool:
     """Whether a text is at most the name of something ordinary below the working directory."""
-    return bool(re.fullmatch(r"[\w*?][\w.*?/+%-]*", text)) and ".." not in text and not reading(text)
+    return bool(re.fullmatch(r"[\w*?][\w.*?/+%-]*", text)) and ".." not in text and not assess_read(text)

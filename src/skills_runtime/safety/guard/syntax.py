@@ -11,15 +11,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from skills_runtime.safety.guard.facts import Findings, Span
-from skills_runtime.safety.guard.paths import is_tame
-from skills_runtime.safety.guard.words import HOLE, Part, Word, ansi_text, bare_parts, join, plain_word
+from skills_runtime.safety.guard.paths import is_plain_relative_path
+from skills_runtime.safety.guard.words import PLACEHOLDER, Part, Word, decode_ansi_c, join, plain_word, split_escapes
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
 
 _local = threading.local()
-_STAND_INS = bytes(byte if byte < 0x80 else 1 for byte in range(256))
+_ASCII_SUBSTITUTES = bytes(byte if byte < 0x80 else 1 for byte in range(256))
 """The grammar's scanner looks characters up in tables that end with ASCII: beyond them it reads foreign memory.
 
 To the shell such characters are letters of a word and nothing else, and so is what stands in for them.
@@ -39,14 +39,14 @@ _NEGATED_GROUP = re.compile(
 )
 
 
-_SETS = re.compile(r"[\w\]]\+?=|\b(?:read|for|select|mapfile|readarray|getopts|printf)\b")
+_MAY_SET_VARIABLE = re.compile(r"[\w\]]\+?=|\b(?:read|for|select|mapfile|readarray|getopts|printf)\b")
 """What may set a variable."""
 
 
 class Script:
     """One text of shell: the outermost line, or code that was found inside of it."""
 
-    __slots__ = ("_ascii", "_root", "fixed", "level", "offset", "source", "surrounded", "text")
+    __slots__ = ("_ascii", "_root", "fallback_span", "level", "offset", "outer_sets_variables", "source", "text")
 
     def __init__(
         self,
@@ -54,17 +54,17 @@ class Script:
         *,
         level: int = 0,
         offset: int | None = 0,
-        fixed: Span | None = None,
-        surrounded: bool = False,
+        fallback_span: Span | None = None,
+        outer_sets_variables: bool = False,
     ) -> None:
         self.text = text
-        self.surrounded = surrounded
+        self.outer_sets_variables = outer_sets_variables
         """Whether a script around it may set the variables that it does not set itself."""
         self.source = text.encode()
         self.level = level
         self.offset = offset
         """Where it begins in the outermost line, when it stands there word for word."""
-        self.fixed = fixed
+        self.fallback_span = fallback_span
         """The place that stands for all of it, when it does not."""
         self._ascii = len(text) == len(self.source)
         self._root: Node | None = None
@@ -74,41 +74,43 @@ class Script:
         """The whole text as a tree, parsed when it is first asked for."""
         if self._root is None:
             # A parser is not to be shared between threads.
-            found: Parser | None = getattr(_local, "parser", None)
-            if found is None:
+            parser: Parser | None = getattr(_local, "parser", None)
+            if parser is None:
                 import tree_sitter
 
-                found = _local.parser = tree_sitter.Parser(_language())
+                parser = _local.parser = tree_sitter.Parser(_language())
             source = self.source
             if not source.isascii():
-                source = source.translate(_STAND_INS)
+                source = source.translate(_ASCII_SUBSTITUTES)
             if b"!" in source:
                 source = _NEGATED_GROUP.sub(b" ", source)
-            self._root = found.parse(source.replace(b"<>", b"> ")).root_node
+            self._root = parser.parse(source.replace(b"<>", b"> ")).root_node
         return self._root
 
-    def written(self, start: int, end: int) -> str:
+    def text_at(self, start: int, end: int) -> str:
         """A part as it is written; the places are bytes."""
         return self.source[start:end].decode(errors="replace")
 
     def span(self, start: int, end: int) -> Span | None:
-        """A part's place in the outermost line, in characters."""
+        """A part's byte_range in the outermost line, in characters."""
         if self.offset is None:
-            return self.fixed
+            return self.fallback_span
         if self._ascii:
             return self.offset + start, self.offset + end
-        before = len(self.source[:start].decode(errors="replace"))
-        return self.offset + before, self.offset + before + len(self.written(start, end))
+        prefix = len(self.source[:start].decode(errors="replace"))
+        return self.offset + prefix, self.offset + prefix + len(self.text_at(start, end))
 
     def inner(self, text: str, start: int, end: int) -> "Script":
         """Code that a word of this script holds."""
-        written = self.written(start, end)
-        at = written.find(text) if text else -1
+        source = self.text_at(start, end)
+        offset = source.find(text) if text else -1
         span, level = self.span(start, end), self.level + 1
-        surrounded = self.surrounded or _SETS.search(self.text) is not None
-        if self.offset is None or at < 0:
-            return Script(text, level=level, offset=None, fixed=span, surrounded=surrounded)
-        return Script(text, level=level, offset=(span[0] if span else 0) + at, surrounded=surrounded)
+        outer_sets_variables = self.outer_sets_variables or _MAY_SET_VARIABLE.search(self.text) is not None
+        if self.offset is None or offset < 0:
+            return Script(text, level=level, offset=None, fallback_span=span, outer_sets_variables=outer_sets_variables)
+        return Script(
+            text, level=level, offset=(span[0] if span else 0) + offset, outer_sets_variables=outer_sets_variables
+        )
 
 
 Binding = tuple[Literal["constant"], str] | tuple[Literal["plain", "below", "tame", "wild"], None]
@@ -129,27 +131,27 @@ _BARE = re.compile(r"[\w./:=,@%+*?-]+")
 _RANGE = re.compile(r"\{\d{1,9}\.\.\d{1,9}\}")
 
 _ARGUMENTS = r"(?:[ \t]+(?:'[^']*'|\"[^\"$`\\]*\"|[\w.:=,@%+*?/^~-]+))*"
-_LISTS = re.compile(
+_LISTING_COMMAND = re.compile(
     r"(?:find|fd|fdfind|ls|nproc|seq(?=(?: +\d+)+$)|git ls-files|git (?:diff|show|grep)(?=.* (?:--name-only|-l)\b)"
     rf"|rg (?:-l|--files)|grep -\w*l\w*){_ARGUMENTS}"
 )
 """Commands that write names of files or numbers: found, not made up."""
-_FILTERS = re.compile(
+_FILTER_COMMAND = re.compile(
     r"(?:head|tail|sort|uniq|wc)(?: +(?:-\w+|[+-]?\d+))*|e?grep(?: +-\w+)* +(?:'[^']*'|\"[^\"$`\\]*\"|[\w.^-]+)"
 )
 """Commands that write what they are fed, or less of it."""
 _STAGE = re.compile(rf"[\w./-]+{_ARGUMENTS}")
 _COUNTS = re.compile(r"wc -[clmw]")
-_MADE_UP = re.compile(r"(?:^|[\s'\"=])(?:[/~]|-\w*printf|--(?:format|pretty|time-style|replace))|\.\.|-exec|-ok")
+_COMPUTED_NAMES = re.compile(r"(?:^|[\s'\"=])(?:[/~]|-\w*printf|--(?:format|pretty|time-style|replace))|\.\.|-exec|-ok")
 
 
-def lists_names(written: str) -> bool:
+def only_lists_names(text: str) -> bool:
     """Whether the commands of a substitution write nothing but names that they find below the working directory."""
-    first, *others = stages = written.removeprefix("$(").removesuffix(")").strip().split(" | ")
+    first, *filters = stages = text.removeprefix("$(").removesuffix(")").strip().split(" | ")
     return counts(stages) or (
-        _LISTS.fullmatch(first) is not None
-        and _MADE_UP.search(written) is None
-        and all(_FILTERS.fullmatch(other) for other in others)
+        _LISTING_COMMAND.fullmatch(first) is not None
+        and _COMPUTED_NAMES.search(text) is None
+        and all(_FILTER_COMMAND.fullmatch(other) for other in filters)
     )
 
 
@@ -158,13 +160,13 @@ def counts(stages: list[str]) -> bool:
     return all(map(_STAGE.fullmatch, stages)) and len(stages) > 1 and _COUNTS.fullmatch(stages[-1]) is not None
 
 
-def without_counts(text: str) -> str:
-    """A text with a number in the place of each substitution that writes one."""
+def replace_counts(text: str) -> str:
+    """A text with a number in the byte_range of each substitution that writes one."""
     return re.sub(r"\$\(([^()`]*)\)", lambda match: "1" if counts(match[1].split(" | ")) else match[0], text)
 
 
-def _binding_of(values: list[str | None]) -> Binding:
-    texts = [value for value in values if value is not None and is_tame(value)]
+def _classify_values(values: list[str | None]) -> Binding:
+    texts = [value for value in values if value is not None and is_plain_relative_path(value)]
     if len(texts) < len(values):
         return WILD
     if not any(re.search(r"[*?\[]", text) for text in texts):
@@ -175,61 +177,65 @@ def _binding_of(values: list[str | None]) -> Binding:
 class Bindings:
     """Looks values up; the tree is searched only when somebody asks."""
 
-    __slots__ = ("_found", "_given", "_numbers", "_script", "_texts", "_unfollowed")
+    __slots__ = ("_bindings", "_environment", "_has_untracked_setters", "_numbers", "_script", "_texts")
 
-    def __init__(self, script: Script, given: Mapping[str, str]) -> None:
+    def __init__(self, script: Script, environment: Mapping[str, str]) -> None:
         self._script = script
-        self._given = given
-        self._found: dict[str, Binding] | None = None
+        self._environment = environment
+        self._bindings: dict[str, Binding] | None = None
         self._numbers: frozenset[str] | None = None
         self._texts = frozenset[str]()
-        self._unfollowed = False
+        self._has_untracked_setters = False
 
     def lookup(self, name: str) -> Binding | None:
         """What is known of a variable; nothing when the script does not set it."""
-        if self._found is None:
-            self._found = self._collect()
-        binding = self._found.get(name)
+        if self._bindings is None:
+            self._bindings = self._collect()
+        binding = self._bindings.get(name)
         if binding is not None:
             return binding
-        if name in self._given:
-            return ("constant", self._given[name])
-        surrounded = self._script.surrounded and name not in ("HOME", "PWD")
-        return WILD if self._unfollowed or surrounded else None
+        if name in self._environment:
+            return ("constant", self._environment[name])
+        outer_sets_variables = self._script.outer_sets_variables and name not in ("HOME", "PWD")
+        return WILD if self._has_untracked_setters or outer_sets_variables else None
 
     def _collect(self) -> dict[str, Binding]:
         text = self._script.text
-        found: dict[str, Binding] = {}
-        self._unfollowed = bool(_SETTERS.search(text))
+        bindings: dict[str, Binding] = {}
+        self._has_untracked_setters = bool(_SETTERS.search(text))
         if "=" not in text and " in " not in text:
-            return found
+            return bindings
         for name, values in self._assignments():
-            if name in found:
-                found[name] = WILD
+            if name in bindings:
+                bindings[name] = WILD
             elif len(values) == 1 and values[0] is not None and not re.search(r"[*?\[]", values[0]):
-                found[name] = ("constant", values[0])
+                bindings[name] = ("constant", values[0])
             else:
-                found[name] = _binding_of(values)
-        return found
+                bindings[name] = _classify_values(values)
+        return bindings
 
-    def calculates(self, text: str) -> bool:
+    def is_numeric(self, text: str) -> bool:
         """Whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
         if re.search(r"[`\[]|\$[({\d@*]", text):
             return False
-        named = re.findall(r"[A-Za-z_]\w*", text)
-        if not named:
+        variables = re.findall(r"[A-Za-z_]\w*", text)
+        if not variables:
             return True
         if self._numbers is None:
-            self._numbers, self._texts = self._calculable()
+            self._numbers, self._texts = self._classify_variables()
         if _TEXT_SETTERS.search(self._script.text):
             return False
-        return self._numbers.issuperset(named) if self._script.surrounded else self._texts.isdisjoint(named)
+        return (
+            self._numbers.issuperset(variables)
+            if self._script.outer_sets_variables
+            else self._texts.isdisjoint(variables)
+        )
 
-    def _calculable(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _classify_variables(self) -> tuple[frozenset[str], frozenset[str]]:
         """The variables that the script sets to numbers, and those that it or its environment sets to anything else."""
         numbers: set[str] = set()
-        found = {name for name, value in self._given.items() if not value.isdecimal()}
-        found |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
+        text_variables = {name for name, value in self._environment.items() if not value.isdecimal()}
+        text_variables |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
         stack = [self._script.root]
         while stack:
             node = stack.pop()
@@ -238,9 +244,9 @@ class Bindings:
             if node.type == "for_statement":
                 name = node.child_by_field_name("variable")
             if name:
-                texts = found if _is_text(node.children_by_field_name("value")) else numbers
-                texts.add(self._text(name).partition("[")[0])
-        return frozenset(numbers - found), frozenset(found)
+                target = text_variables if _is_text(node.children_by_field_name("value")) else numbers
+                target.add(self._text(name).partition("[")[0])
+        return frozenset(numbers - text_variables), frozenset(text_variables)
 
     def _assignments(self) -> Iterator[tuple[str, list[str | None]]]:
         stack = [self._script.root]
@@ -251,20 +257,22 @@ class Bindings:
             elif node.type == "for_statement":
                 name = node.child_by_field_name("variable")
                 values = node.children_by_field_name("value")
-                listed = ["1" if _RANGE.fullmatch(self._text(value)) else self._literal(value) for value in values]
+                unseen_arguments = [
+                    "1" if _RANGE.fullmatch(self._text(value)) else self._literal(value) for value in values
+                ]
                 # One more, so that a loop over a single value is not taken for a constant.
-                yield (self._text(name) if name else ""), [*listed, "x" if listed else None]
+                yield (self._text(name) if name else ""), [*unseen_arguments, "x" if unseen_arguments else None]
             stack.extend(node.named_children)
 
     def _assignment(self, node: "Node") -> tuple[str, list[str | None]]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         appended = len(node.children) > 1 and node.children[1].type == "+="
-        known = "" if value is None else self._literal(value)
-        return (self._text(name) if name else ""), [None if appended else known]
+        literal = "" if value is None else self._literal(value)
+        return (self._text(name) if name else ""), [None if appended else literal]
 
     def _literal(self, node: "Node") -> str | None:
         text = self._text(node)
-        if node.type == "command_substitution" and lists_names(text):
+        if node.type == "command_substitution" and only_lists_names(text):
             return "*"
         if node.type in ("word", "number", "concatenation"):
             return text if _BARE.fullmatch(text) else None
@@ -275,14 +283,14 @@ class Bindings:
         return None
 
     def _text(self, node: "Node") -> str:
-        return self._script.written(node.start_byte, node.end_byte)
+        return self._script.text_at(node.start_byte, node.end_byte)
 
 
 def _is_text(values: "list[Node]") -> bool:
     """Whether one of these values may be anything but a number."""
     return not all(
         value.type in ("number", "arithmetic_expansion", "brace_expression")
-        or re.fullmatch(r"\d+", without_counts((value.text or b"").decode(errors="replace")))
+        or re.fullmatch(r"\d+", replace_counts((value.text or b"").decode(errors="replace")))
         for value in values
     )
 
@@ -294,7 +302,7 @@ _MISSED = re.compile(r'(?<!\\)(?:\\\\)*(?:["`]|\$[\w({\[@*#?$!-])')
 """What must not be left over inside of double quotes or a here-document."""
 _NUMERIC = frozenset("?$!#")
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\\n])")
-OPENED = frozenset(
+EXPANSIONS = frozenset(
     {"command_substitution", "process_substitution", "arithmetic_expansion", "expansion", "simple_expansion"}
 )
 
@@ -302,168 +310,190 @@ OPENED = frozenset(
 class Evaluator:
     """Turns the nodes of one script into words; commands inside of a word are handed on."""
 
-    __slots__ = ("_bindings", "_found", "_hand_on", "_script")
+    __slots__ = ("_bindings", "_findings", "_script", "_visit_later")
 
-    def __init__(self, script: Script, bindings: Bindings, found: Findings, hand_on: Callable[["Node"], None]) -> None:
+    def __init__(
+        self, script: Script, bindings: Bindings, findings: Findings, visit_later: Callable[["Node"], None]
+    ) -> None:
         self._script = script
         self._bindings = bindings
-        self._found = found
-        self._hand_on = hand_on
+        self._findings = findings
+        self._visit_later = visit_later
 
-    def words(self, node: "Node") -> list[Word]:
+    def evaluate_words(self, node: "Node") -> list[Word]:
         """The words one node becomes: mostly one."""
         start, end = node.start_byte, node.end_byte
         if node.type == "word" or node.type == "number":
             raw = self._script.source[start:end]
             if _SIMPLE.fullmatch(raw):
                 return [plain_word(raw.decode(), start, end)]
-        if node.type in ("simple_expansion", "expansion") and (split := self._split(node)):
+        if node.type in ("simple_expansion", "expansion") and (split := self._split_constant(node)):
             return split
-        words = join(self._parts(node), start, end)
+        words = join(self._evaluate_parts(node), start, end)
         for word in words:
             if "[" in word.shape and re.search(r"\w\[[^\]]{0,400}(?:\$[({]|`)", word.shape):
-                self._puzzle("a word holds a subscript with code in it", node)
+                self._mark_unclear("a word holds a subscript with code in it", node)
         return words
 
-    def _parts(self, node: "Node") -> list[Part]:
-        text = self._script.written(node.start_byte, node.end_byte)
+    def _evaluate_parts(self, node: "Node") -> list[Part]:
+        text = self._script.text_at(node.start_byte, node.end_byte)
         match node.type:
             case "word" | "number":
-                return self._bare(node, text)
+                return self._evaluate_bare_word(node, text)
             case "raw_string":
                 return [Part(text[1:-1], quoted=True)]
             case "ansi_c_string":
-                decoded = ansi_text(text[2:-1])
-                return [self._unknown(node)] if decoded is None else [Part(decoded, quoted=True)]
+                decoded = decode_ansi_c(text[2:-1])
+                return [self._unknown_part(node)] if decoded is None else [Part(decoded, quoted=True)]
             case "string":
-                return self._string(node)
+                return self._evaluate_string(node)
             case "translated_string" | "concatenation" | "command_name":
-                return self._together(node)
+                return self._evaluate_concatenation(node)
             case "simple_expansion" | "expansion":
-                return [self._variable(node, quoted=False)]
+                return [self._evaluate_variable(node, quoted=False)]
             case _:
-                return [self._rare(node, text)]
+                return [self._evaluate_expansion(node, text)]
 
-    def _rare(self, node: "Node", text: str) -> Part:
+    def _evaluate_expansion(self, node: "Node", text: str) -> Part:
         match node.type:
             case "command_substitution":
-                self._hand_on(node)
-                found = lists_names(text)
-                return Part(HOLE, unknown=True, built=not found, alone=found, several=True)
+                self._visit_later(node)
+                only_names = only_lists_names(text)
+                return Part(PLACEHOLDER, unknown=True, computed=not only_names, safe_alone=only_names, may_split=True)
             case "process_substitution":
-                self._hand_on(node)
-                return Part(HOLE, unknown=True, process=True)
+                self._visit_later(node)
+                return Part(PLACEHOLDER, unknown=True, is_process=True)
             case "arithmetic_expansion":
-                self._hand_on(node)
-                return Part(HOLE, unknown=True, named=True)
+                self._visit_later(node)
+                return Part(PLACEHOLDER, unknown=True, never_option=True)
             case "brace_expression":
-                return Part(HOLE, unknown=True, several=True)
+                return Part(PLACEHOLDER, unknown=True, may_split=True)
             case "regex" | "extglob_pattern" | "test_operator" | "variable_name" | "==" | "=~":
                 if re.search(r"[$`]", text):
-                    return self._unknown(node)
+                    return self._unknown_part(node)
                 return Part(text)
             case _:
-                return self._unknown(node)
+                return self._unknown_part(node)
 
-    def _bare(self, node: "Node", text: str) -> list[Part]:
+    def _evaluate_bare_word(self, node: "Node", text: str) -> list[Part]:
         if not _UNQUOTED.fullmatch(text) or text.startswith("#") or node.has_error:
-            return [self._unknown(node)]
+            return [self._unknown_part(node)]
         if text.startswith("~") and len(text) > 1 and re.match(r"~[\w+-]", text):
-            return [Part("~", unknown=True), *bare_parts(text[1:])]
-        return bare_parts(text)
+            return [Part("~", unknown=True), *split_escapes(text[1:])]
+        return split_escapes(text)
 
-    def _together(self, node: "Node") -> list[Part]:
+    def _evaluate_concatenation(self, node: "Node") -> list[Part]:
         parts: list[Part] = []
         end = node.start_byte
         for child in node.children:
             if child.start_byte != end:
-                parts.append(self._unknown(node))
+                parts.append(self._unknown_part(node))
             end = child.end_byte
             if child.type == "$":
                 dollar = end == node.end_byte or node.type == "translated_string"
                 parts.append(
                     Part("" if node.type == "translated_string" else "$", quoted=True)
                     if dollar
-                    else self._unknown(node)
+                    else self._unknown_part(node)
                 )
             else:
-                parts.extend(self._parts(child))
+                parts.extend(self._evaluate_parts(child))
         return parts
 
-    def _string(self, node: "Node") -> list[Part]:
+    def _evaluate_string(self, node: "Node") -> list[Part]:
         parts: list[Part] = [Part("", quoted=True)]
         at = node.start_byte + 1
         for child in node.named_children:
-            if child.type not in OPENED:
+            if child.type not in EXPANSIONS:
                 if child.type != "string_content":
-                    parts.append(self._unknown(child))
+                    parts.append(self._unknown_part(child))
                 continue
-            parts.extend(self._quoted(node, at, child.start_byte))
-            parts.append(self._inside(child))
+            parts.extend(self._unescape_quoted(node, at, child.start_byte))
+            parts.append(self._evaluate_quoted_expansion(child))
             at = child.end_byte
-        return [*parts, *self._quoted(node, at, node.end_byte - 1)]
+        return [*parts, *self._unescape_quoted(node, at, node.end_byte - 1)]
 
-    def _inside(self, child: "Node") -> Part:
+    def _evaluate_quoted_expansion(self, child: "Node") -> Part:
         if child.type in ("simple_expansion", "expansion"):
-            return self._variable(child, quoted=True)
-        self._hand_on(child)
+            return self._evaluate_variable(child, quoted=True)
+        self._visit_later(child)
         number = child.type == "arithmetic_expansion"
-        found = not number and lists_names(self._script.written(child.start_byte, child.end_byte))
-        return Part(HOLE, unknown=True, quoted=True, built=not (number or found), alone=found, named=number)
+        only_names = not number and only_lists_names(self._script.text_at(child.start_byte, child.end_byte))
+        return Part(
+            PLACEHOLDER,
+            unknown=True,
+            quoted=True,
+            computed=not (number or only_names),
+            safe_alone=only_names,
+            never_option=number,
+        )
 
-    def _quoted(self, node: "Node", start: int, end: int) -> list[Part]:
-        text = self._script.written(start, end)
+    def _unescape_quoted(self, node: "Node", start: int, end: int) -> list[Part]:
+        text = self._script.text_at(start, end)
         if not text:
             return []
         if _MISSED.search(text):
-            return [self._unknown(node)]
+            return [self._unknown_part(node)]
         return [Part(_QUOTED_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text), quoted=True)]
 
-    def _variable(self, node: "Node", *, quoted: bool) -> Part:
-        name = self._name(node)
+    def _evaluate_variable(self, node: "Node", *, quoted: bool) -> Part:
+        name = self._variable_name(node)
         if name is None:
-            self._hand_on(node)
-            if node.type == "expansion" and "@" in self._script.written(node.start_byte, node.end_byte):
-                self._puzzle("a value is put through a transformation", node)
-            return Part(HOLE, unknown=True, built=True, several=not quoted)
+            self._visit_later(node)
+            if node.type == "expansion" and "@" in self._script.text_at(node.start_byte, node.end_byte):
+                self._mark_unclear("a value is put through a transformation", node)
+            return Part(PLACEHOLDER, unknown=True, computed=True, may_split=not quoted)
         if name in _NUMERIC:
-            return Part(HOLE, unknown=True, named=True)
+            return Part(PLACEHOLDER, unknown=True, never_option=True)
         if not name[0].isalpha() and (name[0] != "_" or name == "_"):
-            return Part(HOLE, unknown=True, built=True, several=not quoted or name == "@")
+            return Part(PLACEHOLDER, unknown=True, computed=True, may_split=not quoted or name == "@")
         binding = self._bindings.lookup(name)
         if binding is None:
-            known = {"HOME": "~", "PWD": "."}.get(name)
-            several = not quoted and known is None
-            return Part(known or HOLE, unknown=True, several=several, named=known is not None, given=known is None)
+            path = {"HOME": "~", "PWD": "."}.get(name)
+            several = not quoted and path is None
+            return Part(
+                path or PLACEHOLDER,
+                unknown=True,
+                may_split=several,
+                never_option=path is not None,
+                from_environment=path is None,
+            )
         kind, value = binding
         if kind == "constant" and value is not None and (quoted or not re.search(r"[\s*?\[]", value)):
             return Part(value, quoted=True)
-        known = kind in ("plain", "below", "tame")
+        is_tracked = kind in ("plain", "below", "tame")
         several = not quoted and kind != "plain"
-        return Part(HOLE, unknown=True, built=not known, alone=True, several=several, named=kind in ("plain", "below"))
+        return Part(
+            PLACEHOLDER,
+            unknown=True,
+            computed=not is_tracked,
+            safe_alone=True,
+            may_split=several,
+            never_option=kind in ("plain", "below"),
+        )
 
-    def _name(self, node: "Node") -> str | None:
+    def _variable_name(self, node: "Node") -> str | None:
         """The name, when nothing but the variable's value is asked for."""
-        inner = self._script.written(node.start_byte, node.end_byte)[1:]
+        inner = self._script.text_at(node.start_byte, node.end_byte)[1:]
         if node.type == "expansion":
             inner = inner[1:-1]
             if inner.startswith("#") and inner[1:].isidentifier():
                 return "#"
         return inner if inner.isidentifier() or inner.isdecimal() or (len(inner) == 1 and inner in "@*#?-$!") else None
 
-    def _split(self, node: "Node") -> list[Word]:
+    def _split_constant(self, node: "Node") -> list[Word]:
         """The words of an unquoted variable whose value is known and is more than one word."""
-        name = self._name(node)
+        name = self._variable_name(node)
         binding = self._bindings.lookup(name) if name and name.isidentifier() else None
         value = binding[1] if binding and binding[0] == "constant" else None
         if value is None or not re.search(r"[\s*?\[]", value):
             return []
         return [word for text in value.split() for word in join([Part(text)], node.start_byte, node.end_byte)]
 
-    def _unknown(self, node: "Node") -> Part:
-        self._puzzle("a word is not understood", node)
-        return Part(HOLE, unknown=True, built=True, several=True)
+    def _unknown_part(self, node: "Node") -> Part:
+        self._mark_unclear("a word is not understood", node)
+        return Part(PLACEHOLDER, unknown=True, computed=True, may_split=True)
 
-    def _puzzle(self, reason: str, node: "Node") -> None:
+    def _mark_unclear(self, reason: str, node: "Node") -> None:
         start, end = node.start_byte, node.end_byte
-        self._found.puzzle(reason, self._script.written(start, end), self._script.span(start, end))
+        self._findings.mark_unclear(reason, self._script.text_at(start, end), self._script.span(start, end))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-HOLE = "\ufffc"
+PLACEHOLDER = "\ufffc"
 """Stands in a word's shape for what only the running shell knows."""
 
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -21,17 +21,17 @@ class Word(msgspec.Struct, frozen=True):
     """The value with a hole for each part that is not known."""
     start: int = 0
     end: int = 0
-    built: bool = False
+    computed: bool = False
     """Whether the line itself makes up the unknown part: anything at all can stand there."""
-    several: bool = False
+    may_split: bool = False
     """Whether it may become more than one word, or none."""
     glob: bool = False
     """Whether it is a pattern for names of files."""
-    process: bool = False
+    is_process: bool = False
     """Whether it is the output or the input of another command, as a file."""
-    loose: bool = False
+    may_be_option: bool = False
     """Whether it, or a part of it, may turn out to be an option that is not written here."""
-    given: bool = False
+    from_environment: bool = False
     """Whether its value comes from the environment."""
 
     @property
@@ -41,10 +41,10 @@ class Word(msgspec.Struct, frozen=True):
             return ""
         return self.shape.split("=", 1)[0]
 
-    def after(self, length: int) -> "Word":
+    def suffix(self, length: int) -> "Word":
         """The rest of this word, such as the value of `--option=value`."""
-        rest = self.shape[length:]
-        return msgspec.structs.replace(self, shape=rest, value=None if self.value is None else rest)
+        text = self.shape[length:]
+        return msgspec.structs.replace(self, shape=text, value=None if self.value is None else text)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -53,14 +53,14 @@ class Part(msgspec.Struct, frozen=True):
     text: str
     quoted: bool = False
     unknown: bool = False
-    built: bool = False
-    several: bool = False
-    process: bool = False
-    alone: bool = False
+    computed: bool = False
+    may_split: bool = False
+    is_process: bool = False
+    safe_alone: bool = False
     """Whether the unknown text is harmless as a word of its own, but not as a piece of one."""
-    named: bool = False
+    never_option: bool = False
     """Whether the unknown text surely does not begin with a dash."""
-    given: bool = False
+    from_environment: bool = False
     """Whether the environment has the value."""
 
 
@@ -69,17 +69,17 @@ def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
     return Word(text, text, start, end)
 
 
-def unknown_word(*, start: int = 0, end: int = 0, built: bool = True, several: bool = False) -> Word:
+def unknown_word(*, start: int = 0, end: int = 0, computed: bool = True, may_split: bool = False) -> Word:
     """A word of which nothing is known."""
-    return Word(None, HOLE, start, end, built, several, loose=True)
+    return Word(None, PLACEHOLDER, start, end, computed, may_split, may_be_option=True)
 
 
 def join(parts: list[Part], start: int, end: int) -> list[Word]:
     """The words that these parts become: one, or several by braces."""
     bare = "".join("Q" * len(part.text) if part.quoted or part.unknown else part.text for part in parts)
     shape = "".join(part.text for part in parts)
-    if "{" in bare and any("," in found or ".." in found for found in _BRACES.findall(bare)):
-        return _braced(parts, shape, bare, start, end)
+    if "{" in bare and any("," in braces or ".." in braces for braces in _BRACES.findall(bare)):
+        return _expand_braces(parts, shape, bare, start, end)
     unknown = any(part.unknown for part in parts)
     glob = bool(_GLOB.search(bare)) and not (bare in ("[", "[[") or ("]" not in bare and not re.search(r"[*?]", bare)))
     return [
@@ -88,47 +88,49 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
             shape,
             start,
             end,
-            any(part.built or (part.alone and shape != HOLE) for part in parts),
-            any(part.several for part in parts) or glob,
+            any(part.computed or (part.safe_alone and shape != PLACEHOLDER) for part in parts),
+            any(part.may_split for part in parts) or glob,
             glob,
-            any(part.process for part in parts),
+            any(part.is_process for part in parts),
             (unknown or glob) and _may_be_option(parts, shape, bare),
-            any(part.given for part in parts),
+            any(part.from_environment for part in parts),
         )
     ]
 
 
 def _may_be_option(parts: list[Part], shape: str, bare: str) -> bool:
     """Whether a word that is not known may begin with a dash, or be split into words that do."""
-    if any(part.unknown and part.several for part in parts):
+    if any(part.unknown and part.may_split for part in parts):
         return True
     first = next((part for part in parts if part.text), None)
     if first is not None and first.unknown:
-        return not (first.named or first.process)
+        return not (first.never_option or first.is_process)
     if shape.startswith("-"):
         name = shape.split("=", 1)[0]
-        return not name.startswith("--") or HOLE in name or bool(_GLOB.search(name))
+        return not name.startswith("--") or PLACEHOLDER in name or bool(_GLOB.search(name))
     return bool(_GLOB.match(bare))
 
 
-def _braced(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:
+def _expand_braces(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:
     """Take apart one pair of braces with commas; anything more is left unknown."""
     simple = len(_BRACES.findall(bare)) == 1 and bare.count("{") == 1 and ".." not in bare
     if not simple or any(part.unknown for part in parts):
-        return [Word(None, HOLE, start, end, built=True, several=True, loose=True)]
+        return [Word(None, PLACEHOLDER, start, end, computed=True, may_split=True, may_be_option=True)]
     opening, closing = bare.index("{"), bare.index("}")
-    inside, choices, begun = bare[opening + 1 : closing], list[str](), opening + 1
+    inside, choices, choice_start = bare[opening + 1 : closing], list[str](), opening + 1
     for position, character in enumerate(inside, opening + 1):
         if character == ",":
-            choices.append(shape[begun:position])
-            begun = position + 1
-    choices.append(shape[begun:closing])
+            choices.append(shape[choice_start:position])
+            choice_start = position + 1
+    choices.append(shape[choice_start:closing])
     if len(choices) > _MAX_BRACED:
-        return [Word(None, HOLE, start, end, built=True, several=True, loose=True)]
+        return [Word(None, PLACEHOLDER, start, end, computed=True, may_split=True, may_be_option=True)]
     glob = bool(_GLOB.search(bare))
     texts = [shape[:opening] + choice + shape[closing + 1 :] for choice in choices]
     return [
-        Word(None if glob else text, text, start, end, glob=glob, several=glob, loose=glob) for text in texts if text
+        Word(None if glob else text, text, start, end, glob=glob, may_split=glob, may_be_option=glob)
+        for text in texts
+        if text
     ]
 
 
@@ -146,10 +148,10 @@ _ANSI = re.compile(
 )
 
 
-def ansi_text(inside: str) -> str | None:
+def decode_ansi_c(inside: str) -> str | None:
     """The value of what stands inside of `$'…'`; nothing when it is not text."""
 
-    def one(match: re.Match[str]) -> str:
+    def decode(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
         if code:
             return chr(int(code, 16))
@@ -160,14 +162,14 @@ def ansi_text(inside: str) -> str | None:
         return _ESCAPES.get(match[6], "\\" + match[6])
 
     try:
-        text = _ANSI.sub(one, inside)
+        text = _ANSI.sub(decode, inside)
     except (ValueError, OverflowError):
         return None
     # Bytes above ASCII are put together by the shell's locale, and a NUL ends the string.
     return None if "\0" in text or ("\\" in inside and not text.isascii()) else text
 
 
-def bare_parts(text: str) -> list[Part]:
+def split_escapes(text: str) -> list[Part]:
     """A bare word, with what its backslashes quote set apart."""
     if "\\" not in text:
         return [Part(text)]
@@ -196,7 +198,7 @@ _INVISIBLE = re.compile(
 _BRACKETS = re.compile(r"[(\[{<|`]")
 
 
-def flaw_of(text: str) -> str:
+def find_flaw(text: str) -> str:
     """Why this text is not even tried, or nothing when it can be."""
     if len(text) > MAX_CHARACTERS:
         return "the command is too long to be read"

@@ -4,60 +4,60 @@ import re
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.known_programs import MEDIUM
-from skills_runtime.safety.guard.paths import Judgement, is_wide, reading, writing
-from skills_runtime.safety.guard.programs.options import judge_options
-from skills_runtime.safety.guard.words import HOLE, Word
+from skills_runtime.safety.guard.paths import Assessment, assess_read, assess_write, is_broad_target
+from skills_runtime.safety.guard.programs.options import assess_options
+from skills_runtime.safety.guard.words import PLACEHOLDER, Word
 
 _LAST = frozenset({"cp", "ln", "install", "rsync", "scp"})
 """Only their last operand is written."""
 
 
-def rm(call: Call) -> None:
+def assess_rm(call: Call) -> None:
     """Deleting: how much depends on what is named."""
-    recursive = call.short("rR") or call.has("recursive")
-    call.worsen("medium", "deletes files")
-    if call.has("no-preserve-root"):
-        call.worsen("high", "deletes a whole tree")
-    if call.scene.listed:
-        call.worsen("high", "deletes whatever it is given")
+    recursive = call.has_short("rR") or call.has_long("recursive")
+    call.add_risk("medium", "deletes files")
+    if call.has_long("no-preserve-root"):
+        call.add_risk("high", "deletes a whole tree")
+    if call.context.unseen_arguments:
+        call.add_risk("high", "deletes whatever it is given")
     for word in call.operands():
         unknown = word.value is None and not word.glob
-        if not word.shape.strip("/*.~") or (recursive and (unknown or is_wide(word.shape))):
-            call.worsen("high", "deletes a whole tree", word)
+        if not word.shape.strip("/*.~") or (recursive and (unknown or is_broad_target(word.shape))):
+            call.add_risk("high", "deletes a whole tree", word)
         else:
-            call.judged(deleting(word.shape), word)
+            call.add_assessment(assess_change(word.shape), word)
 
 
-def deleting(shape: str) -> Judgement | None:
+def assess_change(shape: str) -> Assessment | None:
     """What changing or deleting one file means; only what is high is of interest."""
-    level, _ = writing(shape)
+    level, _ = assess_write(shape)
     return ("high", "changes a file that matters") if level == "high" else None
 
 
-def writers(call: Call) -> None:
+def assess_writers(call: Call) -> None:
     """Programs whose operands are written."""
-    call.worsen("medium", MEDIUM.get(call.name, "changes files"))
-    judge_options(call)
+    call.add_risk("medium", MEDIUM.get(call.name, "changes files"))
+    assess_options(call)
     operands = call.operands()
     for word in operands[-1:] if call.name in _LAST else operands:
-        judge_written(call, word)
+        assess_written(call, word)
 
 
-def judge_written(call: Call, word: Word) -> None:
-    """Judge one path that is written by a program which is there to write."""
+def assess_written(call: Call, word: Word) -> None:
+    """Assessor one path that is written by a program which is there to write."""
     if word.shape in ("-", "/dev/null", "/dev/stdout", "/dev/stderr"):
         return
-    if word.built:
-        call.puzzle("writes to a place that is only known when it runs", word)
-    level, reason = writing(word.shape)
-    call.worsen(level, reason, word)
+    if word.computed:
+        call.mark_unclear("writes to a place that is only known when it runs", word)
+    level, reason = assess_write(word.shape)
+    call.add_risk(level, reason, word)
 
 
 _VALUED = {"uniq": "fsw", "xxd": "cgloRns"}
 """Short options that have a value."""
 
 
-def second_operand(call: Call) -> None:
+def assess_second_operand(call: Call) -> None:
     """Programs that read their first operand and write their second."""
     operands: list[Word] = []
     index, ended = 0, False
@@ -70,74 +70,74 @@ def second_operand(call: Call) -> None:
         ended = ended or word.shape == "--" or (call.name == "xxd" and not word.option)
         index += 1
     for word in operands[1:]:
-        call.write(word)
-    if operands and operands[0].several:
-        call.worsen("medium", "may write a file that it is to read", operands[0])
+        call.add_write(word)
+    if operands and operands[0].may_split:
+        call.add_risk("medium", "may write a file that it is to read", operands[0])
 
 
-def dd(call: Call) -> None:
+def assess_dd(call: Call) -> None:
     """Copying blocks, which may be those of a disk."""
-    call.worsen("medium", "copies raw data")
+    call.add_risk("medium", "copies raw data")
     for word in call.args:
         if word.shape.startswith("of="):
-            target = word.after(3)
+            target = word.suffix(3)
             if target.shape.startswith("/dev/") and target.shape != "/dev/null":
-                call.worsen("high", "destroys a disk or a file system", word)
+                call.add_risk("high", "destroys a disk or a file system", word)
             else:
-                call.write(target)
+                call.add_write(target)
         elif word.shape.startswith("if=/dev/") and not re.match(r"if=/dev/(?:u?random|zero|null)$", word.shape):
-            call.worsen("high", "reads a disk or a file system", word)
-        elif HOLE in word.shape:
-            call.puzzle("an argument is only known when it runs", word, "high")
+            call.add_risk("high", "reads a disk or a file system", word)
+        elif PLACEHOLDER in word.shape:
+            call.mark_unclear("an argument is only known when it runs", word, "high")
 
 
-def chmod(call: Call) -> None:
+def assess_chmod(call: Call) -> None:
     """Changing modes: a whole tree, everybody, or the right to become somebody else."""
-    call.worsen("medium", "changes who may do what")
-    recursive = call.short("R") or call.has("recursive")
+    call.add_risk("medium", "changes who may do what")
+    recursive = call.has_short("R") or call.has_long("recursive")
     operands = [word for word in call.args if not word.option or re.match(r"-[rwxst]", word.shape)]
     mode = operands[0].shape if operands else ""
     if re.fullmatch(r"0?[2467][0-7]{3}", mode) or re.search(r"\+[rwx]*s", mode):
-        call.worsen("high", "lets a program run with somebody else's rights", operands[0])
+        call.add_risk("high", "lets a program run with somebody else's rights", operands[0])
     if re.fullmatch(r"0*[0-7]?[0-7][0-7][2367]", mode) or re.search(r"(?:^|,)(?:[ugo]*[oa][ugo]*)[+=][rx]*w", mode):
-        call.worsen("high" if recursive else "medium", "lets everybody write", operands[0])
+        call.add_risk("high" if recursive else "medium", "lets everybody write", operands[0])
     for word in operands[1:]:
-        if recursive and is_wide(word.shape) and word.shape not in (".", "./"):
-            call.worsen("high", "changes who may do what in a whole tree", word)
-        elif writing(word.shape)[0] == "high":
-            call.worsen("high", "changes a file that matters", word)
+        if recursive and is_broad_target(word.shape) and word.shape not in (".", "./"):
+            call.add_risk("high", "changes who may do what in a whole tree", word)
+        elif assess_write(word.shape)[0] == "high":
+            call.add_risk("high", "changes a file that matters", word)
 
 
-def chown(call: Call) -> None:
+def assess_chown(call: Call) -> None:
     """Changing owners."""
-    call.worsen("medium", "changes who may do what")
-    recursive = call.short("R") or call.has("recursive")
+    call.add_risk("medium", "changes who may do what")
+    recursive = call.has_short("R") or call.has_long("recursive")
     for word in call.operands()[1:]:
-        if (recursive and is_wide(word.shape)) or writing(word.shape)[0] == "high":
-            call.worsen("high", "changes the owner of what matters", word)
+        if (recursive and is_broad_target(word.shape)) or assess_write(word.shape)[0] == "high":
+            call.add_risk("high", "changes the owner of what matters", word)
 
 
-def kill(call: Call) -> None:
+def assess_kill(call: Call) -> None:
     """Ending processes by number."""
-    if call.short("lL") or call.has("list"):
+    if call.has_short("lL") or call.has_long("list"):
         return
-    call.worsen("medium", "ends a process")
+    call.add_risk("medium", "ends a process")
     for index, word in enumerate(call.args):
         first = index == 0 and word.shape.startswith("-")
         if not first and re.fullmatch(r"-\d+|[01]|-1", word.shape):
-            call.worsen("high", "ends many processes at once", word)
+            call.add_risk("high", "ends many processes at once", word)
     if [word.shape for word in call.args] == ["-1"]:
-        call.worsen("high", "ends many processes at once")
+        call.add_risk("high", "ends many processes at once")
 
 
-def tar(call: Call) -> None:
+def assess_tar(call: Call) -> None:
     """Archives: what is unpacked may overwrite, and options may run programs."""
-    call.worsen("medium", "changes files")
-    judge_options(call)
+    call.add_risk("medium", "changes files")
+    assess_options(call)
     first = call.args[0].shape if call.args else ""
     if "I" in first.lstrip("-") and not first.startswith("--"):
-        call.worsen("high", "has another program run by an option", call.args[0])
-    if call.short("P") or call.has("absolute-names"):
-        call.worsen("high", "unpacks to any place an archive names")
+        call.add_risk("high", "has another program run by an option", call.args[0])
+    if call.has_short("P") or call.has_long("absolute-names"):
+        call.add_risk("high", "unpacks to any path an archive names")
     for word in call.operands():
-        call.judged(reading(word.shape), word)
+        call.add_assessment(assess_read(word.shape), word)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.paths import reading
-from skills_runtime.safety.guard.programs.files import deleting
-from skills_runtime.safety.guard.programs.options import values_of
+from skills_runtime.safety.guard.paths import assess_read
+from skills_runtime.safety.guard.programs.files import assess_change
+from skills_runtime.safety.guard.programs.options import option_values
 from skills_runtime.safety.guard.words import Word, names
 
 _READS = names(
@@ -35,7 +35,9 @@ _HARMLESS_KEYS = re.compile(
     re.IGNORECASE,
 )
 _CONNECTS = names("ls-remote")
-_PLACES = names("clone init worktree archive bundle format-patch mv checkout-index submodule bugreport diagnose rm")
+_WRITES_OPERANDS = names(
+    "clone init worktree archive bundle format-patch mv checkout-index submodule bugreport diagnose rm"
+)
 """Their operands are places that are written."""
 _EXEC_OPTIONS = names(
     """
@@ -50,39 +52,39 @@ _VALUED = names(
 )
 
 
-def git(call: Call) -> None:
-    """Judge one use of git."""
+def assess_git(call: Call) -> None:
+    """Assessor one use of git."""
     args = call.args
-    for word, value in _globals(args):
-        _global(call, word, value)
+    for word, value in _global_options(args):
+        _assess_global_option(call, word, value)
     index = _verb_index(args)
     if index >= len(args):
         return
-    verb, rest = args[index], args[index + 1 :]
+    verb, arguments = args[index], args[index + 1 :]
     if verb.value is None:
-        call.puzzle("what git is to do is only known when it runs", verb)
+        call.mark_unclear("what git is to do is only known when it runs", verb)
         return
-    _judge_verb(call, verb, verb.value, rest)
-    _options(call, verb.value, rest)
-    for word in rest:
+    _assess_verb(call, verb, verb.value, arguments)
+    _assess_options(call, verb.value, arguments)
+    for word in arguments:
         if re.match(r"(?:ext|fd)::", word.shape) or "::" in word.shape.split("/", 1)[0]:
-            call.worsen("high", "has git run another program", word)
+            call.add_risk("high", "has git run another program", word)
         if ":" in word.shape:
-            call.judged(reading(word.shape.partition(":")[2]), word)
-    if judge := _VERBS.get(verb.value):
-        judge(call, rest)
+            call.add_assessment(assess_read(word.shape.partition(":")[2]), word)
+    if assessor := _VERB_ASSESSORS.get(verb.value):
+        assessor(call, arguments)
 
 
-def _judge_verb(call: Call, verb: Word, name: str, rest: list[Word]) -> None:
-    if (name in _CHANGES and not _only_lists(name, rest)) or _changes_after_all(name, rest):
-        call.worsen("medium", "changes a repository", verb)
+def _assess_verb(call: Call, verb: Word, name: str, arguments: list[Word]) -> None:
+    if (name in _CHANGES and not _only_lists(name, arguments)) or _changes_with_options(name, arguments):
+        call.add_risk("medium", "changes a repository", verb)
     elif name in _CONNECTS:
-        call.worsen("medium", "fetches from or sends to the network", verb)
+        call.add_risk("medium", "fetches from or sends to the network", verb)
     elif name not in _READS and name not in _CHANGES:
-        call.puzzle("git may know this word by an alias", verb)
+        call.mark_unclear("git may know this word by an alias", verb)
 
 
-def _globals(args: list[Word]) -> Iterator[tuple[Word, Word]]:
+def _global_options(args: list[Word]) -> Iterator[tuple[Word, Word]]:
     """The options before the word that says what git is to do, with their values."""
     index = 0
     while index < len(args) and args[index].option:
@@ -94,23 +96,23 @@ def _globals(args: list[Word]) -> Iterator[tuple[Word, Word]]:
 
 def _verb_index(args: list[Word]) -> int:
     """Where the word stands that says what git is to do."""
-    before = list(_globals(args))
-    return sum(1 if value is word or word.option not in _VALUED else 2 for word, value in before)
+    options = list(_global_options(args))
+    return sum(1 if value is word or word.option not in _VALUED else 2 for word, value in options)
 
 
-def read_verb(call: Call) -> Word | None:
+def find_read_verb(call: Call) -> Word | None:
     """The word that says what git is to do, where that only reads, whatever names and revisions follow."""
     index = _verb_index(call.args)
     verb = call.args[index] if index < len(call.args) else None
-    rest = call.args[index + 1 :]
-    if verb is None or verb.value not in _READS - _CONNECTS or _changes_after_all(verb.value or "", rest):
+    arguments = call.args[index + 1 :]
+    if verb is None or verb.value not in _READS - _CONNECTS or _changes_with_options(verb.value or "", arguments):
         return None
     return verb if verb.value not in ("reflog", "interpret-trailers", "help") else None
 
 
-def _changes_after_all(verb: str, rest: list[Word]) -> bool:
+def _changes_with_options(verb: str, arguments: list[Word]) -> bool:
     """Whether a word that mostly looks at something is used to change it."""
-    shapes = [word.shape for word in rest]
+    shapes = [word.shape for word in arguments]
     if verb == "reflog":
         return bool(shapes) and shapes[0] in ("expire", "delete", "drop", "write")
     if verb == "fsck":
@@ -127,29 +129,29 @@ _LISTING_OPTION = re.compile(
 _LISTING_MODE = re.compile(r"-[avr]*l[avr]*|--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=\S+)?")
 
 
-def _only_lists(verb: str, rest: list[Word]) -> bool:
+def _only_lists(verb: str, arguments: list[Word]) -> bool:
     """Whether a word that mostly changes something is used to look at it."""
-    given = " ".join(word.shape for word in rest)
+    text = " ".join(word.shape for word in arguments)
     if verb in ("branch", "tag"):
-        options = [word.shape for word in rest if word.option]
-        if any(word.loose for word in rest) or not all(map(_LISTING_OPTION.fullmatch, options)):
+        options = [word.shape for word in arguments if word.option]
+        if any(word.may_be_option for word in arguments) or not all(map(_LISTING_OPTION.fullmatch, options)):
             return False
-        return len(options) == len(rest) or any(map(_LISTING_MODE.fullmatch, options))
+        return len(options) == len(arguments) or any(map(_LISTING_MODE.fullmatch, options))
     if verb == "remote":
-        return bool(re.fullmatch(r"(?:-v|--verbose|get-url \S+)?", given))
+        return bool(re.fullmatch(r"(?:-v|--verbose|get-url \S+)?", text))
     if verb in ("stash", "worktree", "notes"):
-        return bool(re.match(r"(?:list|show)\b", given))
+        return bool(re.match(r"(?:list|show)\b", text))
     if verb == "config":
         reads = re.match(
-            r"(?:--(?:global|local|system|show-origin|show-scope) )*(?:--get\S*|--list|-l|get|list)\b", given
+            r"(?:--(?:global|local|system|show-origin|show-scope) )*(?:--get\S*|--list|-l|get|list)\b", text
         )
-        return reads is not None and not re.search(r"(?:^| )(?:-e\b|--(?:e|uns|add|rep|ren|rem))", given)
-    return verb in ("submodule", "bisect", "lfs") and bool(re.match(r"(?:status|log|ls-files)\b", given))
+        return reads is not None and not re.search(r"(?:^| )(?:-e\b|--(?:e|uns|add|rep|ren|rem))", text)
+    return verb in ("submodule", "bisect", "lfs") and bool(re.match(r"(?:status|log|ls-files)\b", text))
 
 
-def _global(call: Call, word: Word, value: Word) -> None:
-    if re.match(r"--(?:exec-path=|config-env|git-dir|work-tree|attr-source)", word.shape) or word.built:
-        call.puzzle(
+def _assess_global_option(call: Call, word: Word, value: Word) -> None:
+    if re.match(r"--(?:exec-path=|config-env|git-dir|work-tree|attr-source)", word.shape) or word.computed:
+        call.mark_unclear(
             "git uses another repository or other programs",
             word,
             "high" if re.match(r"--(?:exec|conf)", word.shape) else "medium",
@@ -157,26 +159,28 @@ def _global(call: Call, word: Word, value: Word) -> None:
     elif word.shape.startswith("-c"):
         key = (value.shape if value is not word else word.shape[2:]).partition("=")[0]
         if not _HARMLESS_KEYS.fullmatch(key):
-            call.worsen("high", "sets git's configuration for one command", value)
+            call.add_risk("high", "sets git's configuration for one command", value)
     elif word.shape.startswith("-C") and value.shape.startswith(("/", "~", "..", "\ufffc")):
-        call.worsen("medium", "works in another repository", value)
+        call.add_risk("medium", "works in another repository", value)
 
 
-def _options(call: Call, verb: str, rest: list[Word]) -> None:
-    for word in rest:
+def _assess_options(call: Call, verb: str, arguments: list[Word]) -> None:
+    for word in arguments:
         name = word.option[2:] if word.shape.startswith("--") else ""
         if name and any(option.startswith(name) for option in _EXEC_OPTIONS):
             if not (verb in ("diff", "log", "show", "blame") and name in ("exec", "template")):
-                call.worsen("high", "has git run another program", word)
+                call.add_risk("high", "has git run another program", word)
         elif verb == "grep" and re.match(r"-[a-zA-Z]*O", word.shape):
-            call.worsen("high", "has git run another program", word)
+            call.add_risk("high", "has git run another program", word)
 
-    if verb in _PLACES:
-        for word in rest:
-            call.judged(deleting(word.shape.rpartition("=")[2]), word)
+    if verb in _WRITES_OPERANDS:
+        for word in arguments:
+            call.add_assessment(assess_change(word.shape.rpartition("=")[2]), word)
     for option in _WRITES.get(verb, ("--output",)):
-        for value in values_of(Call(call.opener, call.script, [call.words[0], *rest], call.scene, call.name), option):
-            call.write(value)
+        for value in option_values(
+            Call(call.reader, call.script, [call.words[0], *arguments], call.context, call.name), option
+        ):
+            call.add_write(value)
 
 
 _WRITES = {
@@ -189,101 +193,102 @@ _WRITES = {
 """Options that name a file to write, of commands that have others than all those which show differences."""
 
 
-def _push(call: Call, rest: list[Word]) -> None:
-    for word in rest:
+def _assess_push(call: Call, arguments: list[Word]) -> None:
+    for word in arguments:
         forced = word.shape.startswith(("--force", "--mirror", "--delete", "--prune", "+")) or re.match(
             r":\w", word.shape
         )
         if forced or re.fullmatch(r"-[a-zA-Z]*[fd][a-zA-Z]*", word.shape):
-            call.worsen("high", "overwrites or deletes history elsewhere", word)
+            call.add_risk("high", "overwrites or deletes history elsewhere", word)
 
 
-def _reset(call: Call, rest: list[Word]) -> None:
-    for word in rest:
+def _assess_reset(call: Call, arguments: list[Word]) -> None:
+    for word in arguments:
         if len(word.shape) > 3 and "--hard".startswith(word.shape):
-            call.worsen("high", "throws away changes", word)
+            call.add_risk("high", "throws away changes", word)
 
 
-def _clean(call: Call, rest: list[Word]) -> None:
-    letters = "".join(word.shape[1:] for word in rest if re.fullmatch(r"-[a-zA-Z]+", word.shape))
-    if ("f" in letters or any(word.shape.startswith("--f") for word in rest)) and "n" not in letters:
-        call.worsen("high", "deletes files that are not in the repository")
+def _assess_clean(call: Call, arguments: list[Word]) -> None:
+    letters = "".join(word.shape[1:] for word in arguments if re.fullmatch(r"-[a-zA-Z]+", word.shape))
+    if ("f" in letters or any(word.shape.startswith("--f") for word in arguments)) and "n" not in letters:
+        call.add_risk("high", "deletes files that are not in the repository")
 
 
-def _checkout(call: Call, rest: list[Word]) -> None:
-    for word in rest:
+def _assess_checkout(call: Call, arguments: list[Word]) -> None:
+    for word in arguments:
         if word.shape in ("-f", "--force", ".", ":/", "--discard-changes"):
-            call.worsen("high", "throws away changes", word)
+            call.add_risk("high", "throws away changes", word)
 
 
-def _config(call: Call, rest: list[Word]) -> None:
-    shapes = [word.shape for word in rest]
+def _assess_config(call: Call, arguments: list[Word]) -> None:
+    shapes = [word.shape for word in arguments]
     if any(re.match(r"--(?:get|list|show|name-only)|-l$", shape) for shape in shapes) or shapes[:1] in (
         ["get"],
         ["list"],
     ):
         return
-    operands = [word for word in rest if not word.option and word.shape not in ("set", "unset")]
+    operands = [word for word in arguments if not word.option and word.shape not in ("set", "unset")]
     if "-e" in shapes or "--edit" in shapes or "--global" in shapes or "--system" in shapes or "edit" in shapes[:1]:
-        call.worsen("high", "changes git's configuration")
+        call.add_risk("high", "changes git's configuration")
     elif len(operands) > 1 and not _HARMLESS_KEYS.fullmatch(operands[0].shape):
-        call.worsen("high", "changes git's configuration", operands[0])
+        call.add_risk("high", "changes git's configuration", operands[0])
 
 
-def _remote_command(call: Call, rest: list[Word]) -> None:
-    for index, word in enumerate(rest):
+def _assess_clone(call: Call, arguments: list[Word]) -> None:
+    for index, word in enumerate(arguments):
         if re.match(r"-c$|--config|-u$|--template", word.shape):
-            call.worsen("high", "has git run another program", rest[min(index + 1, len(rest) - 1)])
+            call.add_risk("high", "has git run another program", arguments[min(index + 1, len(arguments) - 1)])
 
 
-def _rebase(call: Call, rest: list[Word]) -> None:
-    for index, word in enumerate(rest):
-        if word.shape in ("-x", "--exec") and index + 1 < len(rest):
-            call.code(rest[index + 1])
+def _assess_rebase(call: Call, arguments: list[Word]) -> None:
+    for index, word in enumerate(arguments):
+        if word.shape in ("-x", "--exec") and index + 1 < len(arguments):
+            call.read_code(arguments[index + 1])
         elif word.shape.startswith("--exec="):
-            call.code(word.after(7))
+            call.read_code(word.suffix(7))
         elif re.match(r"-x.", word.shape):
-            call.code(word.after(2))
+            call.read_code(word.suffix(2))
 
 
-def _bisect(call: Call, rest: list[Word]) -> None:
-    if rest and rest[0].shape == "run":
-        call.run(rest[1:])
+def _assess_bisect(call: Call, arguments: list[Word]) -> None:
+    if arguments and arguments[0].shape == "run":
+        call.read_wrapped(arguments[1:])
 
 
-def _submodule(call: Call, rest: list[Word]) -> None:
-    shapes = [word.shape for word in rest]
+def _assess_submodule(call: Call, arguments: list[Word]) -> None:
+    shapes = [word.shape for word in arguments]
     if "foreach" in shapes:
-        call.joined(
-            [word for word in rest[shapes.index("foreach") + 1 :] if word.shape not in ("--recursive", "--quiet")]
+        call.read_joined(
+            [word for word in arguments[shapes.index("foreach") + 1 :] if word.shape not in ("--recursive", "--quiet")]
         )
 
 
-def _high(call: Call, rest: list[Word]) -> None:
-    call.worsen("high", "rewrites history, opens a way in, or reads secrets", rest[0] if rest else None)
+def _assess_dangerous_verb(call: Call, arguments: list[Word]) -> None:
+    call.add_risk("high", "rewrites history, opens a way in, or reads secrets", arguments[0] if arguments else None)
 
 
-def _difftool(call: Call, rest: list[Word]) -> None:
-    if any(re.match(r"-x|--extcmd|-t|--tool", word.shape) for word in rest):
-        call.puzzle("has git run another program", rest[0], "high")
+def _assess_difftool(call: Call, arguments: list[Word]) -> None:
+    if any(re.match(r"-x|--extcmd|-t|--tool", word.shape) for word in arguments):
+        call.mark_unclear("has git run another program", arguments[0], "high")
 
 
-_VERBS: dict[str, Callable[[Call, list[Word]], None]] = {
-    "push": _push,
-    "reset": _reset,
-    "clean": _clean,
-    "checkout": _checkout,
-    "restore": _checkout,
-    "switch": _checkout,
-    "config": _config,
-    "clone": _remote_command,
-    "init": _remote_command,
-    "rebase": _rebase,
-    "bisect": _bisect,
-    "submodule": _submodule,
-    "difftool": _difftool,
-    "mergetool": _difftool,
+_VERB_ASSESSORS: dict[str, Callable[[Call, list[Word]], None]] = {
+    "push": _assess_push,
+    "reset": _assess_reset,
+    "clean": _assess_clean,
+    "checkout": _assess_checkout,
+    "restore": _assess_checkout,
+    "switch": _assess_checkout,
+    "config": _assess_config,
+    "clone": _assess_clone,
+    "init": _assess_clone,
+    "rebase": _assess_rebase,
+    "bisect": _assess_bisect,
+    "submodule": _assess_submodule,
+    "difftool": _assess_difftool,
+    "mergetool": _assess_difftool,
     **dict.fromkeys(
-        names("filter-branch credential daemon instaweb send-email imap-send update-ref fast-import"), _high
+        names("filter-branch credential daemon instaweb send-email imap-send update-ref fast-import"),
+        _assess_dangerous_verb,
     ),
 }

@@ -5,8 +5,8 @@ import re
 import msgspec
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.paths import reading
-from skills_runtime.safety.guard.programs.shells import fed, script_file
+from skills_runtime.safety.guard.paths import assess_read
+from skills_runtime.safety.guard.programs.shells import assess_script_file, assess_stdin_code
 from skills_runtime.safety.guard.words import Word, plain_word
 
 _DANGEROUS = re.compile(
@@ -54,7 +54,7 @@ _LANGUAGES: tuple[tuple[str, Language], ...] = (
 LANGUAGES: dict[str, Language] = {name: grammar for group, grammar in _LANGUAGES for name in group.split()}
 
 
-def language(call: Call) -> None:
+def assess_interpreter(call: Call) -> None:
     """An interpreter: code in an option, a module, a script file, or what it is fed."""
     grammar = LANGUAGES[re.sub(r"[\d.]+$", "", call.name) if call.name not in LANGUAGES else call.name]
     index, args = 0, call.args
@@ -64,21 +64,21 @@ def language(call: Call) -> None:
             return
         if word.option in grammar.words or word.shape in grammar.words:
             following = args[index + 1] if index + 1 < len(args) else None
-            code(call, word.after(word.shape.index("=") + 1) if "=" in word.shape else following)
+            assess_code(call, word.suffix(word.shape.index("=") + 1) if "=" in word.shape else following)
             return
         if not word.option:
             break
-        used = _option(call, grammar, index)
-        if used is None:
+        consumed = _option(call, grammar, index)
+        if consumed is None:
             return
-        index += used
-    rest = args[index:]
-    if rest and rest[0].shape != "-":
-        script_file(call, rest[0])
-    elif call.scene.feed is not None and (feed := call.scene.feed()).text is not None:
-        code(call, plain_word(feed.text, *feed.place))
+        index += consumed
+    operands = args[index:]
+    if operands and operands[0].shape != "-":
+        assess_script_file(call, operands[0])
+    elif call.context.stdin is not None and (stdin := call.context.stdin()).text is not None:
+        assess_code(call, plain_word(stdin.text, *stdin.byte_range))
     else:
-        fed(call, shell_code=False)
+        assess_stdin_code(call, shell_code=False)
 
 
 def _option(call: Call, grammar: Language, index: int) -> int | None:
@@ -88,37 +88,37 @@ def _option(call: Call, grammar: Language, index: int) -> int | None:
     if word.shape.startswith("--"):
         return 1
     for position, letter in enumerate(word.shape[1:], 1):
-        attached = word.after(position + 1) if position + 1 < len(word.shape) else None
+        attached = word.suffix(position + 1) if position + 1 < len(word.shape) else None
         if letter in grammar.code:
-            code(call, attached or following)
+            assess_code(call, attached or following)
             return None
         if letter in grammar.modules:
-            module(call, attached or following, call.args[index + (1 if attached else 2) :])
+            assess_module(call, attached or following, call.args[index + (1 if attached else 2) :])
             return None
         if letter in grammar.values:
             if letter in "IMmrX":
-                call.worsen("medium", "loads code named by an option", attached or following)
+                call.add_risk("medium", "loads code named by an option", attached or following)
             return 1 if attached else 2
     return 1
 
 
-def code(call: Call, word: Word | None) -> None:
+def assess_code(call: Call, word: Word | None) -> None:
     """Code in another language: never understood, and high when it reaches beyond itself."""
-    known = word is not None and word.value is not None and not _DANGEROUS.search(word.value)
-    call.puzzle("runs code in another language", word, "medium" if known else "high")
+    harmless = word is not None and word.value is not None and not _DANGEROUS.search(word.value)
+    call.mark_unclear("runs code in another language", word, "medium" if harmless else "high")
 
 
-def module(call: Call, word: Word | None, rest: list[Word]) -> None:
+def assess_module(call: Call, word: Word | None, operands: list[Word]) -> None:
     """`python -m`: some modules are programs of their own."""
     if word is None or word.value is None:
-        call.puzzle("runs a module that is only known when it runs", word)
+        call.mark_unclear("runs a module that is only known when it runs", word)
     elif word.value in ("pytest", "mypy", "pip", "coverage", "ruff", "black", "pylint", "flake8", "isort"):
-        call.worsen("medium", "runs a module", word)
-        call.run([word, *rest])
+        call.add_risk("medium", "runs a module", word)
+        call.read_wrapped([word, *operands])
     elif word.value in ("timeit", "pdb", "cProfile", "profile", "trace", "runpy", "code"):
-        call.puzzle("runs code in another language", word, "high")
+        call.mark_unclear("runs code in another language", word, "high")
     else:
-        call.worsen("medium", "runs a module", word)
+        call.add_risk("medium", "runs a module", word)
 
 
 _AWK_RUNS = re.compile(r"system|getline|\||@|close\(|fflush\(|-f\b")
@@ -127,21 +127,21 @@ _AWK_VALUE = re.compile(r"-[Fv]|--(?:field-separator|assign)(?:=|$)")
 _AWK_CODE = re.compile(r"-e|--source(?:=|$)")
 
 
-def awk(call: Call) -> None:
+def assess_awk(call: Call) -> None:
     """`awk`: a language of its own, harmless as long as it only prints."""
     index, args = 0, call.args
     codes: list[Word | None] = []
     while index < len(args) and args[index].option and args[index].shape != "--":
         word = args[index]
-        if (known := _AWK_CODE.match(word.shape) or _AWK_VALUE.match(word.shape)) is not None:
-            attached = len(word.shape) > known.end() or known[0].endswith("=")
-            value = word.after(known.end()) if attached else next(iter(args[index + 1 : index + 2]), None)
+        if (option := _AWK_CODE.match(word.shape) or _AWK_VALUE.match(word.shape)) is not None:
+            attached = len(word.shape) > option.end() or option[0].endswith("=")
+            value = word.suffix(option.end()) if attached else next(iter(args[index + 1 : index + 2]), None)
             if _AWK_CODE.match(word.shape):
                 codes.append(value)
             index += 1 if attached else 2
             continue
         if not _AWK_FLAG.fullmatch(word.shape):
-            call.puzzle("runs a file of code", word)
+            call.mark_unclear("runs a file of code", word)
             index += word.shape in ("-f", "-i", "-l", "-E", "-W")
         index += 1
     if not codes:
@@ -149,11 +149,11 @@ def awk(call: Call) -> None:
         codes.append(args[index] if index < len(args) else None)
     for program in codes:
         if program is None or program.value is None:
-            call.puzzle("runs code that is only known when it runs", program, "high")
+            call.mark_unclear("runs code that is only known when it runs", program, "high")
         elif _AWK_RUNS.search(program.value.replace("||", "")):
-            call.puzzle("runs other programs from its code", program, "high")
+            call.mark_unclear("runs other programs from its code", program, "high")
         elif 0 <= program.value.find("print") < program.value.rfind(">"):
-            call.puzzle("writes files from its code", program)
+            call.mark_unclear("writes files from its code", program)
 
 
 _SED_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/I?)"
@@ -175,24 +175,24 @@ _SED_LONG = re.compile(
 )
 
 
-def sed(call: Call) -> None:
-    """`sed`: editing text, in place or not; its language can also run programs and write files."""
+def assess_sed(call: Call) -> None:
+    """`sed`: editing text, in byte_range or not; its language can also run programs and write files."""
     scripts, operands, in_place = _sed_words(call)
     for script in scripts:
         _sed_script(call, script)
     for word in operands if in_place else ():
-        call.write(word)
+        call.add_write(word)
     for word in operands:
-        call.judged(reading(word.shape), word)
+        call.add_assessment(assess_read(word.shape), word)
     if in_place:
-        call.worsen("medium", "changes files")
+        call.add_risk("medium", "changes files")
 
 
 def _sed_words(call: Call) -> tuple[list[Word], list[Word], bool]:
     """The scripts, the files, and whether these are changed."""
     scripts: list[Word] = []
     operands: list[Word] = []
-    index, in_place = 0, call.has("in-place")
+    index, in_place = 0, call.has_long("in-place")
     while index < len(call.args):
         word = call.args[index]
         index += 1
@@ -201,26 +201,26 @@ def _sed_words(call: Call) -> tuple[list[Word], list[Word], bool]:
             scripts += [] if short and short[1] == "l" else call.args[index : index + 1]
             index += 1
         elif word.shape.startswith("--expression="):
-            scripts.append(word.after(len("--expression=")))
+            scripts.append(word.suffix(len("--expression=")))
         elif short and short[1] == "e":
-            scripts.append(word.after(short.start(2)))
+            scripts.append(word.suffix(short.start(2)))
         elif not word.option:
             operands.append(word)
         elif not short and not _SED_LONG.fullmatch(word.shape):
-            call.puzzle("runs a file of code", word)
+            call.mark_unclear("runs a file of code", word)
         in_place = in_place or bool(short and short[1] == "i")
     return (scripts, operands, in_place) if scripts else (operands[:1], operands[1:], in_place)
 
 
 def _sed_script(call: Call, word: Word) -> None:
     if word.value is None:
-        call.puzzle("runs code that is only known when it runs", word, "high")
+        call.mark_unclear("runs code that is only known when it runs", word, "high")
         return
-    at = 0
-    while at < len(word.value):
-        step = _SED_STEP.match(word.value, at)
-        if step is None or step.end() == at:
-            runs = re.search(r"(?:^|[;{}\n\s\d$/|,#!])[ewWrR]|[gIipmM\d|/#,][ew]", word.value[at:])
-            call.puzzle("edits text by a script that is not understood", word, "high" if runs else "medium")
+    offset = 0
+    while offset < len(word.value):
+        step = _SED_STEP.match(word.value, offset)
+        if step is None or step.end() == offset:
+            runs = re.search(r"(?:^|[;{}\n\s\d$/|,#!])[ewWrR]|[gIipmM\d|/#,][ew]", word.value[offset:])
+            call.mark_unclear("edits text by a script that is not understood", word, "high" if runs else "medium")
             return
-        at = step.end()
+        offset = step.end()

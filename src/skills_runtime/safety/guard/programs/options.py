@@ -8,7 +8,7 @@ import msgspec
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
 from skills_runtime.safety.guard.known_programs import MEDIUM
-from skills_runtime.safety.guard.paths import writing
+from skills_runtime.safety.guard.paths import assess_write
 from skills_runtime.safety.guard.words import Word, names
 
 _RUNS = "has another program run by an option"
@@ -21,7 +21,7 @@ _CLOCK = "sets the clock"
 _FILE = "writes a file"
 _NAMES = "changes which program a name stands for"
 
-_RISKY: tuple[tuple[str, str, Level, str], ...] = (
+_RISKY_OPTIONS: tuple[tuple[str, str, Level, str], ...] = (
     ("rg", "--pre --hostname-bin", "high", _RUNS),
     ("ag", "--pager", "high", _RUNS),
     ("ack", "--pager", "high", _RUNS),
@@ -166,7 +166,7 @@ _WRITES: dict[str, str] = {
 """Options whose value is a file that is written."""
 
 
-_SAME = {
+_OPTION_ALIASES = {
     "py.test": "pytest",
     "basedpyright": "pyright",
     "ripgrep": "rg",
@@ -177,20 +177,20 @@ _SAME = {
 """Other names of programs with the same options."""
 _HARMLESS = {"pytest": names("--pdb --cov"), "py.test": names("--pdb --cov")}
 """Whole options that are the beginning of others."""
-_SINGLE = names("go openssl")
+_SINGLE_DASH = names("go openssl")
 """Programs whose long options begin with one dash."""
 
 OPTIONS: dict[str, list[tuple[str, Level | None, str]]] = {}
 """What each option of a program means; without a level it names a file that is written."""
 for _program, _options, _level, _reason in (
-    *_RISKY,
-    *((program, named, None, "") for program, named in _WRITES.items()),
+    *_RISKY_OPTIONS,
+    *((program, options, None, "") for program, options in _WRITES.items()),
 ):
     OPTIONS.setdefault(_program, []).extend((option, _level, _reason) for option in _options.split())
-OPTIONS.update({_program: OPTIONS[_other] for _program, _other in _SAME.items()})
+OPTIONS.update({_program: OPTIONS[_other] for _program, _other in _OPTION_ALIASES.items()})
 
 
-def judge_options(call: Call) -> None:
+def assess_options(call: Call) -> None:
     """Look for options that run something, load something, send something or write somewhere.
 
     What an option writes is a write, like that of a redirection. A program that is there to change files is allowed to
@@ -198,31 +198,31 @@ def judge_options(call: Call) -> None:
     """
     changes = MEDIUM.get(call.name) == "changes files" and call.name not in ("ruff", "black")
     for option, level, reason in OPTIONS.get(call.name, ()):
-        for value in values_of(call, option):
+        for value in option_values(call, option):
             if level is not None:
-                call.worsen(level, reason, value)
+                call.add_risk(level, reason, value)
             elif not changes:
-                call.write(value)
+                call.add_write(value)
             elif value.shape not in ("-", "/dev/null", "/dev/stdout"):
-                call.worsen(*writing(value.shape), value)
+                call.add_risk(*assess_write(value.shape), value)
 
 
-def values_of(call: Call, option: str) -> list[Word]:
+def option_values(call: Call, option: str) -> list[Word]:
     """The values given to an option, in any spelling; the option itself when it stands alone."""
     if option.startswith("--"):
         harmless = _HARMLESS.get(call.name, frozenset[str]())
-        return [value for given, value in call.long_options(option[2:]) if given not in harmless]
-    found: list[Word] = []
-    whole = len(option) > 2 or not option.startswith("-") or call.name in _SINGLE
+        return [value for spelling, value in call.long_options(option[2:]) if spelling not in harmless]
+    values: list[Word] = []
+    is_long = len(option) > 2 or not option.startswith("-") or call.name in _SINGLE_DASH
     for index, word in enumerate(call.args):
         shape = word.shape
-        if whole:
+        if is_long:
             if shape == option and not option.endswith("="):
-                found.append(call.args[index + 1] if index + 1 < len(call.args) else word)
+                values.append(call.args[index + 1] if index + 1 < len(call.args) else word)
             elif shape.startswith(f"{option}="):
-                found.append(word.after(len(option) + 1))
-            elif shape.startswith(option) and call.name not in _SINGLE:
-                found.append(word.after(len(option)))
+                values.append(word.suffix(len(option) + 1))
+            elif shape.startswith(option) and call.name not in _SINGLE_DASH:
+                values.append(word.suffix(len(option)))
             continue
         if not word.option or shape.startswith("--") or option[1] not in shape:
             continue
@@ -230,10 +230,10 @@ def values_of(call: Call, option: str) -> list[Word]:
         if position > 1 and not shape[1:position].isalpha():
             continue
         if position + 1 < len(shape):
-            found.append(word.after(position + 1))
+            values.append(word.suffix(position + 1))
         else:
-            found.append(call.args[index + 1] if index + 1 < len(call.args) else word)
-    return found
+            values.append(call.args[index + 1] if index + 1 < len(call.args) else word)
+    return values
 
 
 class Grammar(msgspec.Struct, frozen=True):
@@ -285,7 +285,7 @@ _FETCHERS: dict[str, Grammar] = {
         names("base bind-dns-address dns-servers domains"),
     ),
 }
-_REACHING = names(
+_NETWORK_PROGRAMS = names(
     """
     ab aria2c arping autossh aws axel az cloudflared dig doctl drill elinks fping ftp gcloud gh glab grpcurl gsutil
     h2load hey host hping3 http https httpie hydra iperf iperf3 kubectl lftp links links2 lynx mail mailx masscan
@@ -296,7 +296,7 @@ _REACHING = names(
     """
 )
 """Programs whose words are looked through for what looks like a host."""
-_WHOLLY = names(
+_HOST_OPERANDS = names(
     """
     arping dig drill fping ftp host lftp mosh mtr nping nslookup ping ping6 sftp slogin ssh-copy-id ssh-keyscan telnet
     tftp tracepath traceroute traceroute6 whois
@@ -306,38 +306,38 @@ _WHOLLY = names(
 _CLONING = names("archive clone fetch ls-remote pull push remote submodule")
 _REGISTRIES = names("crane docker nerdctl podman skopeo")
 _TUNNELS = ("-J", "-W", "-L", "-R")
-_LOOKS_SO = re.compile(r"(?:\w[\w-]*\.)+[a-z][\w-]*\.?|\d{1,3}(?:\.\d{1,3}){3}|localhost", re.IGNORECASE)
+_HOSTLIKE = re.compile(r"(?:\w[\w-]*\.)+[a-z][\w-]*\.?|\d{1,3}(?:\.\d{1,3}){3}|localhost", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
-_COPIED = re.compile(r"(?:[^@/:\s]*@)?([\w-]+(?:\.[\w-]+)*):(?!//)")
+_SCP_ADDRESS = re.compile(r"(?:[^@/:\s]*@)?([\w-]+(?:\.[\w-]+)*):(?!//)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+-]*:/+")
 _PORT = re.compile(r":\d*$")
 _MAX_CHARACTERS = 255
 """No name of a host is longer."""
 
 
-def plain_hosts(call: Call) -> Iterator[str]:
+def find_operand_hosts(call: Call) -> Iterator[str]:
     """The hosts in the words of a program that uses the network."""
     if grammar := _FETCHERS.get(call.name):
-        yield from _fetched(call.args, grammar)
+        yield from _find_fetch_hosts(call.args, grammar)
     elif call.name == "git":
         # Reached as `host:path`; a name without a dot is a branch in most of its commands.
         verb = next((word.shape for word in call.args if word.shape in _CLONING), "")
-        copied = (_COPIED.match(word.shape) for word in (call.args if verb else ()))
+        copied = (_SCP_ADDRESS.match(word.shape) for word in (call.args if verb else ()))
         yield from (match[1].lower() for match in copied if match and (verb == "clone" or "." in match[1]))
     elif call.name in ("ssh", "scp", "autossh"):
         for option in _TUNNELS:
-            yield from (host for value in values_of(call, option) for host in _pieces(value.shape))
+            yield from (host for value in option_values(call, option) for host in _split_hosts(value.shape))
     elif call.name in _REGISTRIES:
-        yield from (host for word in call.args if "/" in word.shape for host in _looking(word.shape))
-    elif call.name in _REACHING:
+        yield from (host for word in call.args if "/" in word.shape for host in _find_hostlike(word.shape))
+    elif call.name in _NETWORK_PROGRAMS:
         for word in call.args:
-            if call.name not in _WHOLLY or word.shape.startswith(("-", "+")):
-                yield from _looking(word.shape)
-            elif _PLAIN.fullmatch(host := next(_address(word.shape), "")) and not host.isdigit():
+            if call.name not in _HOST_OPERANDS or word.shape.startswith(("-", "+")):
+                yield from _find_hostlike(word.shape)
+            elif _PLAIN.fullmatch(host := next(_find_address_hosts(word.shape), "")) and not host.isdigit():
                 yield host
 
 
-def _fetched(args: list[Word], grammar: Grammar) -> Iterator[str]:
+def _find_fetch_hosts(args: list[Word], grammar: Grammar) -> Iterator[str]:
     """Addresses as operands and as values of options; what no table knows is taken for an operand."""
     index = 0
     while index < len(args):
@@ -345,22 +345,28 @@ def _fetched(args: list[Word], grammar: Grammar) -> Iterator[str]:
         following = args[index + 1].shape if index + 1 < len(args) else ""
         index += 1
         if not shape.startswith("-") or shape == "-":
-            yield from _address(shape)
+            yield from _find_address_hosts(shape)
             continue
-        used, value = _long(shape, following, grammar) if shape.startswith("--") else _short(shape, following, grammar)
-        index += used
-        yield from _pieces(value)
+        consumed, value = (
+            _parse_long_option(shape, following, grammar)
+            if shape.startswith("--")
+            else _parse_short_option(shape, following, grammar)
+        )
+        index += consumed
+        yield from _split_hosts(value)
 
 
-def _long(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
+def _parse_long_option(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
     """How many more words a long option takes, and the hosts it is given."""
     name, equals, value = shape[2:].partition("=")
-    named = bool(name) and name not in grammar.long_values and any(one.startswith(name) for one in grammar.long_hosts)
-    takes = not equals and (named or name in grammar.long_values)
-    return int(takes), (value if equals else following) if named else ""
+    names_host = (
+        bool(name) and name not in grammar.long_values and any(option.startswith(name) for option in grammar.long_hosts)
+    )
+    takes = not equals and (names_host or name in grammar.long_values)
+    return int(takes), (value if equals else following) if names_host else ""
 
 
-def _short(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
+def _parse_short_option(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
     """The same for short options in one word."""
     for position, letter in enumerate(shape[1:], 2):
         if letter in grammar.hosts:
@@ -370,7 +376,7 @@ def _short(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
     return 0, ""
 
 
-def _address(text: str) -> Iterator[str]:
+def _find_address_hosts(text: str) -> Iterator[str]:
     """The host of an address; one that is not plain is told as it is written, and so is each part of it."""
     if text.startswith("file:"):
         return
@@ -379,24 +385,24 @@ def _address(text: str) -> Iterator[str]:
     if host and host != "-":
         yield host
     if host and not _PLAIN.fullmatch(host):
-        yield from _looking(authority)
+        yield from _find_hostlike(authority)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_hosts(text: str) -> Iterator[str]:
     """Every host in a value such as `host:port:address`."""
     if "://" in text:
-        yield from _address(text)
+        yield from _find_address_hosts(text)
         return
     for piece in re.split(r"[:,\s\[\]]+", text.rpartition("@")[2].lower()):
         if piece and not piece.isdigit():
             yield piece.lstrip("+-")
 
 
-def _looking(text: str) -> Iterator[str]:
+def _find_hostlike(text: str) -> Iterator[str]:
     """What looks like a host in any word, an option and its value too."""
     if any(character.isspace() for character in text):
         return
     glued = (text[2:],) if text.startswith("-") and not text.startswith("--") else ()
     for piece in (*re.split(r"[/:@=,\[\]{}()]+", text), *glued):
-        if len(piece) <= _MAX_CHARACTERS and _LOOKS_SO.fullmatch(piece):
+        if len(piece) <= _MAX_CHARACTERS and _HOSTLIKE.fullmatch(piece):
             yield piece.lower()

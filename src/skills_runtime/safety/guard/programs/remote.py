@@ -4,11 +4,11 @@ import re
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.known_programs import MEDIUM
-from skills_runtime.safety.guard.paths import reading
-from skills_runtime.safety.guard.programs.files import judge_written
-from skills_runtime.safety.guard.programs.options import judge_options, values_of
+from skills_runtime.safety.guard.paths import assess_read
+from skills_runtime.safety.guard.programs.files import assess_written
+from skills_runtime.safety.guard.programs.options import assess_options, option_values
 from skills_runtime.safety.guard.programs.wrappers import Wrapper, unwrap
-from skills_runtime.safety.guard.words import HOLE, Word, names
+from skills_runtime.safety.guard.words import PLACEHOLDER, Word, names
 
 _SSH = Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw")
 _UNPACKED = (
@@ -24,77 +24,79 @@ _UNPACKED = (
 )
 
 
-def ssh(call: Call) -> None:
+def assess_ssh(call: Call) -> None:
     """`ssh`: what it runs, it runs on another machine."""
-    call.worsen("medium", "runs something on another machine")
-    judge_options(call)
-    before = unwrap(_SSH, call.args)
-    note_host(call, before.rest[0] if before.rest and before.understood else None)
-    opened = unwrap(_SSH, before.rest[1:]) if before.understood else before
-    if not opened.understood:
-        call.puzzle("the options of a wrapper are not understood", opened.rest[0])
-    elif opened.rest:
-        call.puzzle("what runs on another machine is not known here")
-        call.joined(opened.rest)
-    elif call.scene.feed is not None:
-        call.puzzle("runs what it is fed on another machine", None, "high")
+    call.add_risk("medium", "runs something on another machine")
+    assess_options(call)
+    own_options = unwrap(_SSH, call.args)
+    record_host(call, own_options.command[0] if own_options.command and own_options.understood else None)
+    unwrapped = unwrap(_SSH, own_options.command[1:]) if own_options.understood else own_options
+    if not unwrapped.understood:
+        call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
+    elif unwrapped.command:
+        call.mark_unclear("what runs on another machine is not known here")
+        call.read_joined(unwrapped.command)
+    elif call.context.stdin is not None:
+        call.mark_unclear("runs what it is fed on another machine", None, "high")
 
 
-def note_host(call: Call, word: Word | None) -> None:
+def record_host(call: Call, word: Word | None) -> None:
     """Take note of the host that an operand such as `user@host:path` names."""
     if word is not None and word.value is not None:
         host = word.value.rpartition("@")[2].split(":", 1)[0]
         if re.fullmatch(r"[\w.-]+", host):
-            call.opener.found.hosts[host] = None
+            call.reader.findings.hosts[host] = None
 
 
-def curl(call: Call) -> None:
+def assess_curl(call: Call) -> None:
     """`curl` and `wget`: fetching, and sending what is named by an option."""
-    call.worsen("medium", MEDIUM[call.name])
-    judge_options(call)
+    call.add_risk("medium", MEDIUM[call.name])
+    assess_options(call)
     for option in _UNPACKED if call.name == "curl" else ():
-        for value in values_of(call, option):
-            if re.search(r"(?:^|=)[@<]|^\w*@", value.shape) or HOLE in value.shape:
-                call.worsen("high", "sends a file over the network", value)
-    if call.short("T") and call.name == "curl":
-        call.worsen("high", "sends a file over the network")
+        for value in option_values(call, option):
+            if re.search(r"(?:^|=)[@<]|^\w*@", value.shape) or PLACEHOLDER in value.shape:
+                call.add_risk("high", "sends a file over the network", value)
+    if call.has_short("T") and call.name == "curl":
+        call.add_risk("high", "sends a file over the network")
     for word in call.args:
         if word.value and word.value.startswith("file:"):
-            call.judged(reading(word.value.removeprefix("file:").removeprefix("//")), word)
+            call.add_assessment(assess_read(word.value.removeprefix("file:").removeprefix("//")), word)
 
 
-def copy(call: Call) -> None:
+def assess_remote_copy(call: Call) -> None:
     """`scp`, `rsync`, `sftp`: files to or from another machine."""
-    call.worsen("medium", MEDIUM[call.name])
-    judge_options(call)
+    call.add_risk("medium", MEDIUM[call.name])
+    assess_options(call)
     operands = call.operands()
     for word in operands:
         if re.match(r"(?:[\w.-]+@)?[\w.-]+:", word.shape):
-            note_host(call, word)
+            record_host(call, word)
     for word in operands[-1:]:
         if ":" not in word.shape:
-            judge_written(call, word)
+            assess_written(call, word)
 
 
-def netcat(call: Call) -> None:
+def assess_netcat(call: Call) -> None:
     """`nc` and its like: a connection that can carry anything."""
-    call.worsen("medium", "opens a connection that can carry anything")
+    call.add_risk("medium", "opens a connection that can carry anything")
     if (
-        call.short("eclU")
-        or call.has("exec", "sh-exec", "listen")
-        or call.scene.feed is not None
+        call.has_short("eclU")
+        or call.has_long("exec", "sh-exec", "listen")
+        or call.context.stdin is not None
         or call.name == "socat"
     ):
-        call.worsen("high", "opens a connection that can carry anything")
+        call.add_risk("high", "opens a connection that can carry anything")
     for word in call.args:
         if word.value and re.search(r"(?:EXEC|SYSTEM|SHELL):", word.value, re.IGNORECASE):
-            call.puzzle("runs a program for whoever connects", word, "high")
+            call.mark_unclear("runs a program for whoever connects", word, "high")
     for word in call.operands()[:1]:
-        note_host(call, word)
+        record_host(call, word)
 
 
 _MOUNTS = re.compile(
-    r"^(?:type=bind,)?(?:source=|src=)?(/(?:etc|usr|bin|root|home|var|proc|sys|dev|boot)?/?|~/?|" + HOLE + r")(?::|,|$)"
+    r"^(?:type=bind,)?(?:source=|src=)?(/(?:etc|usr|bin|root|home|var|proc|sys|dev|boot)?/?|~/?|"
+    + PLACEHOLDER
+    + r")(?::|,|$)"
 )
 _CONTAINER_LONG = names(
     """
@@ -105,9 +107,9 @@ _CONTAINER_LONG = names(
 """Long options with a value that follows."""
 
 
-def container(call: Call) -> None:
+def assess_container(call: Call) -> None:
     """`docker` and its like: a container can be a way around every fence."""
-    call.worsen("medium", "runs containers")
+    call.add_risk("medium", "runs containers")
     shapes = [word.shape for word in call.args]
     verb = next((shape for shape in shapes if not shape.startswith("-")), "")
     if verb in (
@@ -131,33 +133,35 @@ def container(call: Call) -> None:
             r"--privileged|--cap-add|--(?:pid|net|network|ipc|uts|userns|cgroupns)=host|--device|--security-opt",
             word.shape,
         ):
-            call.worsen("high", "takes down the walls of a container", word)
+            call.add_risk("high", "takes down the walls of a container", word)
         elif (
             _MOUNTS.match(re.sub(r"^-v(?==?/)", "", shape)) and (":" in shape or "=" in shape)
         ) or "docker.sock" in shape:
-            call.worsen("high", "gives a container the machine's own files", word)
+            call.add_risk("high", "gives a container the machine's own files", word)
     if verb in ("rm", "rmi", "prune", "kill", "stop") or "prune" in shapes:
-        call.worsen("high" if "prune" in shapes or "volume" in shapes else "medium", "removes containers or their data")
+        call.add_risk(
+            "high" if "prune" in shapes or "volume" in shapes else "medium", "removes containers or their data"
+        )
     if verb in ("run", "exec", "create"):
-        inside(call, shapes.index(verb) + 1)
+        assess_container_command(call, shapes.index(verb) + 1)
 
 
-def inside(call: Call, index: int) -> None:
-    """Judge the command that runs inside of a container."""
+def assess_container_command(call: Call, index: int) -> None:
+    """Assessor the command that runs inside of a container."""
     args = call.args
     while index < len(args) and args[index].option:
         shape = args[index].shape
         lone = shape[2:] in _CONTAINER_LONG or re.fullmatch(r"-[a-zA-Z]*[veplwuhmcab]", shape)
         if shape.startswith("--entrypoint"):
-            call.puzzle("runs another program inside of a container", args[index])
+            call.mark_unclear("runs another program inside of a container", args[index])
         index += 2 if lone and not re.fullmatch(r"-[itd]+", shape) else 1
-    if rest := args[index + 1 :]:
-        call.run(rest)
+    if command := args[index + 1 :]:
+        call.read_wrapped(command)
 
 
-def cluster(call: Call) -> None:
+def assess_cluster(call: Call) -> None:
     """`kubectl` and its like: other machines, by way of a cluster."""
-    call.worsen("medium", "reaches a cluster")
+    call.add_risk("medium", "reaches a cluster")
     shapes = [word.shape for word in call.args]
     verb = next((shape for shape in shapes if not shape.startswith("-")), "")
     if verb in (
@@ -176,11 +180,11 @@ def cluster(call: Call) -> None:
         "proxy",
         "port-forward",
     ):
-        call.worsen("high" if verb in ("delete", "drain") else "medium", "changes a cluster")
+        call.add_risk("high" if verb in ("delete", "drain") else "medium", "changes a cluster")
     if "secret" in shapes or "secrets" in shapes:
-        call.worsen("high", "reads keys or secrets")
+        call.add_risk("high", "reads keys or secrets")
     if verb == "exec":
         if "--" in shapes:
-            call.run(call.args[shapes.index("--") + 1 :])
+            call.read_wrapped(call.args[shapes.index("--") + 1 :])
         else:
-            call.puzzle("runs a command inside of a container", None)
+            call.mark_unclear("runs a command inside of a container", None)

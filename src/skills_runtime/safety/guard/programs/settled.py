@@ -2,17 +2,19 @@
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.known_programs import INERT, LISTERS, LOW, PLAIN, program_name
-from skills_runtime.safety.guard.programs.git import read_verb
+from skills_runtime.safety.guard.programs.git import find_read_verb
 from skills_runtime.safety.guard.programs.wrappers import WRAPPERS, unwrap
 from skills_runtime.safety.guard.words import Word, names
 
 _WRITTEN_OPERANDS = names("uniq xxd ptx")
 """What stands behind their first operand is written, or may be."""
-_SETTING = names("read mapfile readarray getopts let declare typeset export readonly local unset set printf compgen")
+_OPERANDS_ARE_CODE = names(
+    "read mapfile readarray getopts let declare typeset export readonly local unset set printf compgen"
+)
 """Their operands are code, or change what follows."""
 
 
-def is_settled(call: Call) -> bool:
+def has_harmless_unknowns(call: Call) -> bool:
     """Whether all unknown words of a command can do nothing but name what it looks at."""
     unknown = [word for word in call.args if word.value is None]
     if not unknown:
@@ -21,31 +23,31 @@ def is_settled(call: Call) -> bool:
     if first is None or "/" in program_name(first):
         return False
     if call.name in WRAPPERS:
-        return _wraps(call, unknown)
+        return _are_all_wrapped(call, unknown)
     if call.name == "cd":
         return False
     if call.name in PLAIN:
         if call.name in INERT or call.name in LISTERS:
             return True
-        return not any(word.built or word.given for word in unknown)
-    reads = call.name in LOW and call.name not in _WRITTEN_OPERANDS | _SETTING
-    return (reads or call.name == "find" or _is_after_verb(call, unknown)) and all(map(_is_name, unknown))
+        return not any(word.computed or word.from_environment for word in unknown)
+    reads = call.name in LOW and call.name not in _WRITTEN_OPERANDS | _OPERANDS_ARE_CODE
+    return (reads or call.name == "find" or _is_after_verb(call, unknown)) and all(map(_is_plain_name, unknown))
 
 
-def _is_name(word: Word) -> bool:
-    return not (word.loose or word.built or word.given or word.process)
+def _is_plain_name(word: Word) -> bool:
+    return not (word.may_be_option or word.computed or word.from_environment or word.is_process)
 
 
 def _is_after_verb(call: Call, unknown: list[Word]) -> bool:
     """Whether git reads something, and the words that are not known stand behind what it is to do."""
     if call.name != "git":
         return False
-    verb = read_verb(call)
+    verb = find_read_verb(call)
     return verb is not None and all(word.start > verb.start for word in unknown)
 
 
-def _wraps(call: Call, unknown: list[Word]) -> bool:
+def _are_all_wrapped(call: Call, unknown: list[Word]) -> bool:
     """Whether all unknown words belong to the command that is wrapped, which is looked at by itself."""
-    opened = unwrap(WRAPPERS[call.name], call.args)
-    inside = [word for word in opened.rest[1:] if word.value is None]
-    return opened.understood and opened.code is None and len(inside) == len(unknown)
+    unwrapped = unwrap(WRAPPERS[call.name], call.args)
+    inside = [word for word in unwrapped.command[1:] if word.value is None]
+    return unwrapped.understood and unwrapped.code is None and len(inside) == len(unknown)

@@ -1,4 +1,4 @@
-"""Programs that run another program: how their options are written, and the command behind them, judged as if alone."""
+"""Programs that run another program: the grammar of their options, and the command behind them."""
 
 import re
 
@@ -6,9 +6,9 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import PLAIN, risk_of_variable
-from skills_runtime.safety.guard.programs.options import judge_options
-from skills_runtime.safety.guard.words import HOLE, Word, names, unknown_word
+from skills_runtime.safety.guard.known_programs import PLAIN, assess_variable
+from skills_runtime.safety.guard.programs.options import assess_options
+from skills_runtime.safety.guard.words import PLACEHOLDER, Word, names, unknown_word
 
 
 class Wrapper(msgspec.Struct, frozen=True):
@@ -31,12 +31,12 @@ class Wrapper(msgspec.Struct, frozen=True):
     code_name: str = "command"
     """The same option, spelled out."""
     line: bool = False
-    """Whether the rest is put together and given to a shell."""
+    """Whether the command is put together and given to a shell."""
     lookups: str = ""
     """Short options with which nothing is run."""
 
 
-_AS = "runs a command as somebody else"
+_AS_OTHER_USER = "runs a command as somebody else"
 _ELSEWHERE = "runs a command in another environment"
 
 WRAPPERS: dict[str, Wrapper] = {
@@ -119,11 +119,11 @@ WRAPPERS: dict[str, Wrapper] = {
         "remove-timestamp list validate edit",
         "close-from chdir group host prompt chroot role command-timeout type other-user user",
         level="high",
-        reason=_AS,
+        reason=_AS_OTHER_USER,
         assigns=True,
     ),
-    "doas": Wrapper("Lns", "Cau", level="high", reason=_AS),
-    "pkexec": Wrapper("", "", "disable-internal-agent keep-cwd", "user", level="high", reason=_AS),
+    "doas": Wrapper("Lns", "Cau", level="high", reason=_AS_OTHER_USER),
+    "pkexec": Wrapper("", "", "disable-internal-agent keep-cwd", "user", level="high", reason=_AS_OTHER_USER),
     "su": Wrapper(
         "lmpfPhV-",
         "gGsTw",
@@ -131,7 +131,7 @@ WRAPPERS: dict[str, Wrapper] = {
         "group supp-group shell whitelist-environment",
         operands=1,
         level="high",
-        reason=_AS,
+        reason=_AS_OTHER_USER,
         code="c",
     ),
     "runuser": Wrapper(
@@ -140,20 +140,20 @@ WRAPPERS: dict[str, Wrapper] = {
         "login preserve-environment fast pty",
         "user group supp-group shell",
         level="high",
-        reason=_AS,
+        reason=_AS_OTHER_USER,
         code="c",
     ),
-    "gosu": Wrapper(operands=1, level="high", reason=_AS),
-    "su-exec": Wrapper(operands=1, level="high", reason=_AS),
+    "gosu": Wrapper(operands=1, level="high", reason=_AS_OTHER_USER),
+    "su-exec": Wrapper(operands=1, level="high", reason=_AS_OTHER_USER),
     "setpriv": Wrapper(
         "d",
         "",
         "clear-groups no-new-privs nnp keep-groups init-groups",
         "reuid regid ruid euid rgid egid groups inh-caps ambient-caps bounding-set securebits pdeathsig",
         level="high",
-        reason=_AS,
+        reason=_AS_OTHER_USER,
     ),
-    "sg": Wrapper(operands=1, level="high", reason=_AS, code="c"),
+    "sg": Wrapper(operands=1, level="high", reason=_AS_OTHER_USER, code="c"),
     "chroot": Wrapper("", "", "skip-chdir", "userspec groups", operands=1, level="high", reason=_ELSEWHERE),
     "unshare": Wrapper(
         "imnpuUCTfrc",
@@ -182,12 +182,12 @@ WRAPPERS: dict[str, Wrapper] = {
     ),
     "bwrap": Wrapper(level="high", reason=_ELSEWHERE),
     "proot": Wrapper(level="high", reason=_ELSEWHERE),
-    "capsh": Wrapper(level="high", reason=_AS),
+    "capsh": Wrapper(level="high", reason=_AS_OTHER_USER),
 }
 
 
 def is_wrapper(name: str) -> bool:
-    """Whether a program runs the command in its words, which is judged by itself."""
+    """Whether a program runs the command in its words, which is assessed by itself."""
     return name in WRAPPERS or name in ("env", "genv", "xargs", "gxargs")
 
 
@@ -202,7 +202,7 @@ def is_assignment(word: Word) -> bool:
 class Unwrapped(msgspec.Struct, frozen=True):
     """What stands behind a wrapper's own words."""
 
-    rest: list[Word]
+    command: list[Word]
     assignments: list[Word] = []
     code: Word | None = None
     nothing_runs: bool = False
@@ -223,14 +223,14 @@ def unwrap(wrapper: Wrapper, args: list[Word]) -> Unwrapped:
                 index += 1
             break
         if word.option or (word.shape == "-" and "-" in wrapper.flags):
-            used, value, known, looks = _option(wrapper, args, index)
-            if not known:
+            consumed, value, understood, only_looks_up = _option(wrapper, args, index)
+            if not understood:
                 return Unwrapped(args[index:], assignments, understood=False)
-            code, lookup, index = value or code, lookup or looks, index + used
+            code, lookup, index = value or code, lookup or only_looks_up, index + consumed
         elif wrapper.assigns and "=" in word.shape:
             assignments.append(word)
             index += 1
-        elif word.several or word.loose or operands == 0:
+        elif word.may_split or word.may_be_option or operands == 0:
             break
         else:
             operands -= 1
@@ -250,7 +250,9 @@ def _option(wrapper: Wrapper, args: list[Word], index: int) -> tuple[int, Word |
         attached = position + 1 < len(word.shape)
         if letter == wrapper.code:
             return (
-                (1, word.after(position + 1), True, False) if attached else (2, following, following is not None, False)
+                (1, word.suffix(position + 1), True, False)
+                if attached
+                else (2, following, following is not None, False)
             )
         if letter in wrapper.values:
             return (1 if attached else 2), None, True, False
@@ -265,7 +267,7 @@ def _long_option(wrapper: Wrapper, word: Word, following: Word | None) -> tuple[
     name = word.option[2:]
     if wrapper.code and wrapper.code_name.startswith(name):
         if "=" in word.shape:
-            return 1, word.after(len(word.option) + 1), True, False
+            return 1, word.suffix(len(word.option) + 1), True, False
         return 2, following, following is not None, False
     if name in wrapper.long_flags.split() or ("=" in word.shape and name in wrapper.long_values.split()):
         return 1, None, True, False
@@ -297,90 +299,90 @@ _LISTING = names("find fd fdfind ls git grep egrep fgrep rg ag sort uniq head ta
 """What they write is names that were found, not names that were made up."""
 
 
-def wrapper(call: Call) -> None:
+def assess_wrapper(call: Call) -> None:
     """Any program of the table."""
     grammar = WRAPPERS[call.name]
     if grammar.level != "low":
-        call.worsen(grammar.level, grammar.reason)
-    opened = unwrap(grammar, call.args)
-    own = len(call.words) - len(opened.rest)
-    judge_options(Call(call.opener, call.script, call.words[:own], call.scene, call.name))
-    assignments(call, opened.assignments)
-    if not opened.understood:
-        call.puzzle("the options of a wrapper are not understood", opened.rest[0])
-        guess(call, opened.rest[1:])
-    elif opened.code is not None:
-        call.code(opened.code)
-    elif opened.nothing_runs:
+        call.add_risk(grammar.level, grammar.reason)
+    unwrapped = unwrap(grammar, call.args)
+    own = len(call.words) - len(unwrapped.command)
+    assess_options(Call(call.reader, call.script, call.words[:own], call.context, call.name))
+    assess_assignments(call, unwrapped.assignments)
+    if not unwrapped.understood:
+        call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
+        guess_command(call, unwrapped.command[1:])
+    elif unwrapped.code is not None:
+        call.read_code(unwrapped.code)
+    elif unwrapped.nothing_runs:
         return
-    elif grammar.line and not call.short("x") and not call.has("exec"):
-        call.joined(opened.rest)
-    elif opened.rest:
-        call.run(opened.rest)
-    elif call.scene.listed:
-        call.puzzle("runs whatever it is given", None, "high")
+    elif grammar.line and not call.has_short("x") and not call.has_long("exec"):
+        call.read_joined(unwrapped.command)
+    elif unwrapped.command:
+        call.read_wrapped(unwrapped.command)
+    elif call.context.unseen_arguments:
+        call.mark_unclear("runs whatever it is given", None, "high")
 
 
-def assignments(call: Call, words: list[Word]) -> None:
+def assess_assignments(call: Call, words: list[Word]) -> None:
     """Variables that are set for one command."""
     for word in words:
         name, _, value = word.shape.partition("=")
-        call.judged(risk_of_variable(name, None if word.value is None else value), word)
+        call.add_assessment(assess_variable(name, None if word.value is None else value), word)
 
 
-def guess(call: Call, words: list[Word]) -> None:
-    """Judge what could be a command inside of words that are not understood: the first name that is known."""
+def guess_command(call: Call, words: list[Word]) -> None:
+    """Assessor what could be a command inside of words that are not understood: the first name that is known."""
     plausible = [
         index
         for index, word in enumerate(words[:_MAX_GUESSES])
         if word.value is not None and not word.option and re.fullmatch(r"[\w./-]+", word.value)
     ]
-    if not plausible or call.scene.depth >= _MAX_GUESSED_DEPTH:
+    if not plausible or call.context.depth >= _MAX_GUESSED_DEPTH:
         return
     bases = {index: (words[index].value or "").rpartition("/")[2] for index in plausible}
-    known = (index for index, name in bases.items() if call.opener.knows(name))
-    call.run(words[next(known, plausible[0]) :])
+    candidates = (index for index, name in bases.items() if call.reader.is_known_program(name))
+    call.read_wrapped(words[next(candidates, plausible[0]) :])
 
 
-def env(call: Call) -> None:
+def assess_env(call: Call) -> None:
     """`env`: variables, then a command; alone it shows all variables."""
-    opened = unwrap(_ENV, call.args)
-    assignments(call, opened.assignments)
-    if not opened.understood:
-        call.puzzle("the options of a wrapper are not understood", opened.rest[0])
-        guess(call, opened.rest[1:])
-    elif opened.code is not None:
-        call.puzzle("puts a command together from one text", opened.code)
-        call.joined([opened.code, *opened.assignments, *opened.rest])
-    elif opened.rest:
-        call.run(opened.rest)
-    elif call.scene.listed:
-        call.puzzle("runs whatever it is given", None, "high")
-    elif not opened.nothing_runs:
-        call.worsen("medium", "shows all variables")
+    unwrapped = unwrap(_ENV, call.args)
+    assess_assignments(call, unwrapped.assignments)
+    if not unwrapped.understood:
+        call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
+        guess_command(call, unwrapped.command[1:])
+    elif unwrapped.code is not None:
+        call.mark_unclear("puts a command together from one text", unwrapped.code)
+        call.read_joined([unwrapped.code, *unwrapped.assignments, *unwrapped.command])
+    elif unwrapped.command:
+        call.read_wrapped(unwrapped.command)
+    elif call.context.unseen_arguments:
+        call.mark_unclear("runs whatever it is given", None, "high")
+    elif not unwrapped.nothing_runs:
+        call.add_risk("medium", "shows all variables")
 
 
-def xargs(call: Call) -> None:
+def assess_xargs(call: Call) -> None:
     """`xargs`: a command with arguments that nobody has seen."""
-    opened = unwrap(_XARGS, call.args)
-    if not opened.understood:
-        call.puzzle("the options of a wrapper are not understood", opened.rest[0])
-        guess(call, opened.rest[1:])
+    unwrapped = unwrap(_XARGS, call.args)
+    if not unwrapped.understood:
+        call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
+        guess_command(call, unwrapped.command[1:])
         return
-    if opened.nothing_runs:
+    if unwrapped.nothing_runs:
         return
-    if not _only_looks(opened.rest):
-        call.worsen("medium", "runs a command for whatever it is fed")
-    feed = call.scene.feed() if call.scene.feed else None
-    found = feed is not None and bool(feed.programs) and all(name in _LISTING for name in feed.programs)
+    if not _only_reads(unwrapped.command):
+        call.add_risk("medium", "runs a command for whatever it is fed")
+    stdin = call.context.stdin() if call.context.stdin else None
+    lists_names = stdin is not None and bool(stdin.programs) and all(name in _LISTING for name in stdin.programs)
     replaced = _replacement(call)
-    words = [_filled(word, replaced, built=not found) for word in opened.rest]
+    words = [_fill_placeholder(word, replaced, computed=not lists_names) for word in unwrapped.command]
     if not replaced and words:
-        words.append(unknown_word(start=words[-1].start, end=words[-1].end, built=not found, several=True))
-    call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
+        words.append(unknown_word(start=words[-1].start, end=words[-1].end, computed=not lists_names, may_split=True))
+    call.read_wrapped(words, msgspec.structs.replace(call.context, stdin=None, unseen_arguments=True))
 
 
-def _only_looks(words: list[Word]) -> bool:
+def _only_reads(words: list[Word]) -> bool:
     """Whether a command only looks, whatever arguments are added to it."""
     return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
 
@@ -395,63 +397,65 @@ def _replacement(call: Call) -> str:
     return ""
 
 
-def _filled(word: Word, replaced: str, *, built: bool) -> Word:
+def _fill_placeholder(word: Word, replaced: str, *, computed: bool) -> Word:
     if not replaced or replaced not in word.shape:
         return word
-    shape = word.shape.replace(replaced, HOLE)
-    loose = built or not shape.startswith(("/", "."))
-    return msgspec.structs.replace(word, value=None, shape=shape, built=built or shape != HOLE, loose=loose)
+    shape = word.shape.replace(replaced, PLACEHOLDER)
+    loose = computed or not shape.startswith(("/", "."))
+    return msgspec.structs.replace(
+        word, value=None, shape=shape, computed=computed or shape != PLACEHOLDER, may_be_option=loose
+    )
 
 
-def find(call: Call) -> None:
+def assess_find(call: Call) -> None:
     """`find`: what it finds may be deleted, written down, or handed to a command."""
     index, args = 0, call.args
     while index < len(args):
         word = args[index]
         name = word.shape
-        if word.built:
-            call.puzzle("an argument is only known when it runs", word)
+        if word.computed:
+            call.mark_unclear("an argument is only known when it runs", word)
         elif name == "-delete":
-            call.worsen("high", "deletes everything it finds", word)
+            call.add_risk("high", "deletes everything it finds", word)
         elif name in ("-fprint", "-fprint0", "-fprintf", "-fls") and index + 1 < len(args):
-            call.write(args[index + 1])
+            call.add_write(args[index + 1])
         elif name == "-files0-from":
-            call.worsen("medium", "takes its options from a file", word)
+            call.add_risk("medium", "takes its options from a file", word)
         elif name in ("-exec", "-execdir", "-ok", "-okdir"):
-            index = _found(call, index + 1)
+            index = _assess_exec(call, index + 1)
         index += 1
 
 
-def _found(call: Call, start: int) -> int:
-    """Judge the command of one `-exec`, and say where it ends."""
+def _assess_exec(call: Call, start: int) -> int:
+    """Assessor the command of one `-exec`, and say where it ends."""
     end = start
     while end < len(call.args) and call.args[end].shape != ";":
         if call.args[end].shape == "+" and end > start and call.args[end - 1].shape == "{}":
             break
         end += 1
     if end == len(call.args):
-        call.puzzle("a command has no end", call.args[start - 1])
-    words = [_filled(word, "{}", built=False) for word in call.args[start:end]]
-    if not _only_looks(words):
-        call.worsen("medium", "runs a command for everything it finds", call.args[start - 1])
-    call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
+        call.mark_unclear("a command has no end", call.args[start - 1])
+    words = [_fill_placeholder(word, "{}", computed=False) for word in call.args[start:end]]
+    if not _only_reads(words):
+        call.add_risk("medium", "runs a command for everything it finds", call.args[start - 1])
+    call.read_wrapped(words, msgspec.structs.replace(call.context, stdin=None, unseen_arguments=True))
     return end
 
 
-def fd(call: Call) -> None:
+def assess_fd(call: Call) -> None:
     """`fd`: like `find`, with other options."""
     for index, word in enumerate(call.args):
         if word.shape in ("-x", "-X", "--exec", "--exec-batch"):
-            words = [_filled(part, "{}", built=False) for part in call.args[index + 1 :]]
-            if not _only_looks(words):
-                call.worsen("medium", "runs a command for everything it finds", word)
-            call.run(words, msgspec.structs.replace(call.scene, feed=None, listed=True))
+            words = [_fill_placeholder(part, "{}", computed=False) for part in call.args[index + 1 :]]
+            if not _only_reads(words):
+                call.add_risk("medium", "runs a command for everything it finds", word)
+            call.read_wrapped(words, msgspec.structs.replace(call.context, stdin=None, unseen_arguments=True))
             return
         if re.match(r"-[a-zA-Z]*[xX]|--exec", word.shape):
-            call.puzzle("the options of a wrapper are not understood", word, "high")
+            call.mark_unclear("the options of a wrapper are not understood", word, "high")
 
 
-def parallel(call: Call) -> None:
+def assess_parallel(call: Call) -> None:
     """`parallel`: a line of shell for each of many values."""
     args = call.args
     end = next((index for index, word in enumerate(args) if re.match(r":{3,4}\+?$", word.shape)), len(args))
@@ -460,26 +464,26 @@ def parallel(call: Call) -> None:
         start += (
             2 if re.fullmatch(r"-[jPnNLIXSa]|--(?:jobs|delay|timeout|joblog|tmpdir|colsep)", args[start].shape) else 1
         )
-    call.puzzle("runs a line for each of many values", None)
+    call.mark_unclear("runs a line for each of many values", None)
     words = args[start:end]
     if words:
-        call.joined(words)
-        guess(call, words)
+        call.read_joined(words)
+        guess_command(call, words)
     else:
-        call.puzzle("runs what it is fed", None, "high")
+        call.mark_unclear("runs what it is fed", None, "high")
         for word in args[end + 1 :]:
-            call.code(word)
+            call.read_code(word)
 
 
-def runner(call: Call) -> None:
+def assess_runner(call: Call) -> None:
     """`uv run` and its like: a command inside of a project's environment."""
-    call.worsen("medium", "runs what a project's files say")
+    call.add_risk("medium", "runs what a project's files say")
     verbs = {"run", "exec", "x", "dlx", "tool"} if call.name not in ("npx", "bunx", "pipx-run") else set[str]()
     index = 0
     while index < len(call.args) and (call.args[index].option or call.args[index].shape in verbs):
         index += 1
     ran = not verbs or any(word.shape in verbs for word in call.args[:index])
     if ran and call.name not in ("npm", "yarn", "pnpm", "bun", "cargo", "go") and index < len(call.args):
-        call.run(call.args[index:])
+        call.read_wrapped(call.args[index:])
     elif ran:
-        guess(call, [word for word in call.args[index + 1 :] if word.shape != "--"][:0])
+        guess_command(call, [word for word in call.args[index + 1 :] if word.shape != "--"][:0])
