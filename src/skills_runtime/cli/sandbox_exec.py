@@ -23,7 +23,7 @@ from skills_runtime.errors import EXIT_CODES, AccessRefused, SkillsRuntimeError,
 from skills_runtime.ports import ProcessRequest, SandboxPlan
 from skills_runtime.processes import Finished, Limits, Stream, ThrottledOutput, execute_plan
 from skills_runtime.sandbox import OsSandbox, ResourceLimits, SandboxPolicy, quarantine_report
-from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord
+from skills_runtime.sandbox.egress import EgressCallbacks, EgressRecord, EgressUsage
 from skills_runtime.storage import write_atomic
 from skills_runtime.text import readable_line
 
@@ -71,7 +71,7 @@ def run_command(
     return _exit_code(finished, limits.wall_seconds)
 
 
-async def _run(plan: SandboxPlan, create_callbacks: Callable[[], Doorman], limits: ResourceLimits) -> Finished:
+async def _run(plan: SandboxPlan, create_callbacks: Callable[[], EgressCallbacks], limits: ResourceLimits) -> Finished:
     """Run the planned command until nothing of it is left; a signal stops it."""
     stop = asyncio.Event()
     with interrupts() as interruption:
@@ -107,13 +107,13 @@ class NetworkLog:
     """Hears of every decision; nobody can be asked about a host, for the terminal belongs to the command."""
 
     def __init__(self) -> None:
-        self._account: Account | None = None
+        self._account: EgressUsage | None = None
         self._decisions: list[EgressRecord] = []
 
-    def create_callbacks(self) -> Doorman:
+    def create_callbacks(self) -> EgressCallbacks:
         """Who hears of every decision."""
-        self._account = Account()
-        return Doorman(record=self._record)
+        self._account = EgressUsage()
+        return EgressCallbacks(record=self._record)
 
     def add_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with the decisions."""
@@ -133,7 +133,7 @@ class NetworkLog:
 
 
 async def _run_with_streams(
-    plan: SandboxPlan, create_callbacks: Callable[[], Doorman], limits: ResourceLimits, stop: asyncio.Event
+    plan: SandboxPlan, create_callbacks: Callable[[], EgressCallbacks], limits: ResourceLimits, stop: asyncio.Event
 ) -> Finished:
     """Run a command with its streams joined to ours; the create_callbacks is made where it has a network."""
     writer = OutputWriter(limits.output_bytes, on_failure=stop.set)

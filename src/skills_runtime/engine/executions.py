@@ -30,7 +30,7 @@ from skills_runtime.executions import (
     declared_variables,
     stages_in_memory,
 )
-from skills_runtime.sandbox.egress import Doorman, EgressRecord
+from skills_runtime.sandbox.egress import EgressCallbacks, EgressRecord
 from skills_runtime.skills import (
     BUNDLED_NAMESPACE,
     RUN_FILE,
@@ -172,7 +172,7 @@ class Executions:
             supplies=Supplies(
                 variables=self._skills.variables,
                 packages=ScriptPackages(),
-                egress_callbacks=lambda: Doorman(record=options.on_egress),
+                egress_callbacks=lambda: EgressCallbacks(record=options.on_egress),
                 network=online,
                 stages=stages_in_memory(directory) if options.in_memory else None,
             ),

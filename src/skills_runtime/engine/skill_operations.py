@@ -22,7 +22,7 @@ from skills_runtime.engine.workspace import Workspace
 from skills_runtime.errors import AccessRefused, NotFound, RequestConflict, StorageFailed, ValidationFailed
 from skills_runtime.ports import SandboxSetup, Watch
 from skills_runtime.processes import Command, Limits, execute
-from skills_runtime.sandbox.egress import parse_address, reach_of
+from skills_runtime.sandbox.egress import find_reach, parse_address
 from skills_runtime.skills import (
     InspectedSkill,
     Library,
@@ -476,4 +476,4 @@ async def _run_git(command: GitCommand) -> GitResult:
 def classify_address(address: str) -> Reach:
     """Classify an IP address; one that cannot be parsed is `special`."""
     parsed = parse_address(address)
-    return "special" if parsed is None else reach_of(parsed)
+    return "special" if parsed is None else find_reach(parsed)

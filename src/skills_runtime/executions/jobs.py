@@ -14,13 +14,13 @@ from skills_runtime.executions.inside.zygote import NICENESS
 from skills_runtime.executions.values import StreamSize
 from skills_runtime.ports import ProcessRequest, Sandbox, SandboxPlan
 from skills_runtime.processes import Limits, execute_plan
-from skills_runtime.sandbox.egress import Doorman
+from skills_runtime.sandbox.egress import EgressCallbacks
 from skills_runtime.skills import EntryPoint, RunDefinition, Skill, find_entry_point
 from skills_runtime.storage import write_all
 
 MakeSandbox = Callable[[Path], Sandbox]
 """The sandbox around everything that runs in a directory."""
-MakeEgressCallbacks = Callable[[], Doorman]
+MakeEgressCallbacks = Callable[[], EgressCallbacks]
 """Watches the network of a skill that has one."""
 _SEAL_SEAL = 1
 
@@ -244,9 +244,9 @@ GRACE_SECONDS = 0.0
 CAPTURED_BYTES = 4096
 
 
-def refuse_network() -> Doorman:
+def refuse_network() -> EgressCallbacks:
     """Refuse: a fence that opens the network needs somebody who watches it."""
-    raise SandboxError("nobody watches the network of this execution", hint="give the executor a doorman")
+    raise SandboxError("nobody watches the network of this execution", hint="pass `egress_callbacks` to the executor")
 
 
 def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:

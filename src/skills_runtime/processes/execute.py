@@ -21,7 +21,7 @@ from skills_runtime.processes.descriptors import Reader, Writer
 from skills_runtime.processes.supervised import Start, Supervised, prepare, supervise
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox.egress import Doorman, Gateway
+    from skills_runtime.sandbox.egress import EgressCallbacks, Gateway
     from skills_runtime.storage import Claim
 
 OnOutput = Callable[[Stream, bytes], None]
@@ -199,7 +199,7 @@ class _Execution:
             self._supervised.end(grace=self._limits.grace_seconds)
 
 
-MakeEgressCallbacks = Callable[[], "Doorman"]
+MakeEgressCallbacks = Callable[[], "EgressCallbacks"]
 """Makes whoever watches the network of a command; called only where there is one, for most commands have none."""
 
 
@@ -244,7 +244,7 @@ async def _execute_plan(
     async with Gateway(plan.egress, egress_callbacks(), failed=on_failure) as gateway:
         command = build_command(plan, gateway.descriptors)
         finished = await execute(
-            command, limits, on_output=on_output, stop=stop_event, source=source, on_start=gateway.started
+            command, limits, on_output=on_output, stop=stop_event, source=source, on_start=gateway.start
         )
     if failures and finished.ended_by in ("exit", "cancelled"):
         failure = failures[0]
@@ -266,7 +266,7 @@ class SessionCompanion:
     def on_start(self) -> None:
         """Begin: the descriptors of the command have been handed over."""
         if self.gateway is not None:
-            self.gateway.started()
+            self.gateway.start()
 
     async def close(self, *, drain: bool = False) -> None:
         """End it; where the session has ended by itself, what is under way may `drain` for a moment."""

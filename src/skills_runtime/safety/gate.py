@@ -13,8 +13,8 @@ import msgspec
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
 from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
 from skills_runtime.projections import Approvals, ResolvedApproval
-from skills_runtime.safety.approvals.asking import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
 from skills_runtime.safety.approvals.request import RequestDraft, draft_request, request_key
+from skills_runtime.safety.approvals.resolve import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, PolicyDecision, Rule, Rules, decide, load_rules
 from skills_runtime.safety.policy.decide import BY_MODE, is_fully_allowed
@@ -148,7 +148,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Ask whether a call may reach a host; without an approver the answer is no."""
         if self.approver is None:
             return False
-        from skills_runtime.safety.approvals.asking import ask_about_host
+        from skills_runtime.safety.approvals.resolve import ask_about_host
 
         decision = await ask_about_host(host, port, tool, context, self._ask_options(self.approver))
         if decision == "abort":

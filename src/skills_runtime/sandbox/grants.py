@@ -23,7 +23,7 @@ from skills_runtime.protected_names import (
     is_key_file,
 )
 from skills_runtime.sandbox.egress import allow_rule, canonical_host
-from skills_runtime.sandbox.egress.rules import Refused, reach_of
+from skills_runtime.sandbox.egress.rules import Refused, find_reach
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY
 
@@ -217,7 +217,7 @@ def why_not_host(rule: str) -> str | None:
     if isinstance(host, Refused):
         return f"it is not a host: {host.reason}"
     if host.address is not None:
-        reach = reach_of(host.address)
+        reach = find_reach(host.address)
         return None if reach == "public" else f"it is a {reach} address"
     return "it is a name of a network within" if _LOCAL_NAMES.fullmatch(host.text) else None
 

@@ -25,7 +25,13 @@ from skills_runtime.sandbox.adapter import (
     held_promises,
 )
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, find_denials
-from skills_runtime.sandbox.egress.gateway import compile_egress, interpreter_for, proxy_variables, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import (
+    build_stage_command,
+    compile_egress,
+    find_interpreter,
+    proxy_variables,
+    stage_source,
+)
 from skills_runtime.sandbox.grants import apply_grant, control_directories, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
 from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
@@ -325,12 +331,12 @@ def wrap_with_network(
     adapter: Adapter, policy: SandboxPolicy, machine: Machine, findings: Findings, inner: Inner
 ) -> SandboxedCommand:
     """Wrap a command that starts only after its network has been handed to the proxy."""
-    interpreter = interpreter_for(machine.interpreter)
+    interpreter = find_interpreter(machine.interpreter)
     if interpreter is None:
         gap = Gap(promise="network", text="an allow-list needs a Python inside the sandbox", fix="install `python3`")
         raise refusal(adapter.name, (gap,))
     source = adapter.wrap(policy, machine, findings, inner).setup.next_descriptor
-    argv = staged(inner.argv, interpreter, source=source)
+    argv = build_stage_command(inner.argv, interpreter, source=source)
     sandboxed = adapter.wrap(policy, machine, findings, msgspec.structs.replace(inner, argv=argv))
     inputs = (*sandboxed.setup.inputs, stage_source())
     setup = msgspec.structs.replace(sandboxed.setup, inputs=inputs)
@@ -357,7 +363,7 @@ def network_variables(egress: Egress | None) -> dict[str, str]:
     """Return the variables by which programs find the proxy; raise for a rule that cannot be used."""
     if egress is None:
         return {}
-    return proxy_variables(named={rule.host for rule in compile_egress(egress).allow})
+    return proxy_variables(rule_hosts={rule.host for rule in compile_egress(egress).allow})
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:

@@ -46,7 +46,7 @@ from skills_runtime.tools.arguments import Arguments, parse
 if TYPE_CHECKING:
     from skills_runtime.ports import Sandbox
     from skills_runtime.sandbox import Denial, ProcessOutcome
-    from skills_runtime.sandbox.egress import Account, Doorman, EgressRecord, Gateway
+    from skills_runtime.sandbox.egress import EgressCallbacks, EgressRecord, EgressUsage, Gateway
     from skills_runtime.storage import Claim, ClaimKind
 
 
@@ -127,7 +127,7 @@ class CommandNetwork:
 
     def __init__(self, context: ToolContext | None = None) -> None:
         self._context = context
-        self._account: Account | None = None
+        self._account: EgressUsage | None = None
         self._pending: deque[EgressRecord] = deque()
         self._gateway: Gateway | None = None
         self.session_id: int | None = None
@@ -147,12 +147,12 @@ class CommandNetwork:
         failure = self._gateway.failure if self._gateway is not None else None
         return failure if isinstance(failure, LogError | ApprovalDenied) else None
 
-    def egress_callbacks(self) -> "Doorman":
+    def egress_callbacks(self) -> "EgressCallbacks":
         """Who hears of every decision, and asks about hosts that no rule names."""
-        from skills_runtime.sandbox.egress import Account, Doorman
+        from skills_runtime.sandbox.egress import EgressCallbacks, EgressUsage
 
-        self._account = Account()
-        return Doorman(record=self._record, ask=self._context.may_reach if self._context is not None else None)
+        self._account = EgressUsage()
+        return EgressCallbacks(record=self._record, ask=self._context.may_reach if self._context is not None else None)
 
     def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with what happened so far."""

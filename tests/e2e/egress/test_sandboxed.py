@@ -69,9 +69,9 @@ async def run(fence: str, command: tuple[str, ...], policy: EgressPolicy, enviro
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        handover.started()
-        async with egress_proxy(await handover.listener(), ports):
-            handover.go()
+        handover.release_sandbox_end()
+        async with egress_proxy(await handover.receive_listener(), ports):
+            handover.allow_start()
             output, errors = await process.communicate()
     return Ran(process.returncode or 0, output.decode(), errors.decode(), records)
 
@@ -135,8 +135,8 @@ def test_without_a_proxy_the_command_does_not_begin(somebody: Callable[..., tupl
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
             )
-            handover.started()
-            (await handover.listener()).close()
+            handover.release_sandbox_end()
+            (await handover.receive_listener()).close()
         output, _ = await process.communicate()
         return process.returncode or 0, output
 
@@ -153,7 +153,7 @@ async def test_a_sandbox_that_shares_the_netruns_of_the_machine_gets_no_proxy() 
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        handover.started()
+        handover.release_sandbox_end()
         with pytest.raises(SandboxError, match="in the network of this machine"):
-            await handover.listener()
+            await handover.receive_listener()
     assert (await process.communicate())[0] == b""

@@ -124,11 +124,11 @@ async def test_a_listener_comes_out_of_the_sandbox_s_network(workspace: Path) ->
             setup=planned.setup,
             descriptors=(handover.descriptor,),
         )
-        running = asyncio.create_task(execute(asked, LIMITS, on_start=handover.started))
-        listener = await handover.listener()
+        running = asyncio.create_task(execute(asked, LIMITS, on_start=handover.release_sandbox_end))
+        listener = await handover.receive_listener()
         with listener:
             listener.setblocking(True)
-            handover.go()
+            handover.allow_start()
             connection, _ = await asyncio.get_running_loop().run_in_executor(None, listener.accept)
             with connection:
                 connection.sendall(b"outside")

@@ -11,7 +11,7 @@ from skills_runtime.errors import SandboxError, ValidationFailed
 from skills_runtime.ports import Egress, ProcessRequest, SandboxPlan
 from skills_runtime.sandbox import OsSandbox, build_policy, build_sandbox, find_adapters
 from skills_runtime.sandbox.egress import PROXY_PORT, proxy_variables
-from skills_runtime.sandbox.egress.gateway import compile_egress, stage_source, staged
+from skills_runtime.sandbox.egress.gateway import build_stage_command, compile_egress, stage_source
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.planner import find_egress, wrap_with_network
@@ -99,7 +99,7 @@ def test_without_a_python_inside_the_promise_is_named(monkeypatch: pytest.Monkey
 
 
 def test_the_command_line_says_where_to_read_and_where_to_talk() -> None:
-    words = staged(("make", "all"), "/usr/bin/python3", source=7, port=99)
+    words = build_stage_command(("make", "all"), "/usr/bin/python3", source=7, port=99)
     assert words[:4] == ("/usr/bin/python3", "-I", "-S", "-c")
     assert words[-4:] == ("8", "99", "make", "all")
 

@@ -21,7 +21,7 @@ from skills_runtime.processes.terminals import PtySession, Reading, SessionStatu
 from skills_runtime.sandbox import quarantine_report
 
 if TYPE_CHECKING:
-    from skills_runtime.sandbox.egress import Account, Doorman
+    from skills_runtime.sandbox.egress import EgressCallbacks, EgressUsage
 
 
 def milliseconds(clock: Clock) -> int:
@@ -33,14 +33,14 @@ class ServedNetwork:
     """Counts what one session does, if it comes to have a network; nobody can be asked about a host."""
 
     def __init__(self) -> None:
-        self._account: Account | None = None
+        self._account: EgressUsage | None = None
 
-    def egress_callbacks(self) -> "Doorman":
+    def egress_callbacks(self) -> "EgressCallbacks":
         """Who hears of every decision."""
-        from skills_runtime.sandbox.egress import Account, Doorman
+        from skills_runtime.sandbox.egress import EgressCallbacks, EgressUsage
 
-        self._account = account = Account()
-        return Doorman(record=account.add)
+        self._account = account = EgressUsage()
+        return EgressCallbacks(record=account.add)
 
     def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The evidence of the fence, with what happened so far."""

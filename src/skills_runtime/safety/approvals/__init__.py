@@ -1,12 +1,5 @@
 """Approvals: durable requests whose decision may come from any process and applies to exactly one call."""
 
-from skills_runtime.safety.approvals.asking import (
-    ApprovalContext,
-    AskOptions,
-    ask,
-    explain_late_decision,
-    refuse_stale_decisions,
-)
 from skills_runtime.safety.approvals.providers import (
     ApprovalRule,
     CallbackApprovals,
@@ -19,6 +12,13 @@ from skills_runtime.safety.approvals.request import (
     draft_request,
     propose_rule,
     rule_record,
+)
+from skills_runtime.safety.approvals.resolve import (
+    ApprovalContext,
+    AskOptions,
+    ask,
+    explain_late_decision,
+    refuse_stale_decisions,
 )
 
 __all__ = [

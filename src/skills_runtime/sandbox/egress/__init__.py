@@ -1,14 +1,14 @@
 """The only way out of a sandbox: an allow-list proxy that decides, checks and records every connection.
 
-Read `rules.decide` first, then `authorizer.EgressAuthorizer.pass_through`, which every request goes through.
+Read `rules.decide` first, then `authorizer.EgressAuthorizer.authorize`, which every request goes through.
 """
 
 from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
-from skills_runtime.sandbox.egress.gateway import PROXY_PORT, Doorman, Gateway, Handover, proxy_variables
+from skills_runtime.sandbox.egress.gateway import PROXY_PORT, EgressCallbacks, Gateway, Handover, proxy_variables
 from skills_runtime.sandbox.egress.proxy import egress_proxy, serve_egress
-from skills_runtime.sandbox.egress.records import Account, EgressLimits, EgressPorts, EgressRecord
+from skills_runtime.sandbox.egress.records import EgressLimits, EgressPorts, EgressRecord, EgressUsage
 from skills_runtime.sandbox.egress.rules import (
     EgressPolicy,
     Host,
@@ -25,24 +25,24 @@ from skills_runtime.sandbox.egress.rules import (
 
 if TYPE_CHECKING:
     from skills_runtime.sandbox.egress.gateway import compile_egress
-    from skills_runtime.sandbox.egress.rules import parse_address, reach_of
+    from skills_runtime.sandbox.egress.rules import find_reach, parse_address
 
 __getattr__ = lazy_names(
     __name__,
     {
         "gateway": "compile_egress",
-        "rules": "parse_address reach_of",
+        "rules": "parse_address find_reach",
     },
 )
 
 __all__ = [
     "PROXY_PORT",
-    "Account",
-    "Doorman",
+    "EgressCallbacks",
     "EgressLimits",
     "EgressPolicy",
     "EgressPorts",
     "EgressRecord",
+    "EgressUsage",
     "Gateway",
     "Handover",
     "Host",
@@ -56,9 +56,9 @@ __all__ = [
     "deny_rule",
     "egress_policy",
     "egress_proxy",
+    "find_reach",
     "is_public",
     "parse_address",
     "proxy_variables",
-    "reach_of",
     "serve_egress",
 ]

@@ -20,10 +20,10 @@ from skills_runtime.sandbox.egress.rules import (
     Rule,
     Stopped,
     Verdict,
-    admit,
+    check_address,
     decide,
+    find_reach,
     parse_address,
-    reach_of,
 )
 from skills_runtime.sandbox.egress.streams import Peer
 
@@ -42,18 +42,18 @@ class Flow:
         self._authorizer = authorizer
         self._record = allowed
         self._addresses = addresses
-        self._up = 0
-        self._down = 0
+        self._bytes_up = 0
+        self._bytes_down = 0
 
-    def sent(self, count: int) -> None:
+    def count_sent(self, count: int) -> None:
         """Count bytes that go out; raises when the sandbox has used up its share."""
-        self._up += count
-        self._authorizer.spend(count)
+        self._bytes_up += count
+        self._authorizer.use_bytes(count)
 
-    def received(self, count: int) -> None:
+    def count_received(self, count: int) -> None:
         """Count bytes that come in; raises when the sandbox has used up its share."""
-        self._down += count
-        self._authorizer.spend(count)
+        self._bytes_down += count
+        self._authorizer.use_bytes(count)
 
     async def connect(self) -> Peer:
         """A connection to the first of the checked addresses that answers."""
@@ -77,15 +77,17 @@ class Flow:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Record the end, and what stopped it if something did."""
-        refused = _what_stopped(error)
-        record = msgspec.structs.replace(self._record, stage="ended", bytes_up=self._up, bytes_down=self._down)
+        refused = _find_refusal(error)
+        record = msgspec.structs.replace(
+            self._record, stage="ended", bytes_up=self._bytes_up, bytes_down=self._bytes_down
+        )
         if refused:
             verdict = "deny" if refused.kind in ("name_mismatch", "request_invalid", "limit") else "allow"
             record = msgspec.structs.replace(record, kind=refused.kind, reason=refused.reason, verdict=verdict)
-        self._authorizer.tell(record)
+        self._authorizer.record(record)
 
 
-def _what_stopped(error: BaseException | None) -> Refused | None:
+def _find_refusal(error: BaseException | None) -> Refused | None:
     match error:
         case None:
             return None
@@ -102,26 +104,26 @@ class EgressAuthorizer:
 
     def __init__(self, ports: EgressPorts) -> None:
         self.ports = ports
-        self._numbers = 0
-        self._spent = 0
-        self._asked: dict[tuple[str, int], asyncio.Task[bool]] = {}
+        self._last_number = 0
+        self._used_bytes = 0
+        self._questions: dict[tuple[str, int], asyncio.Task[bool]] = {}
 
-    async def pass_through(self, protocol: Protocol, authority: Authority) -> Flow:
+    async def authorize(self, protocol: Protocol, authority: Authority) -> Flow:
         """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
         host, port = authority.host, authority.port
-        if self._numbers >= self.ports.limits.requests:
+        if self._last_number >= self.ports.limits.requests:
             raise self.refuse(protocol, Refused("limit", "the sandbox has used up its requests"), authority)
-        if self._spent >= self.ports.limits.total_bytes:
-            raise self.refuse(protocol, self._over(), authority)
-        verdict = await self._verdict(host, port)
+        if self._used_bytes >= self.ports.limits.total_bytes:
+            raise self.refuse(protocol, self._bytes_exceeded(), authority)
+        verdict = await self._decide(host, port)
         if verdict.outcome != "allow" or verdict.rule is None:
             refused = Refused(verdict.kind or "not_allowed", verdict.reason, host.text)
             raise self.refuse(protocol, refused, authority, verdict)
-        addresses = await self._pin(verdict.rule, host, port)
+        addresses = await self._resolve(verdict.rule, host, port)
         if isinstance(addresses, Refused):
             raise self.refuse(protocol, addresses, authority, verdict)
         allowed = EgressRecord(
-            number=self._next(),
+            number=self._next_number(),
             stage="decided",
             protocol=protocol,
             host=host.text,
@@ -132,16 +134,16 @@ class EgressAuthorizer:
             rule=verdict.rule.text,
             address=str(addresses[0]),
         )
-        self.tell(allowed)
+        self.record(allowed)
         return Flow(self, allowed, verdict.rule, addresses)
 
     def refuse(
         self, protocol: Protocol, refused: Refused, authority: Authority | None = None, verdict: Verdict | None = None
     ) -> Stopped:
         """Record a refusal; returns what to raise."""
-        self.tell(
+        self.record(
             EgressRecord(
-                number=self._next(),
+                number=self._next_number(),
                 stage="decided",
                 protocol=protocol,
                 host=authority.host.text if authority else refused.about,
@@ -155,7 +157,7 @@ class EgressAuthorizer:
         )
         return Stopped(refused)
 
-    def tell(self, record: EgressRecord) -> None:
+    def record(self, record: EgressRecord) -> None:
         """Record a decision; one that cannot be recorded ends the proxy."""
         if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
             return  # refused like the one before, and whoever reads that knows it
@@ -164,36 +166,36 @@ class EgressAuthorizer:
         except OSError as error:  # which would pass for one of the connection
             raise SandboxError(f"a decision about the network could not be recorded: {error}") from error
 
-    def spend(self, count: int) -> None:
+    def use_bytes(self, count: int) -> None:
         """Take bytes off the share of the sandbox."""
-        self._spent += count
-        if self._spent > self.ports.limits.total_bytes:
-            raise Stopped(self._over())
+        self._used_bytes += count
+        if self._used_bytes > self.ports.limits.total_bytes:
+            raise Stopped(self._bytes_exceeded())
 
     async def close(self) -> None:
         """Withdraw the questions that nobody has answered."""
-        for task in self._asked.values():
+        for task in self._questions.values():
             task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+        await asyncio.gather(*self._questions.values(), return_exceptions=True)
 
-    async def _pin(self, rule: Rule, host: Host, port: int) -> list[Address] | Refused:
+    async def _resolve(self, rule: Rule, host: Host, port: int) -> list[Address] | Refused:
         try:
             async with asyncio.timeout(self.ports.limits.connect_seconds):
-                return await pin(self.ports.policy, rule, host, port, self.ports.resolve or system_resolver)
+                return await resolve_allowed(self.ports.policy, rule, host, port, self.ports.resolve or system_resolver)
         except TimeoutError:
             return Refused("unreachable", "the name could not be resolved in time")
 
-    async def _verdict(self, host: Host, port: int) -> Verdict:
+    async def _decide(self, host: Host, port: int) -> Verdict:
         verdict = decide(self.ports.policy, host, port)
         if verdict.outcome != "unknown" or self.ports.ask is None:
             return verdict
         key = (host.text, port)
-        if key not in self._asked:
-            if len(self._asked) >= self.ports.limits.asks:
+        if key not in self._questions:
+            if len(self._questions) >= self.ports.limits.asks:
                 return Verdict("deny", "no rule allows it, and too many questions have been asked", "not_allowed")
             # An answer holds as long as the proxy, or every request of a download would ask again.
-            self._asked[key] = asyncio.ensure_future(_answer(self.ports.ask(*key)))
-        question = self._asked[key]
+            self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key)))
+        question = self._questions[key]
         await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
         if not question.cancelled() and question.result() is True:
             return Verdict(
@@ -201,26 +203,28 @@ class EgressAuthorizer:
             )
         return Verdict("deny", "somebody who was asked denies it", "denied", by="person")
 
-    def _next(self) -> int:
-        self._numbers += 1
-        return self._numbers
+    def _next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
 
-    def _over(self) -> Refused:
+    def _bytes_exceeded(self) -> Refused:
         return Refused("limit", f"the sandbox has used up its {self.ports.limits.total_bytes} bytes")
 
 
-async def _answer(question: Awaitable[bool]) -> bool:
+async def _wait_for_answer(question: Awaitable[bool]) -> bool:
     try:
         return await question
     except OSError as error:  # which would pass for one of the connection
         raise SandboxError(f"a question about the network could not be asked: {error}") from error
 
 
-async def pin(policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver) -> list[Address] | Refused:
+async def resolve_allowed(
+    policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver
+) -> list[Address] | Refused:
     """The addresses that may be connected to; those that may not are left out, and it takes one to be left."""
-    own = host.address
-    if own is not None:
-        candidates: list[Address | None] = [own]
+    literal = host.address
+    if literal is not None:
+        candidates: list[Address | None] = [literal]
     else:
         try:
             candidates = [parse_address(text) for text in await resolve(host.text, port)]
@@ -231,8 +235,8 @@ async def pin(policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: 
     for address in candidates:
         if address is None:
             continue
-        reach = "private" if reach_of(address) == "public" and is_own(address) else reach_of(address)
-        refused = admit(policy, rule, port, address, reach)
+        reach = "private" if find_reach(address) == "public" and is_local_address(address) else find_reach(address)
+        refused = check_address(policy, rule, port, address, reach)
         if refused is None:
             admitted.append(address)
         else:
@@ -242,20 +246,20 @@ async def pin(policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: 
 
 async def system_resolver(name: str, port: int) -> Sequence[str]:
     """The addresses that this machine finds for a name."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
+    results = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(result[4][0]) for result in results))
 
 
-def is_own(address: Address) -> bool:
+def is_local_address(address: Address) -> bool:
     """Whether the address is one of this machine's, where services listen that trust their neighbours."""
-    place = (str(address), 0)
+    endpoint = (str(address), 0)
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-            probe.bind(place)
+            probe.bind(endpoint)
         # Some machines may bind to any address; but only to one of its own a machine speaks from the same one.
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-            probe.connect((place[0], DISCARD_PORT))  # sends nothing
-            return probe.getsockname()[0] == place[0]
+            probe.connect((endpoint[0], DISCARD_PORT))  # sends nothing
+            return probe.getsockname()[0] == endpoint[0]
     except OSError:
         return False
 

@@ -35,10 +35,10 @@ DRAIN_SECONDS = 0.5
 """How long connections may take to end by themselves once the command is gone."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Served inside the sandbox itself: these never leave it, unless a rule names one."""
-_PROXIED = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
-class Doorman(msgspec.Struct, frozen=True, kw_only=True):
+class EgressCallbacks(msgspec.Struct, frozen=True, kw_only=True):
     """Who hears of every decision, and who is asked about a host that no rule names; nobody means no."""
 
     record: Recorder
@@ -53,15 +53,17 @@ class Gateway:
     A proxy that fails lets nothing pass any more: `failure` says why, and `failed` is told.
     """
 
-    def __init__(self, egress: Egress, doorman: Doorman, *, failed: Callable[[Exception], None] | None = None) -> None:
+    def __init__(
+        self, egress: Egress, egress_callbacks: EgressCallbacks, *, failed: Callable[[Exception], None] | None = None
+    ) -> None:
         self._ports = EgressPorts(
             policy=compile_egress(egress),
-            record=doorman.record,
-            ask=doorman.ask if egress.unknown == "ask" else None,
-            resolve=doorman.resolve,
-            limits=doorman.limits,
+            record=egress_callbacks.record,
+            ask=egress_callbacks.ask if egress.unknown == "ask" else None,
+            resolve=egress_callbacks.resolve,
+            limits=egress_callbacks.limits,
         )
-        self._failed = failed
+        self._on_failure = failed
         self._handover = Handover()
         self._listener: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -72,23 +74,23 @@ class Gateway:
         """What the command must be given, numbered on after the inputs of its fence."""
         return (self._handover.descriptor,)
 
-    def started(self) -> None:
+    def start(self) -> None:
         """Begin to serve: the descriptors have been handed over."""
-        self._handover.started()
+        self._handover.release_sandbox_end()
         self._serving = asyncio.create_task(self._serve(), name="egress proxy")
-        self._serving.add_done_callback(self._ended)
+        self._serving.add_done_callback(self._report_failure)
 
     async def close(self, *, drain: bool = False) -> None:
         """End the proxy with every connection; where the command has ended, they may `drain` for a moment."""
         serving = self._serving
         try:
             if serving is not None and drain:
-                self._accept_no_more()
+                self._stop_accepting()
                 await asyncio.wait([serving], timeout=DRAIN_SECONDS)
         finally:
             self._handover.close()
             if serving is not None:
-                await _ended(serving)
+                await _cancel_and_wait(serving)
 
     async def __aenter__(self) -> Self:
         return self
@@ -100,36 +102,36 @@ class Gateway:
 
     async def _serve(self) -> None:
         try:
-            self._listener = await self._handover.listener()
-            self._handover.go()
+            self._listener = await self._handover.receive_listener()
+            self._handover.allow_start()
             await serve_egress(self._listener, self._ports)
         finally:
             self._handover.close()  # a command that still waits must not wait for ever
 
-    def _accept_no_more(self) -> None:
+    def _stop_accepting(self) -> None:
         """Let the proxy end with its last connection; where there was no network, it sees that by itself."""
         if self._listener is not None:
             with suppress(OSError):  # it may be closed already
                 self._listener.shutdown(socket.SHUT_RDWR)
 
-    def _ended(self, serving: asyncio.Task[None]) -> None:
+    def _report_failure(self, serving: asyncio.Task[None]) -> None:
         error = None if serving.cancelled() else serving.exception()
         if error is not None:
             self.failure = error if isinstance(error, Exception) else SandboxError(f"the proxy failed: {error!r}")
-            if self._failed is not None:
-                self._failed(self.failure)
+            if self._on_failure is not None:
+                self._on_failure(self.failure)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
     """Cancel a task and wait for its end, however often somebody asks us to hurry."""
-    hurried = False
+    cancelled = False
     while not task.done():
         task.cancel()
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
-            hurried = True
-    if hurried:
+            cancelled = True
+    if cancelled:
         raise asyncio.CancelledError
 
 
@@ -142,8 +144,8 @@ class Handover:
 
     def __init__(self, port: int = PROXY_PORT) -> None:
         self._port = port
-        self._ours, self._theirs = socket.socketpair()
-        self._ours.settimeout(0)
+        self._host_end, self._sandbox_end = socket.socketpair()
+        self._host_end.settimeout(0)
 
     def __enter__(self) -> Self:
         return self
@@ -155,13 +157,13 @@ class Handover:
 
     def close(self) -> None:
         """Let go of both ends; a sandbox that still waits for the word to go ends."""
-        self._ours.close()
-        self._theirs.close()
+        self._host_end.close()
+        self._sandbox_end.close()
 
     @property
     def descriptor(self) -> int:
         """What the sandbox must inherit."""
-        return self._theirs.fileno()
+        return self._sandbox_end.fileno()
 
     def argv(
         self, command: Sequence[str], interpreter: str = "/usr/bin/python3", *, descriptor: int | None = None
@@ -173,48 +175,48 @@ class Handover:
         number = self.descriptor if descriptor is None else descriptor
         return (interpreter, "-I", "-S", "-c", _source(), str(number), str(self._port), *command)
 
-    def started(self) -> None:
+    def release_sandbox_end(self) -> None:
         """Let go of the sandbox's end, so that its death is noticed."""
-        self._theirs.close()
+        self._sandbox_end.close()
 
-    async def listener(self, seconds: float = HANDOVER_SECONDS) -> socket.socket:
+    async def receive_listener(self, seconds: float = HANDOVER_SECONDS) -> socket.socket:
         """The listening socket from inside; raises when there comes none, or one that is not fit for it."""
         try:
             async with asyncio.timeout(seconds):
                 loop = asyncio.get_running_loop()
                 ready = asyncio.Event()
-                loop.add_reader(self._ours, ready.set)
+                loop.add_reader(self._host_end, ready.set)
                 try:
                     await ready.wait()
                 finally:
-                    loop.remove_reader(self._ours)
-            word, descriptors, flags, _ = socket.recv_fds(self._ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
+                    loop.remove_reader(self._host_end)
+            message, descriptors, flags, _ = socket.recv_fds(self._host_end, 1, 1, socket.MSG_CMSG_CLOEXEC)
         except TimeoutError as error:
             raise SandboxError(f"the sandbox made no network in {seconds:g} seconds", hint=_HINT) from error
         except OSError as error:
             raise SandboxError(f"the sandbox handed out no network: {error}", hint=_HINT) from error
-        if word != inside.READY or len(descriptors) != 1 or flags & socket.MSG_CTRUNC:
+        if message != inside.READY or len(descriptors) != 1 or flags & socket.MSG_CTRUNC:
             for descriptor in descriptors:
                 os.close(descriptor)
             raise SandboxError("the sandbox ended before it had a network", hint=_HINT)
-        return self._checked(socket.socket(fileno=descriptors[0]))
+        return self._check_listener(socket.socket(fileno=descriptors[0]))
 
-    def go(self) -> None:
+    def allow_start(self) -> None:
         """Let the command begin; one that has died meanwhile needs no word."""
         try:
-            self._ours.send(inside.GO)
+            self._host_end.send(inside.GO)
         except (BrokenPipeError, ConnectionResetError):
             return
 
-    def _checked(self, listener: socket.socket) -> socket.socket:
-        problem = listener_problem(listener, self._port)
+    def _check_listener(self, listener: socket.socket) -> socket.socket:
+        problem = find_listener_problem(listener, self._port)
         if problem:
             listener.close()
             raise SandboxError(f"the socket handed out of the sandbox cannot be used: {problem}", hint=_HINT)
         return listener
 
 
-def listener_problem(listener: socket.socket, port: int) -> str:
+def find_listener_problem(listener: socket.socket, port: int) -> str:
     """Why a socket is not a listener in a network of its own, or nothing."""
     if listener.family != socket.AF_INET or listener.type != socket.SOCK_STREAM:
         return "it is not one for TCP"
@@ -223,12 +225,12 @@ def listener_problem(listener: socket.socket, port: int) -> str:
     if listener.getsockname() != ("127.0.0.1", port):
         return "it listens at another place"
     with socket.socket() as connection:
-        if _network(listener) == _network(connection) != 0:
+        if _network_cookie(listener) == _network_cookie(connection) != 0:
             return "it is in the network of this machine, where every user could use it"
     return ""
 
 
-def _network(connection: socket.socket) -> int:
+def _network_cookie(connection: socket.socket) -> int:
     """The number of the network that a socket belongs to; zero where the kernel cannot tell."""
     try:
         return struct.unpack("Q", connection.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
@@ -241,7 +243,9 @@ def _source() -> str:
     return Path(inside.__file__).read_text(encoding="utf-8")
 
 
-def staged(command: Sequence[str], interpreter: str, *, source: int, port: int = PROXY_PORT) -> tuple[str, ...]:
+def build_stage_command(
+    command: Sequence[str], interpreter: str, *, source: int, port: int = PROXY_PORT
+) -> tuple[str, ...]:
     """The command line with the small program first: it reads itself from `source`, and talks on the next number."""
     boot = _BOOT.format(number=source, most=MAX_SOURCE)
     return (interpreter, "-I", "-S", "-c", boot, str(source + 1), str(port), *command)
@@ -253,7 +257,7 @@ def stage_source() -> bytes:
     return Path(inside.__file__).read_bytes()
 
 
-def interpreter_for(home: Path | None) -> str | None:
+def find_interpreter(home: Path | None) -> str | None:
     """A Python that is there inside as well; `home` is where that of the runtime lives, if it is."""
     own = () if home is None else (f"{home}/bin/python3",)
     return next((path for path in (*INTERPRETERS, *own) if os.access(path, os.X_OK)), None)
@@ -270,7 +274,7 @@ def compile_egress(egress: Egress) -> EgressPolicy:
     )
 
 
-def proxy_variables(port: int = PROXY_PORT, *, named: Collection[str] = ()) -> dict[str, str]:
+def proxy_variables(port: int = PROXY_PORT, *, rule_hosts: Collection[str] = ()) -> dict[str, str]:
     """What a process in the sandbox needs in its environment, in both cases since programs disagree about that.
 
     `named` are the hosts of rules: for those the proxy is asked, also where it is a name of the own machine.
@@ -278,6 +282,8 @@ def proxy_variables(port: int = PROXY_PORT, *, named: Collection[str] = ()) -> d
     spoken on the same port for programs that are told to use it.
     """
     address = f"http://127.0.0.1:{port}"
-    variables = dict.fromkeys(_PROXIED, address) | {"NO_PROXY": ",".join(host for host in LOCAL if host not in named)}
+    variables = dict.fromkeys(_PROXY_VARIABLES, address) | {
+        "NO_PROXY": ",".join(host for host in LOCAL if host not in rule_hosts)
+    }
     lowered = {name.lower(): value for name, value in variables.items()}
     return variables | lowered | {"NODE_USE_ENV_PROXY": "1"}

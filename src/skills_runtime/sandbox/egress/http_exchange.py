@@ -10,17 +10,17 @@ from skills_runtime.sandbox.egress.http_messages import (
     Framing,
     Request,
     Response,
-    as_chunk,
+    encode_chunk,
     parse_chunk_end,
     parse_chunk_size,
     parse_last_line,
     parse_response,
-    request_head,
-    response_head,
+    render_request_head,
+    render_response_head,
 )
 from skills_runtime.sandbox.egress.records import EgressLimits
-from skills_runtime.sandbox.egress.rules import Parsed, Refused, Stopped, Wanting
-from skills_runtime.sandbox.egress.streams import PIECE, IdleLimit, Peer
+from skills_runtime.sandbox.egress.rules import Incomplete, Parsed, Refused, Stopped
+from skills_runtime.sandbox.egress.streams import MAX_READ_BYTES, IdleLimit, Peer
 
 MAX_INTERIM = 8
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -41,15 +41,15 @@ class Exchange:
     async def run(self) -> bool:
         """Whether the client may send another request afterwards."""
         async with IdleLimit(self._limits.idle_seconds) as idle:
-            await self._to_server(idle, request_head(self._request))
+            await self._to_server(idle, render_request_head(self._request))
             upload = asyncio.create_task(self._upload(idle))
             download = asyncio.create_task(self._download(idle))
             try:
                 await asyncio.wait({upload, download}, return_when=asyncio.FIRST_COMPLETED)
                 if upload.done():
                     upload.result()  # a body that is no body ends the exchange at once
-                keeps = await download
-                return keeps and upload.done() and upload.result()
+                keep_alive = await download
+                return keep_alive and upload.done() and upload.result()
             finally:
                 upload.cancel()
                 download.cancel()
@@ -71,20 +71,20 @@ class Exchange:
     async def _download(self, idle: IdleLimit) -> bool:
         response = await self._response()
         chunked = response.framing.kind == "chunked" and self._request.minor_version == 1
-        keeps = self._request.keeps_alive and response.framing.kind != "until_close"
-        self._client.midway = True
-        await self._to_client(idle, response_head(response, self._request, keeps=keeps))
+        keep_alive = self._request.keeps_alive and response.framing.kind != "until_close"
+        self._client.response_started = True
+        await self._to_client(idle, render_response_head(response, self._request, keep_alive=keep_alive))
         await copy_body(self._server, response.framing, partial(self._to_client, idle, chunked=chunked))
         if chunked:
             await self._to_client(idle, LAST_CHUNK)
-        self._client.midway = False
-        return keeps
+        self._client.response_started = False
+        return keep_alive
 
     async def _response(self) -> Response:
         parse = partial(parse_response, limit=self._limits.head_bytes, method=self._request.method)
         try:
             for _ in range(MAX_INTERIM):
-                response = await self._server.take(parse, self._limits.idle_seconds)
+                response = await self._server.parse_next(parse, self._limits.idle_seconds)
                 if response is None:
                     break
                 if not response.is_interim:
@@ -96,18 +96,18 @@ class Exchange:
         raise Stopped(Refused("unreachable", "the server did not answer"))
 
     async def _to_server(self, idle: IdleLimit, data: bytes, *, chunked: bool = False) -> None:
-        data = as_chunk(data) if chunked else data
-        self._flow.sent(len(data))
-        idle.moved()
+        data = encode_chunk(data) if chunked else data
+        self._flow.count_sent(len(data))
+        idle.reset()
         await self._server.send(data)
-        idle.moved()
+        idle.reset()
 
     async def _to_client(self, idle: IdleLimit, data: bytes, *, chunked: bool = False) -> None:
-        data = as_chunk(data) if chunked else data
-        self._flow.received(len(data))
-        idle.moved()
+        data = encode_chunk(data) if chunked else data
+        self._flow.count_received(len(data))
+        idle.reset()
         await self._client.send(data)
-        idle.moved()
+        idle.reset()
 
 
 async def copy_body(source: Peer, framing: Framing, sink: Sink) -> None:
@@ -123,13 +123,13 @@ async def copy_body(source: Peer, framing: Framing, sink: Sink) -> None:
                 await _expect(source, parse_chunk_end)
             await _expect(source, parse_last_line)
         case "until_close":
-            while piece := await _read(source, PIECE):
+            while piece := await _read(source, MAX_READ_BYTES):
                 await sink(piece)
 
 
 async def _copy(source: Peer, count: int, sink: Sink) -> None:
     while count:
-        piece = await _read(source, min(count, PIECE))
+        piece = await _read(source, min(count, MAX_READ_BYTES))
         if not piece:
             raise Stopped(_CUT)
         count -= len(piece)
@@ -143,14 +143,14 @@ async def _read(source: Peer, most: int) -> bytes:
         raise Stopped(_CUT) from error
 
 
-async def _expect(source: Peer, parse: Callable[[bytes], Parsed[int] | Wanting | Refused]) -> int:
+async def _expect(source: Peer, parse: Callable[[bytes], Parsed[int] | Incomplete | Refused]) -> int:
     try:
-        found = await source.take(parse)
+        value = await source.parse_next(parse)
     except OSError as error:
         raise Stopped(_CUT) from error
-    if found is None:
+    if value is None:
         raise Stopped(_CUT)
-    return found
+    return value
 
 
 _CUT = Refused("closed", "the connection was cut in the middle of a body")

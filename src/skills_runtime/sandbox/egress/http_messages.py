@@ -10,7 +10,15 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.sandbox.egress.rules import Authority, Kind, Parsed, Refused, Wanting, shown, split_authority
+from skills_runtime.sandbox.egress.rules import (
+    Authority,
+    Incomplete,
+    Kind,
+    Parsed,
+    Refused,
+    escape_text,
+    split_authority,
+)
 
 MAX_HEADERS = 200
 MAX_LENGTH_DIGITS = 15
@@ -21,7 +29,7 @@ _LENGTH = re.compile(rf"[0-9]{{1,{MAX_LENGTH_DIGITS}}}")
 _LONE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n)(?!\Z)")
 _HEAD_END = b"\r\n\r\n"
 
-ONCE = frozenset(
+SINGLE_HEADERS = frozenset(
     {
         "host",
         "content-length",
@@ -44,7 +52,7 @@ HOP_BY_HOP = frozenset(
 )  # fmt: skip
 """Headers that the proxy answers or writes anew itself."""
 
-_NEVER_NAMED = frozenset({"host", "content-length", "transfer-encoding"})
+_NEVER_HOP_BY_HOP = frozenset({"host", "content-length", "transfer-encoding"})
 
 
 class Framing(msgspec.Struct, frozen=True):
@@ -63,21 +71,21 @@ class Headers(msgspec.Struct, frozen=True):
         """The first value under this name."""
         return next((value for key, value in self.pairs if key == name), None)
 
-    def words(self, name: str) -> frozenset[str]:
+    def tokens(self, name: str) -> frozenset[str]:
         """The list that the value is, in lower case."""
-        return frozenset(word.strip(" \t").lower() for word in (self.get(name) or "").split(","))
+        return frozenset(token.strip(" \t").lower() for token in (self.get(name) or "").split(","))
 
     def end_to_end(self) -> tuple[tuple[str, str], ...]:
         """What is meant for the other end and not for this connection."""
-        named = self.words("connection")
-        return tuple(pair for pair in self.pairs if pair[0] not in HOP_BY_HOP and pair[0] not in named)
+        connection_headers = self.tokens("connection")
+        return tuple(pair for pair in self.pairs if pair[0] not in HOP_BY_HOP and pair[0] not in connection_headers)
 
-    def wants_close(self) -> bool:
+    def has_close(self) -> bool:
         """Whether the sender ends the connection after this message."""
-        return "close" in self.words("connection") | self.words("proxy-connection")
+        return "close" in self.tokens("connection") | self.tokens("proxy-connection")
 
 
-def parse_head(data: bytes, limit: int) -> Parsed[tuple[str, Headers]] | Wanting | Refused:
+def parse_head(data: bytes, limit: int) -> Parsed[tuple[str, Headers]] | Incomplete | Refused:
     """The first line and the headers, up to the empty line."""
     end = data.find(_HEAD_END)
     head = data[: end + 2] if end >= 0 else data
@@ -88,47 +96,49 @@ def parse_head(data: bytes, limit: int) -> Parsed[tuple[str, Headers]] | Wanting
     if data.startswith(b"\r"):
         return Refused("request_invalid", "the message begins with an empty line")
     if end < 0:
-        return Wanting()
+        return Incomplete()
     first, *lines = head[:-2].decode("latin-1").split("\r\n")
-    headers = _headers(lines)
+    headers = _parse_headers(lines)
     return headers if isinstance(headers, Refused) else Parsed((first, headers), end + len(_HEAD_END))
 
 
-def framing_of(headers: Headers, *, without: Literal["none", "until_close"]) -> Framing | Refused:
+def parse_framing(headers: Headers, *, default: Literal["none", "until_close"]) -> Framing | Refused:
     """How the body ends, according to headers that `parse_head` has accepted; `without` any it ends like this."""
     length, coding = headers.get("content-length"), headers.get("transfer-encoding")
     if length is not None and coding is not None:
         return Refused("request_invalid", "the body has both a length and a transfer coding")
     if coding is not None:
-        return Framing("chunked") if coding.lower() == "chunked" else _odd("the transfer coding is not `chunked`")
+        return Framing("chunked") if coding.lower() == "chunked" else _invalid("the transfer coding is not `chunked`")
     if length is None:
-        return Framing(without)
-    return Framing("length", int(length)) if _LENGTH.fullmatch(length) else _odd("the content length is not a number")
+        return Framing(default)
+    return (
+        Framing("length", int(length)) if _LENGTH.fullmatch(length) else _invalid("the content length is not a number")
+    )
 
 
-def _headers(lines: Sequence[str]) -> Headers | Refused:
+def _parse_headers(lines: Sequence[str]) -> Headers | Refused:
     if len(lines) > MAX_HEADERS:
         return Refused("limit", f"the message has more than {MAX_HEADERS} headers")
     pairs: list[tuple[str, str]] = []
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not _TOKEN.fullmatch(name):
-            return _odd("a header line is folded or has no proper name")
+            return _invalid("a header line is folded or has no proper name")
         if not _VALUE.fullmatch(value):
-            return _odd("a header holds a control character")
+            return _invalid("a header holds a control character")
         pairs.append((name.lower(), value.strip(" \t")))
     headers = Headers(tuple(pairs))
     counts = Counter(name for name, _ in pairs)
-    if disguised := next((name for name in counts if "_" in name and name.replace("_", "-") in ONCE), None):
-        return _odd(f"the header `{disguised}` passes for another one")
-    if repeated := next((name for name in ONCE if counts[name] > 1), None):
-        return _odd(f"the header `{repeated}` stands there twice")
-    if headers.words("connection") & _NEVER_NAMED:
-        return _odd("the connection header takes away a header that says where the message goes or ends")
+    if disguised := next((name for name in counts if "_" in name and name.replace("_", "-") in SINGLE_HEADERS), None):
+        return _invalid(f"the header `{disguised}` passes for another one")
+    if repeated := next((name for name in SINGLE_HEADERS if counts[name] > 1), None):
+        return _invalid(f"the header `{repeated}` stands there twice")
+    if headers.tokens("connection") & _NEVER_HOP_BY_HOP:
+        return _invalid("the connection header takes away a header that says where the message goes or ends")
     return headers
 
 
-def _odd(problem: str) -> Refused:
+def _invalid(problem: str) -> Refused:
     return Refused("request_invalid", problem)
 
 
@@ -136,35 +146,35 @@ _SIZE = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _LINE_END = b"\r\n"
 
 
-def parse_chunk_size(data: bytes) -> Parsed[int] | Wanting | Refused:
+def parse_chunk_size(data: bytes) -> Parsed[int] | Incomplete | Refused:
     """The size that stands before a chunk; zero is the last one."""
     match = _SIZE.match(data)
     if data and not match:
         return Refused("request_invalid", "a chunk of the body does not begin with its size")
-    used = match.end() if match else 0
-    ending = data[used : used + len(_LINE_END)]
+    consumed = match.end() if match else 0
+    ending = data[consumed : consumed + len(_LINE_END)]
     if not _LINE_END.startswith(ending):
         return Refused("request_invalid", "the size of a chunk is followed by something else, or is too long")
     if ending != _LINE_END or not match:
-        return Wanting()
-    return Parsed(int(match[0], 16), used + len(_LINE_END))
+        return Incomplete()
+    return Parsed(int(match[0], 16), consumed + len(_LINE_END))
 
 
-def parse_chunk_end(data: bytes) -> Parsed[int] | Wanting | Refused:
+def parse_chunk_end(data: bytes) -> Parsed[int] | Incomplete | Refused:
     """The line end that stands behind the bytes of a chunk."""
-    return _line_end(data, "a chunk of the body is longer or shorter than its size says")
+    return _parse_line_end(data, "a chunk of the body is longer or shorter than its size says")
 
 
-def parse_last_line(data: bytes) -> Parsed[int] | Wanting | Refused:
+def parse_last_line(data: bytes) -> Parsed[int] | Incomplete | Refused:
     """The empty line that ends the body."""
-    return _line_end(data, "the body has headers at its end")
+    return _parse_line_end(data, "the body has headers at its end")
 
 
-def _line_end(data: bytes, problem: str) -> Parsed[int] | Wanting | Refused:
+def _parse_line_end(data: bytes, problem: str) -> Parsed[int] | Incomplete | Refused:
     ending = data[: len(_LINE_END)]
     if not _LINE_END.startswith(ending):
         return Refused("request_invalid", problem)
-    return Parsed(0, len(_LINE_END)) if ending == _LINE_END else Wanting()
+    return Parsed(0, len(_LINE_END)) if ending == _LINE_END else Incomplete()
 
 
 HTTP_PORT = 80
@@ -186,71 +196,73 @@ class Request(msgspec.Struct, frozen=True):
     @property
     def keeps_alive(self) -> bool:
         """Whether another request may follow on the connection."""
-        return self.minor_version == 1 and not self.headers.wants_close()
+        return self.minor_version == 1 and not self.headers.has_close()
 
 
-def parse_request(data: bytes, limit: int, tunnel: Authority | None = None) -> Parsed[Request] | Wanting | Refused:
+def parse_request(data: bytes, limit: int, tunnel: Authority | None = None) -> Parsed[Request] | Incomplete | Refused:
     """The request at the beginning of the data; in a `tunnel` it must be meant for the tunnel's own end."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
     line, headers = head.value
-    words = _REQUEST_LINE.fullmatch(line)
-    if words is None:
-        return _odd("the first line is not that of an HTTP/1.1 request")
-    method, target, minor = words[1], words[2], int(words[3])
+    match = _REQUEST_LINE.fullmatch(line)
+    if match is None:
+        return _invalid("the first line is not that of an HTTP/1.1 request")
+    method, target, minor = match[1], match[2], int(match[3])
     if not tunnel:
-        found = _target(method, target)
+        destination = _parse_target(method, target)
     elif (target.startswith("/") and "#" not in target) or target == "*":
-        found = tunnel, target
+        destination = tunnel, target
     else:
-        found = Refused("request_invalid", "the target of a request in a tunnel is not a path", shown(target))
-    if isinstance(found, Refused):
-        return found
-    authority, path = found
-    request = _checked(Request(method, authority, path, minor, headers, Framing("none")))
-    return request if isinstance(request, Refused) else Parsed(request, head.used)
+        destination = Refused(
+            "request_invalid", "the target of a request in a tunnel is not a path", escape_text(target)
+        )
+    if isinstance(destination, Refused):
+        return destination
+    authority, path = destination
+    request = _validate_request(Request(method, authority, path, minor, headers, Framing("none")))
+    return request if isinstance(request, Refused) else Parsed(request, head.consumed)
 
 
-def _target(method: str, target: str) -> tuple[Authority, str] | Refused:
+def _parse_target(method: str, target: str) -> tuple[Authority, str] | Refused:
     if method == "CONNECT":
         authority = split_authority(target)
         return authority if isinstance(authority, Refused) else (authority, "")
     match = _ABSOLUTE.fullmatch(target)
     if match is None:
-        return Refused("request_invalid", "the target is not a whole `http://` address", shown(target))
+        return Refused("request_invalid", "the target is not a whole `http://` address", escape_text(target))
     authority = split_authority(match[1], HTTP_PORT)
     if isinstance(authority, Refused):
         return authority
-    rest = match[2]
-    if rest.startswith("/"):
-        return authority, rest
-    return authority, "*" if method == "OPTIONS" and not rest else f"/{rest}"
+    path = match[2]
+    if path.startswith("/"):
+        return authority, path
+    return authority, "*" if method == "OPTIONS" and not path else f"/{path}"
 
 
-def _checked(request: Request) -> Request | Refused:
-    wrong_host = _other_host(request)
+def _validate_request(request: Request) -> Request | Refused:
+    wrong_host = _check_host_header(request)
     if wrong_host:
         return wrong_host
     if request.minor_version == 0 and request.headers.get("transfer-encoding") is not None:
-        return _odd("a request of HTTP/1.0 has a transfer coding")
+        return _invalid("a request of HTTP/1.0 has a transfer coding")
     if (request.headers.get("expect") or "100-continue").lower() != "100-continue":
-        return _odd("the request expects something unknown")
+        return _invalid("the request expects something unknown")
     if request.path == "*" and request.method != "OPTIONS":
-        return _odd("only `OPTIONS` may ask about the server as a whole")
-    framing = framing_of(request.headers, without="none")
+        return _invalid("only `OPTIONS` may ask about the server as a whole")
+    framing = parse_framing(request.headers, default="none")
     if isinstance(framing, Refused):
         return framing
     if request.method in ("CONNECT", "TRACE") and framing.kind != "none":
-        return _odd(f"a `{request.method}` request has a body")
+        return _invalid(f"a `{request.method}` request has a body")
     return msgspec.structs.replace(request, framing=framing)
 
 
-def _other_host(request: Request) -> Refused | None:
+def _check_host_header(request: Request) -> Refused | None:
     """Why the Host header speaks of another host than the target."""
     text = request.headers.get("host")
     if text is None:
-        return _odd("the request has no Host header") if request.minor_version == 1 else None
+        return _invalid("the request has no Host header") if request.minor_version == 1 else None
     # Some clients leave out the port when they ask for a tunnel, where it says nothing about the destination.
     default = request.authority.port if request.method == "CONNECT" else HTTP_PORT
     host = split_authority(text, default)
@@ -279,24 +291,24 @@ class Response(msgspec.Struct, frozen=True):
         return self.status < 200
 
 
-def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | Wanting | Refused:
+def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | Incomplete | Refused:
     """The answer at the beginning of the data, to a request with this method."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
     line, headers = head.value
-    words = _STATUS_LINE.fullmatch(line)
-    if words is None:
+    match = _STATUS_LINE.fullmatch(line)
+    if match is None:
         return Refused("request_invalid", "the answer is not one of HTTP/1.1")
-    status = int(words[1])
+    status = int(match[1])
     if status == 101:
         return Refused("request_invalid", "the server changes to a protocol that nobody asked for")
-    framing = framing_of(headers, without="until_close")
+    framing = parse_framing(headers, default="until_close")
     if isinstance(framing, Refused):
         return framing
     if method == "HEAD" or status < 200 or status in _WITHOUT_BODY:
         framing = Framing("none")
-    return Parsed(Response(status, words[2] or "", headers, framing), head.used)
+    return Parsed(Response(status, match[2] or "", headers, framing), head.consumed)
 
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -313,7 +325,7 @@ _STATUS = {
     "closed": "502 Bad Gateway",
 }
 _FORBIDDEN = "403 Forbidden"
-_NOT_OURS = ("unreachable", "closed")
+_UPSTREAM_FAILURES = ("unreachable", "closed")
 _HINTS: dict[Kind, str] = {
     "not_allowed": "ask the user to allow this host for the sandbox",
     "address_blocked": "only a rule that names this very address lets a sandbox reach it",
@@ -321,35 +333,37 @@ _HINTS: dict[Kind, str] = {
 }
 
 
-def request_head(request: Request) -> bytes:
+def render_request_head(request: Request) -> bytes:
     """The request as the server gets it: a path, one Host header, and the end of the connection behind it."""
     authority = request.authority
     host = authority.host.text if authority.port == HTTP_PORT else authority.text
-    kept = [pair for pair in request.headers.end_to_end() if pair[0] != "host"]
-    lines = [("host", host), *kept, *_framing(request.framing), ("connection", "close")]
+    forwarded = [pair for pair in request.headers.end_to_end() if pair[0] != "host"]
+    lines = [("host", host), *forwarded, *_framing_headers(request.framing), ("connection", "close")]
     return _head(f"{request.method} {request.path} HTTP/1.1", lines)
 
 
-def response_head(response: Response, request: Request, *, keeps: bool) -> bytes:
+def render_response_head(response: Response, request: Request, *, keep_alive: bool) -> bytes:
     """The answer as the client gets it."""
     lines = list(response.headers.end_to_end())
     length = response.headers.get("content-length")
     if response.framing.kind == "none" and length is not None and response.status != 204:
         lines.append(("content-length", length))  # of the body that a request without HEAD would bring
     elif request.minor_version == 1 or response.framing.kind != "chunked":
-        lines.extend(_framing(response.framing))
-    lines.append(("connection", "keep-alive" if keeps else "close"))
+        lines.extend(_framing_headers(response.framing))
+    lines.append(("connection", "keep-alive" if keep_alive else "close"))
     return _head(f"HTTP/1.1 {response.status} {response.reason}", lines)
 
 
-def as_chunk(data: bytes) -> bytes:
+def encode_chunk(data: bytes) -> bytes:
     """One chunk of a body."""
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def refusal(refused: Refused) -> bytes:
+def render_refusal(refused: Refused) -> bytes:
     """The answer to a client whose request goes no further."""
-    begin = "The request did not get through" if refused.kind in _NOT_OURS else "The sandbox refuses the request"
+    begin = (
+        "The request did not get through" if refused.kind in _UPSTREAM_FAILURES else "The sandbox refuses the request"
+    )
     hint = f"Hint: {_HINTS[refused.kind]}.\n" if refused.kind in _HINTS else ""
     body = f"{begin}: {refused.reason}.\n{hint}".encode("ascii", "backslashreplace")
     lines = [
@@ -361,7 +375,7 @@ def refusal(refused: Refused) -> bytes:
     return _head(f"HTTP/1.1 {_STATUS.get(refused.kind, _FORBIDDEN)}", lines) + body
 
 
-def _framing(framing: Framing) -> list[tuple[str, str]]:
+def _framing_headers(framing: Framing) -> list[tuple[str, str]]:
     match framing.kind:
         case "length":
             return [("content-length", str(framing.length))]

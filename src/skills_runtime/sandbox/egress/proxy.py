@@ -10,17 +10,17 @@ from ipaddress import IPv4Address, IPv6Address
 
 from skills_runtime.sandbox.egress.authorizer import EgressAuthorizer
 from skills_runtime.sandbox.egress.http_exchange import Exchange
-from skills_runtime.sandbox.egress.http_messages import ESTABLISHED, parse_request, refusal
+from skills_runtime.sandbox.egress.http_messages import ESTABLISHED, parse_request, render_refusal
 from skills_runtime.sandbox.egress.records import EgressPorts, Protocol
 from skills_runtime.sandbox.egress.rules import (
     Authority,
+    Incomplete,
     Parsed,
     Refused,
     Stopped,
-    Wanting,
     canonical_host,
-    host_of,
-    shown,
+    escape_text,
+    host_from_address,
 )
 from skills_runtime.sandbox.egress.streams import Peer
 from skills_runtime.sandbox.egress.tunnel import tunnel
@@ -77,11 +77,11 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
                 await semaphore.acquire()
-                connection = await _accepted(listener)
+                connection = await _accept(listener)
                 if connection is None:
                     break
                 serving = group.create_task(serve_connection(connection, authorizer))
-                serving.add_done_callback(partial(_let_go, connection, semaphore))
+                serving.add_done_callback(partial(_release, connection, semaphore))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
@@ -89,12 +89,12 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
         await authorizer.close()
 
 
-def _let_go(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
+def _release(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
     connection.close()  # a task that was cancelled before its first step could not do it
     semaphore.release()
 
 
-async def _accepted(listener: socket.socket) -> socket.socket | None:
+async def _accept(listener: socket.socket) -> socket.socket | None:
     """The next connection, or nothing when the listener was shut down: then those there are come to their end."""
     while True:
         # Return when somebody wants to connect; not `sock_accept`, which loses a connection when it is cancelled.
@@ -136,13 +136,13 @@ async def serve_connection(connection: socket.socket, authorizer: EgressAuthoriz
 async def _serve_http(client: Peer, authorizer: EgressAuthorizer) -> None:
     limits = authorizer.ports.limits
     parse = partial(parse_request, limit=limits.head_bytes)
-    keeps = True
-    while keeps:
+    keep_alive = True
+    while keep_alive:
         try:
-            request = await client.take(parse, limits.idle_seconds)
+            request = await client.parse_next(parse, limits.idle_seconds)
         except Stopped as stop:
-            _note(authorizer, "http", stop.refused)
-            await client.farewell(refusal(stop.refused))
+            _record_refusal(authorizer, "http", stop.refused)
+            await client.send_and_close(render_refusal(stop.refused))
             return
         if request is None:
             return
@@ -150,71 +150,71 @@ async def _serve_http(client: Peer, authorizer: EgressAuthorizer) -> None:
             if request.method == "CONNECT":
                 await _open_tunnel(client, authorizer, "connect", request.authority, ESTABLISHED)
                 break
-            flow = await authorizer.pass_through("http", request.authority)
+            flow = await authorizer.authorize("http", request.authority)
             with flow, await flow.connect() as server:
-                keeps = await Exchange(client, server, request, flow, limits).run()
+                keep_alive = await Exchange(client, server, request, flow, limits).run()
         except Stopped as stop:
-            await client.farewell(refusal(stop.refused))
+            await client.send_and_close(render_refusal(stop.refused))
             return
-    await client.farewell()
+    await client.send_and_close()
 
 
 async def _serve_socks(client: Peer, authorizer: EgressAuthorizer) -> None:
     seconds = authorizer.ports.limits.idle_seconds
     try:
-        if not await client.take(parse_greeting, seconds):
+        if not await client.parse_next(parse_greeting, seconds):
             authorizer.refuse("socks5", Refused("request_invalid", "the client insists on a login"))
-            await client.farewell(NO_METHOD)
+            await client.send_and_close(NO_METHOD)
             return
         await client.send(USE_NO_LOGIN)
-        authority = await client.take(parse_socks_request, seconds)
+        authority = await client.parse_next(parse_socks_request, seconds)
     except Stopped as stop:
-        _note(authorizer, "socks5", stop.refused)
-        await client.farewell(reply(stop.refused))
+        _record_refusal(authorizer, "socks5", stop.refused)
+        await client.send_and_close(render_socks_reply(stop.refused))
         return
     if authority is None:
         return
     try:
-        await _open_tunnel(client, authorizer, "socks5", authority, reply(None))
+        await _open_tunnel(client, authorizer, "socks5", authority, render_socks_reply(None))
     except Stopped as stop:
-        await client.farewell(reply(stop.refused))
+        await client.send_and_close(render_socks_reply(stop.refused))
 
 
 async def _open_tunnel(
     client: Peer, authorizer: EgressAuthorizer, protocol: Protocol, authority: Authority, answer: bytes
 ) -> None:
-    flow = await authorizer.pass_through(protocol, authority)
-    opened = False
+    flow = await authorizer.authorize(protocol, authority)
+    established = False
     try:
         with flow, await flow.connect() as server:
             await client.send(answer)
-            opened = True
+            established = True
             await tunnel(client, server, authority, flow, authorizer.ports.limits)
     except Stopped as stop:
-        if not opened:
+        if not established:
             raise
-        await client.farewell(stop.last_words)
+        await client.send_and_close(stop.final_bytes)
 
 
-def _note(authorizer: EgressAuthorizer, protocol: Protocol, refused: Refused) -> None:
+def _record_refusal(authorizer: EgressAuthorizer, protocol: Protocol, refused: Refused) -> None:
     """Record what could not be understood; a client that went away has asked for nothing."""
     if refused.kind != "closed":
         authorizer.refuse(protocol, refused)
 
 
-def parse_greeting(data: bytes) -> Parsed[bool] | Wanting | Refused:
+def parse_greeting(data: bytes) -> Parsed[bool] | Incomplete | Refused:
     """Whether the client can do without a login."""
     if data and data[0] != VERSION:
-        return _odd("the greeting is not one of SOCKS5")
+        return _invalid("the greeting is not one of SOCKS5")
     if len(data) < 2:
-        return Wanting()
+        return Incomplete()
     if data[1] == 0:
-        return _odd("the greeting offers no way to log in or not to")
+        return _invalid("the greeting offers no way to log in or not to")
     end = 2 + data[1]
-    return Parsed(_NO_LOGIN in data[2:end], end) if len(data) >= end else Wanting()
+    return Parsed(_NO_LOGIN in data[2:end], end) if len(data) >= end else Incomplete()
 
 
-def parse_socks_request(data: bytes) -> Parsed[Authority] | Wanting | Refused:
+def parse_socks_request(data: bytes) -> Parsed[Authority] | Incomplete | Refused:
     """Where the client wants to be connected to."""
     for position, expected, problem in (
         (0, (VERSION,), "the request is not one of SOCKS5"),
@@ -223,33 +223,33 @@ def parse_socks_request(data: bytes) -> Parsed[Authority] | Wanting | Refused:
         (3, (_IPV4, _NAME, _IPV6), "the kind of address is unknown"),
     ):
         if len(data) <= position:
-            return Wanting()
+            return Incomplete()
         if data[position] not in expected:
-            return _odd(problem)
+            return _invalid(problem)
     if data[3] == _NAME and len(data) < 5:
-        return Wanting()
+        return Incomplete()
     start, length = {_IPV4: (4, 4), _IPV6: (4, 16), _NAME: (5, data[4] if len(data) > 4 else 0)}[data[3]]
     end = start + length + 2
     if len(data) < end:
-        return Wanting()
+        return Incomplete()
     raw = data[start : end - 2]
     if data[3] != _NAME:
-        host = host_of(IPv4Address(raw) if data[3] == _IPV4 else IPv6Address(raw))
+        host = host_from_address(IPv4Address(raw) if data[3] == _IPV4 else IPv6Address(raw))
     elif raw.isascii():
         host = canonical_host(raw.decode("ascii"))
     else:
-        host = Refused("host_invalid", "the host is not ASCII", shown(raw.decode("latin-1")))
+        host = Refused("host_invalid", "the host is not ASCII", escape_text(raw.decode("latin-1")))
     port = int.from_bytes(data[end - 2 : end], "big")
     if isinstance(host, Refused):
         return host
     return Parsed(Authority(host, port), end) if port else Refused("host_invalid", "the port is zero", host.text)
 
 
-def reply(refused: Refused | None) -> bytes:
+def render_socks_reply(refused: Refused | None) -> bytes:
     """The answer to a request; the address in it is never used by a client that connects."""
     code = SUCCEEDED if refused is None else _CODES.get(refused.kind, _FAILED)
     return bytes((VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0))
 
 
-def _odd(problem: str) -> Refused:
+def _invalid(problem: str) -> Refused:
     return Refused("request_invalid", problem)

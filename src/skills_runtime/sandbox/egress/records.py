@@ -62,7 +62,7 @@ class EgressPorts(msgspec.Struct, frozen=True, kw_only=True):
 MAX_HOSTS = 50
 
 
-class Visited(msgspec.Struct):
+class HostUsage(msgspec.Struct):
     """One host and port, as often as somebody wanted to go there."""
 
     verdict: str
@@ -73,14 +73,14 @@ class Visited(msgspec.Struct):
     bytes_down: int = 0
 
 
-class Account:
+class EgressUsage:
     """Counts decisions; in bounded memory, whatever a command tries."""
 
     def __init__(self) -> None:
         self._verdicts = {"allow": 0, "deny": 0}
-        self._asked = 0
+        self._asked_count = 0
         self._bytes = [0, 0]
-        self._visited: dict[tuple[str, int], Visited] = {}
+        self._hosts: dict[tuple[str, int], HostUsage] = {}
         self._left_out = 0
 
     def add(self, record: EgressRecord) -> None:
@@ -89,35 +89,34 @@ class Account:
         self._bytes[1] += record.bytes_down
         if record.stage == "decided":
             self._verdicts[record.verdict] += 1
-            self._asked += record.by == "person"
-        visited = self._place(record)
-        if visited is not None:
-            visited.requests += record.stage == "decided"
-            visited.verdict, visited.by = record.verdict, record.by
-            visited.reason = record.reason
-            visited.bytes_up += record.bytes_up
-            visited.bytes_down += record.bytes_down
+            self._asked_count += record.by == "person"
+        usage = self._find_host(record)
+        if usage is not None:
+            usage.requests += record.stage == "decided"
+            usage.verdict, usage.by = record.verdict, record.by
+            usage.reason = record.reason
+            usage.bytes_up += record.bytes_up
+            usage.bytes_down += record.bytes_down
 
     def summary(self) -> dict[str, Any]:
         """All of it as plain data; hosts beyond the first ones are only counted."""
         hosts = [
-            {"host": host, "port": port, **msgspec.to_builtins(visited)}
-            for (host, port), visited in self._visited.items()
+            {"host": host, "port": port, **msgspec.to_builtins(usage)} for (host, port), usage in self._hosts.items()
         ]
         return {
             "mode": "allow-list",
             "allowed": self._verdicts["allow"],
             "denied": self._verdicts["deny"],
-            "asked": self._asked,
+            "asked": self._asked_count,
             "bytes_up": self._bytes[0],
             "bytes_down": self._bytes[1],
             "hosts": hosts,
             **({"requests_left_out": self._left_out} if self._left_out else {}),
         }
 
-    def _place(self, record: EgressRecord) -> Visited | None:
+    def _find_host(self, record: EgressRecord) -> HostUsage | None:
         key = (record.host, record.port)
-        if key not in self._visited and len(self._visited) >= MAX_HOSTS:
+        if key not in self._hosts and len(self._hosts) >= MAX_HOSTS:
             self._left_out += record.stage == "decided"
             return None
-        return self._visited.setdefault(key, Visited(record.verdict, record.by, record.reason))
+        return self._hosts.setdefault(key, HostUsage(record.verdict, record.by, record.reason))

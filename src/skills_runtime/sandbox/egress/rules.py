@@ -22,7 +22,7 @@ Kind = Literal[
 ]  # fmt: skip
 """Why something was refused, for programs; these words never change."""
 
-MAX_SHOWN = 255
+MAX_ESCAPED_CHARS = 255
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -37,26 +37,26 @@ class Parsed(msgspec.Struct, Generic[T], frozen=True):
     """Something understood, and how many bytes it took."""
 
     value: T
-    used: int
+    consumed: int
 
 
-class Wanting(msgspec.Struct, frozen=True):
+class Incomplete(msgspec.Struct, frozen=True):
     """So far nothing is wrong, but the end has not arrived."""
 
 
 class Stopped(Exception):
     """A connection cannot go on; carries the refusal to its edge, and last words for a client in a tunnel."""
 
-    def __init__(self, refused: Refused, last_words: bytes = b"") -> None:
+    def __init__(self, refused: Refused, final_bytes: bytes = b"") -> None:
         super().__init__(refused.reason)
         self.refused = refused
-        self.last_words = last_words
+        self.final_bytes = final_bytes
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Hostile text as harmless characters, for records and answers."""
     escaped = ascii(text)[1:-1]
-    return escaped if len(escaped) <= MAX_SHOWN else escaped[: MAX_SHOWN - 3] + "..."
+    return escaped if len(escaped) <= MAX_ESCAPED_CHARS else escaped[: MAX_ESCAPED_CHARS - 3] + "..."
 
 
 MAX_NAME = 253
@@ -70,7 +70,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _OCTET = re.compile(r"0|[1-9][0-9]{0,2}")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _PORT_PART = re.compile(r":[^\]]*\Z")
-_ODD = {
+_FORBIDDEN_CHARACTERS = {
     "@": "holds a user name",
     "%": "holds a percent sign",
     "/": "holds a slash",
@@ -111,7 +111,7 @@ class Authority(msgspec.Struct, frozen=True):
         return f"{self.host.text}:{self.port}"
 
 
-def host_of(address: Address) -> Host:
+def host_from_address(address: Address) -> Host:
     """The host that an address is."""
     return Host(str(address), "ipv4") if isinstance(address, IPv4Address) else Host(f"[{address}]", "ipv6")
 
@@ -119,36 +119,41 @@ def host_of(address: Address) -> Host:
 def canonical_host(text: str) -> Host | Refused:
     """The host that the text names, or why it is not taken for one."""
     if not text:
-        return _no(text, "is empty")
+        return _invalid_host(text, "is empty")
     if len(text) > MAX_NAME + 1:
-        return _no(text, f"is longer than {MAX_NAME} characters")
+        return _invalid_host(text, f"is longer than {MAX_NAME} characters")
     if text.startswith("["):
-        return _ipv6(text)
+        return _parse_ipv6(text)
     if odd := next(
         (
-            _ODD.get(one) or "holds a space or a control character"
-            for one in text
-            if (one in _ODD or one <= " " or one == "\x7f" or (one > "\x7f" and not one.isprintable()))
+            _FORBIDDEN_CHARACTERS.get(character) or "holds a space or a control character"
+            for character in text
+            if (
+                character in _FORBIDDEN_CHARACTERS
+                or character <= " "
+                or character == "\x7f"
+                or (character > "\x7f" and not character.isprintable())
+            )
         ),
         "",
     ):
-        return _no(text, odd)
+        return _invalid_host(text, odd)
     lowered = text.translate(_LOWER)  # only ASCII: to lower `K` (a Kelvin sign) would make another name of it
     if _NUMBER.fullmatch(lowered.removesuffix(".").rpartition(".")[2]):
         # Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs.
         parts = lowered.split(".")
         if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
-            return _no(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")
+            return _invalid_host(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")
         return Host(lowered, "ipv4")
     labels: list[str] = []
     for label in lowered.removesuffix(".").split("."):
-        found = _label(label)
-        if isinstance(found, Refused):
-            return Refused(found.kind, found.reason, shown(lowered.removesuffix(".")))
-        labels.append(found)
+        canonical = _canonical_label(label)
+        if isinstance(canonical, Refused):
+            return Refused(canonical.kind, canonical.reason, escape_text(lowered.removesuffix(".")))
+        labels.append(canonical)
     name = ".".join(labels)
     too_long = f"is longer than {MAX_NAME} characters"
-    return Host(name) if len(name) <= MAX_NAME else _no(lowered.removesuffix("."), too_long)
+    return Host(name) if len(name) <= MAX_NAME else _invalid_host(lowered.removesuffix("."), too_long)
 
 
 def split_authority(text: str, default_port: int | None = None) -> Authority | Refused:
@@ -156,11 +161,11 @@ def split_authority(text: str, default_port: int | None = None) -> Authority | R
     head, colon, port_text = text.rpartition(":") if _PORT_PART.search(text) else (text, "", "")
     host = canonical_host(head)
     if isinstance(host, Refused):
-        return Refused(host.kind, host.reason, shown(text))
+        return Refused(host.kind, host.reason, escape_text(text))
     if not colon and default_port is not None:
         return Authority(host, default_port)
     port = parse_port(port_text)
-    return _no(text, "has no port from 1 to 65535") if port is None else Authority(host, port)
+    return _invalid_host(text, "has no port from 1 to 65535") if port is None else Authority(host, port)
 
 
 def parse_port(text: str) -> int | None:
@@ -168,44 +173,46 @@ def parse_port(text: str) -> int | None:
     return int(text) if _PORT.fullmatch(text) and int(text) <= MAX_PORT else None
 
 
-def _ipv6(text: str) -> Host | Refused:
+def _parse_ipv6(text: str) -> Host | Refused:
     if not text.endswith("]") or not text.isascii():
-        return _no(text, "is not an IPv6 address in brackets")
+        return _invalid_host(text, "is not an IPv6 address in brackets")
     if "%" in text:
-        return _no(text, "holds a zone, which means something else on every machine")
+        return _invalid_host(text, "holds a zone, which means something else on every machine")
     try:
         return Host(f"[{IPv6Address(text[1:-1])}]", "ipv6")
     except AddressValueError:
-        return _no(text, "is not an IPv6 address in brackets")
+        return _invalid_host(text, "is not an IPv6 address in brackets")
 
 
-def _label(label: str) -> str | Refused:
+def _canonical_label(label: str) -> str | Refused:
     if not label:
-        return _no(label, "has an empty part between its dots")
+        return _invalid_host(label, "has an empty part between its dots")
     if not label.isascii() or label.startswith("xn--"):
-        return _international(label)
+        return _encode_international(label)
     return (
-        label if _LABEL.fullmatch(label) else _no(label, "has a part that is not made of letters, digits and hyphens")
+        label
+        if _LABEL.fullmatch(label)
+        else _invalid_host(label, "has a part that is not made of letters, digits and hyphens")
     )
 
 
-def _international(label: str) -> str | Refused:
+def _encode_international(label: str) -> str | Refused:
     import idna
 
     try:
         plain = idna.ulabel(label) if label.isascii() else label
         encoded = idna.alabel(plain).decode("ascii")
     except UnicodeError:
-        return _no(label, "has a part that is not a valid international name")
+        return _invalid_host(label, "has a part that is not a valid international name")
     if plain.isascii() or (label.isascii() and label != encoded) or not _LABEL.fullmatch(encoded):
-        return _no(label, "has a part that is not a valid international name")
-    if any(unicodedata.category(one).startswith("N") for one in plain if not one.isascii()):
-        return _no(label, "has digits that are not ASCII")
+        return _invalid_host(label, "has a part that is not a valid international name")
+    if any(unicodedata.category(character).startswith("N") for character in plain if not character.isascii()):
+        return _invalid_host(label, "has digits that are not ASCII")
     return encoded
 
 
-def _no(text: str, problem: str) -> Refused:
-    return Refused("host_invalid", f"the host {problem}", shown(text))
+def _invalid_host(text: str, problem: str) -> Refused:
+    return Refused("host_invalid", f"the host {problem}", escape_text(text))
 
 
 Reach = Literal["public", "private", "metadata", "special"]
@@ -245,12 +252,12 @@ _TEREDO = IPv6Network("2001::/32")
 
 def is_public(address: Address) -> bool:
     """Whether the address is that of a machine on the open internet."""
-    return reach_of(address) == "public"
+    return find_reach(address) == "public"
 
 
-def reach_of(address: Address) -> Reach:
+def find_reach(address: Address) -> Reach:
     """Where the address leads."""
-    if address in METADATA or embedded(address) in METADATA:
+    if address in METADATA or find_embedded_ipv4(address) in METADATA:
         return "metadata"
     if isinstance(address, IPv4Address):
         if any(address in network for network in _PRIVATE_4):
@@ -265,7 +272,7 @@ def reach_of(address: Address) -> Reach:
     return "public"
 
 
-def embedded(address: Address) -> IPv4Address | None:
+def find_embedded_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address that a gateway would make of this IPv6 address, if any."""
     if isinstance(address, IPv4Address):
         return None
@@ -291,7 +298,7 @@ Scope = Literal["exact", "below", "all"]
 """The host itself; every name below it (`*.`); both (`**.`)."""
 
 Ports = tuple[int, ...] | Literal["every"]
-Leave = Literal["refused", "allowed"]
+Permission = Literal["refused", "allowed"]
 DecidedBy = Literal["rule", "person", "default"]
 """What decided on a host: a rule about it, somebody who was asked, or that there is no such rule."""
 
@@ -306,8 +313,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     scope: Scope = "exact"
     ports: Ports = WEB_PORTS
-    private: Leave = "refused"
-    raw: Leave = "refused"
+    private: Permission = "refused"
+    raw: Permission = "refused"
 
     def __post_init__(self) -> None:
         """Refuse a spelling that would never match: a deny rule that matches nothing is an open door."""
@@ -360,16 +367,16 @@ def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule
     )
 
 
-def allow_rule(text: str, *, private: Leave = "refused", raw: Leave = "refused") -> Rule:
+def allow_rule(text: str, *, private: Permission = "refused", raw: Permission = "refused") -> Rule:
     """The rule `host`, `*.host` or `**.host`, with `:port,port` or `:*`; ports 80 and 443 when none are given."""
-    host, scope, ports = _parse(text)
-    return _made(host, scope, ports or WEB_PORTS, private, raw)
+    host, scope, ports = _parse_rule(text)
+    return _build_rule(host, scope, ports or WEB_PORTS, private, raw)
 
 
 def deny_rule(text: str) -> Rule:
     """The same for what must not be reached; every port when none are given."""
-    host, scope, ports = _parse(text)
-    return _made(host, scope, ports or "every", "refused", "refused")
+    host, scope, ports = _parse_rule(text)
+    return _build_rule(host, scope, ports or "every", "refused", "refused")
 
 
 def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
@@ -381,43 +388,43 @@ def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
         if rule.covers(host, port):
             return Verdict("allow", f"the rule `{rule.text}` allows it", rule=rule, by="rule")
     address = host.address
-    if address is not None and (reach := reach_of(address)) != "public":
+    if address is not None and (reach := find_reach(address)) != "public":
         return Verdict("deny", f"a {reach} address must be named by a rule", "address_blocked")
     return Verdict("unknown", "no rule allows it", "not_allowed")
 
 
-def admit(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: Reach) -> Refused | None:
+def check_address(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: Reach) -> Refused | None:
     """Why a name that the rule allows may still not lead to this address, or nothing when it may."""
-    inner = embedded(address)
-    for one in (address, *([inner] if inner else [])):
-        denial = next((deny for deny in policy.deny if deny.covers(host_of(one), port)), None)
+    inner = find_embedded_ipv4(address)
+    for candidate in (address, *([inner] if inner else [])):
+        denial = next((deny for deny in policy.deny if deny.covers(host_from_address(candidate), port)), None)
         if denial:
             return Refused("denied", f"it leads to {address}, and the rule `{denial.text}` denies that")
-    if reach == "public" or rule.host == host_of(address).text:
+    if reach == "public" or rule.host == host_from_address(address).text:
         return None
     if reach == "private" and rule.private == "allowed":
         return None
     return Refused("address_blocked", f"it leads to {address}, which is a {reach} address")
 
 
-def _parse(text: str) -> tuple[str, Scope, Ports | None]:
-    found = next(prefix for prefix in _PREFIXES if text.startswith(prefix[0]))
-    scope, rest = found[1], text[len(found[0]) :]
-    host_text, colon, port_text = rest.rpartition(":") if not rest.endswith("]") else (rest, "", "")
-    host = canonical_host(host_text if colon else rest)
+def _parse_rule(text: str) -> tuple[str, Scope, Ports | None]:
+    prefix_scope = next(prefix for prefix in _PREFIXES if text.startswith(prefix[0]))
+    scope, pattern = prefix_scope[1], text[len(prefix_scope[0]) :]
+    host_text, colon, port_text = pattern.rpartition(":") if not pattern.endswith("]") else (pattern, "", "")
+    host = canonical_host(host_text if colon else pattern)
     if isinstance(host, Refused):
         raise ValidationFailed(f"`{host.about or text}` is not a host for a rule: {host.reason}", hint=_HINT)
     if not colon:
         return host.text, scope, None
     if port_text == "*":
         return host.text, scope, "every"
-    ports = [parse_port(one) for one in port_text.split(",")]
+    ports = [parse_port(port) for port in port_text.split(",")]
     if None in ports:
         raise ValidationFailed(f"the ports of the rule for `{host.text}` are not numbers from 1 to 65535", hint=_HINT)
     return host.text, scope, tuple(sorted({port for port in ports if port}))
 
 
-def _made(host: str, scope: Scope, ports: Ports, private: Leave, raw: Leave) -> Rule:
+def _build_rule(host: str, scope: Scope, ports: Ports, private: Permission, raw: Permission) -> Rule:
     try:
         return Rule(host=host, scope=scope, ports=ports, private=private, raw=raw)
     except ValueError as error:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Self, TypeVar
 
-from skills_runtime.sandbox.egress.rules import Parsed, Refused, Stopped, Wanting
+from skills_runtime.sandbox.egress.rules import Incomplete, Parsed, Refused, Stopped
 
 T = TypeVar("T")
 
-PIECE = 65536
+MAX_READ_BYTES = 65536
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 1 << 20
 
@@ -21,8 +21,8 @@ class Peer:
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(0)
         self._socket = connection
-        self._rest = b""
-        self.midway = False
+        self._buffer = b""
+        self.response_started = False
         """Whether the other end has been promised something that would be spoilt by other words."""
 
     def __enter__(self) -> Self:
@@ -35,36 +35,36 @@ class Peer:
 
     async def peek(self, seconds: float) -> bytes:
         """What has been read ahead, at least one byte unless the other end has closed."""
-        if not self._rest:
+        if not self._buffer:
             async with asyncio.timeout(seconds):
-                self._rest = await self._receive(PIECE)
-        return self._rest
+                self._buffer = await self._receive(MAX_READ_BYTES)
+        return self._buffer
 
-    async def take(
-        self, parse: Callable[[bytes], Parsed[T] | Wanting | Refused], seconds: float | None = None
+    async def parse_next(
+        self, parse: Callable[[bytes], Parsed[T] | Incomplete | Refused], seconds: float | None = None
     ) -> T | None:
         """What the parser makes of the next bytes; nothing when the other end closed before the first of them."""
         async with asyncio.timeout(seconds):
             while True:
-                found = parse(self._rest) if self._rest else Wanting()
-                if isinstance(found, Parsed):
-                    self._rest = self._rest[found.used :]
-                    return found.value
-                if isinstance(found, Refused):
-                    raise Stopped(found)
-                piece = await self._receive(PIECE)
-                if not piece and not self._rest:
+                parsed = parse(self._buffer) if self._buffer else Incomplete()
+                if isinstance(parsed, Parsed):
+                    self._buffer = self._buffer[parsed.consumed :]
+                    return parsed.value
+                if isinstance(parsed, Refused):
+                    raise Stopped(parsed)
+                piece = await self._receive(MAX_READ_BYTES)
+                if not piece and not self._buffer:
                     return None
                 if not piece:
                     raise Stopped(Refused("closed", "the connection was closed in the middle of a message"))
-                self._rest += piece
+                self._buffer += piece
 
-    async def read(self, most: int = PIECE) -> bytes:
+    async def read(self, most: int = MAX_READ_BYTES) -> bytes:
         """The next bytes, nothing at the end."""
-        if self._rest:
-            piece, self._rest = self._rest[:most], self._rest[most:]
+        if self._buffer:
+            piece, self._buffer = self._buffer[:most], self._buffer[most:]
             return piece
-        return await self._receive(min(most, PIECE))
+        return await self._receive(min(most, MAX_READ_BYTES))
 
     async def send(self, data: bytes) -> None:
         """Write all of it."""
@@ -74,16 +74,16 @@ class Peer:
         """Tell the other end that nothing more comes; it may still send."""
         self._socket.shutdown(socket.SHUT_WR)
 
-    async def farewell(self, data: bytes = b"") -> None:
+    async def send_and_close(self, data: bytes = b"") -> None:
         """Send last words if they fit in, and let them arrive: closing with unread bytes would take them back."""
         try:
             async with asyncio.timeout(LINGER_SECONDS):
-                if not self.midway:
+                if not self.response_started:
                     await self.send(data)
                 self.end_writing()
-                left = LINGER_BYTES
-                while left > 0 and (piece := await self._receive(PIECE)):
-                    left -= len(piece)
+                remaining = LINGER_BYTES
+                while remaining > 0 and (piece := await self._receive(MAX_READ_BYTES)):
+                    remaining -= len(piece)
         except OSError:
             return
 
@@ -107,17 +107,17 @@ class IdleLimit:
     ) -> bool | None:
         return await self._timeout.__aexit__(kind, error, trace)
 
-    def moved(self) -> None:
+    def reset(self) -> None:
         """Begin anew."""
         if not self._timeout.expired():
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
-async def together(*work: Coroutine[None, None, None]) -> None:
+async def run_all(*work: Coroutine[None, None, None]) -> None:
     """Do all of it at once; the first error ends the rest."""
     try:
         async with asyncio.TaskGroup() as group:
-            for one in work:
-                group.create_task(one)
+            for coroutine in work:
+                group.create_task(coroutine)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None

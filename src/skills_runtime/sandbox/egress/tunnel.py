@@ -9,10 +9,10 @@ from functools import partial
 
 from skills_runtime.sandbox.egress.authorizer import Flow
 from skills_runtime.sandbox.egress.http_exchange import Exchange
-from skills_runtime.sandbox.egress.http_messages import TLS_REFUSED, parse_request, refusal
+from skills_runtime.sandbox.egress.http_messages import TLS_REFUSED, parse_request, render_refusal
 from skills_runtime.sandbox.egress.records import EgressLimits
-from skills_runtime.sandbox.egress.rules import Authority, Host, Parsed, Refused, Stopped, Wanting, canonical_host
-from skills_runtime.sandbox.egress.streams import IdleLimit, Peer, together
+from skills_runtime.sandbox.egress.rules import Authority, Host, Incomplete, Parsed, Refused, Stopped, canonical_host
+from skills_runtime.sandbox.egress.streams import IdleLimit, Peer, run_all
 
 MAX_HELLO = 16384
 """Bytes of the message; real ones have less than 3,000."""
@@ -37,20 +37,20 @@ class _Bytes:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        self._offset = 0
 
     @property
-    def over(self) -> bool:
-        return self._at == len(self._data)
+    def is_at_end(self) -> bool:
+        return self._offset == len(self._data)
 
     def number(self, width: int) -> int:
         return int.from_bytes(self.take(width), "big")
 
     def take(self, length: int) -> bytes:
-        piece = self._data[self._at : self._at + length]
+        piece = self._data[self._offset : self._offset + length]
         if len(piece) < length:
             raise _Malformed("a part is longer than the whole")
-        self._at += length
+        self._offset += length
         return piece
 
     def vector(self, width: int, least: int, most: int) -> bytes:
@@ -60,31 +60,31 @@ class _Bytes:
         return self.take(length)
 
 
-def parse_server_name(data: bytes) -> Parsed[Host] | Wanting | Refused:
+def parse_server_name(data: bytes) -> Parsed[Host] | Incomplete | Refused:
     """The name in the ClientHello at the beginning of the data; bytes after its last record are not looked at."""
     try:
-        found = _message(data)
-        if isinstance(found, Wanting):
-            return found
-        message, used = found
-        extensions = dict(_extensions(message))
+        handshake = _read_handshake(data)
+        if isinstance(handshake, Incomplete):
+            return handshake
+        message, consumed = handshake
+        extensions = dict(_parse_extensions(message))
         if any(number in extensions for number in _ENCRYPTED):
             return Refused("name_mismatch", "TLS hides the server name (Encrypted Client Hello)")
         if _SERVER_NAME not in extensions:
             return Refused("name_mismatch", "TLS names no server (no SNI)")
-        host = canonical_host(_server_name(extensions[_SERVER_NAME]))
+        host = canonical_host(_parse_server_name_extension(extensions[_SERVER_NAME]))
     except _Malformed as error:
         return Refused("request_invalid", f"this is not the beginning of TLS: {error}")
     if isinstance(host, Refused):
         return Refused("name_mismatch", f"TLS names a server that cannot be one: {host.reason}", host.about)
-    return Parsed(host, used)
+    return Parsed(host, consumed)
 
 
-def _message(data: bytes) -> tuple[bytes, int] | Wanting:
-    """The whole handshake message, put together from as many records as it was cut into."""
-    message, at = b"", 0
+def _read_handshake(data: bytes) -> tuple[bytes, int] | Incomplete:
+    """The whole handshake message, joined from as many records as it was cut into."""
+    message, offset = b"", 0
     for _ in range(_MAX_RECORDS):
-        head = data[at : at + _RECORD_HEAD]
+        head = data[offset : offset + _RECORD_HEAD]
         if head and head[0] != _HANDSHAKE:
             raise _Malformed("the first record is not a handshake")
         if len(head) > 1 and head[1] != 3:
@@ -92,21 +92,21 @@ def _message(data: bytes) -> tuple[bytes, int] | Wanting:
         if len(head) == _RECORD_HEAD and not 0 < int.from_bytes(head[3:], "big") <= _MAX_RECORD:
             raise _Malformed("a record has an impossible length")
         if len(head) < _RECORD_HEAD:
-            return Wanting()
+            return Incomplete()
         length = int.from_bytes(head[3:], "big")
-        message += data[at + _RECORD_HEAD : at + _RECORD_HEAD + length]
-        whole = _length_of(message)
-        if len(message) > whole:
+        message += data[offset + _RECORD_HEAD : offset + _RECORD_HEAD + length]
+        total = _message_length(message)
+        if len(message) > total:
             raise _Malformed("something follows the first message at once")
-        at += _RECORD_HEAD + length
-        if at > len(data):
-            return Wanting()
-        if len(message) == whole:
-            return message[_MESSAGE_HEAD:], at
+        offset += _RECORD_HEAD + length
+        if offset > len(data):
+            return Incomplete()
+        if len(message) == total:
+            return message[_MESSAGE_HEAD:], offset
     raise _Malformed("the first message comes in too many pieces")
 
 
-def _length_of(message: bytes) -> int:
+def _message_length(message: bytes) -> int:
     """How long the message is going to be with its head; as long as possible while that is not known."""
     if message and message[0] != _CLIENT_HELLO:
         raise _Malformed("the first message is not a ClientHello")
@@ -118,18 +118,18 @@ def _length_of(message: bytes) -> int:
     return length
 
 
-def _extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
+def _parse_extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
     hello = _Bytes(message)
     hello.take(2 + 32)
     hello.vector(1, 0, 32)
     if len(hello.vector(2, 2, 0xFFFE)) % 2:
         raise _Malformed("the cipher suites are incomplete")
     hello.vector(1, 1, 255)
-    extensions = _Bytes(b"" if hello.over else hello.vector(2, 0, 0xFFFF))
-    if not hello.over:
+    extensions = _Bytes(b"" if hello.is_at_end else hello.vector(2, 0, 0xFFFF))
+    if not hello.is_at_end:
         raise _Malformed("something follows the extensions")
     seen: set[int] = set()
-    while not extensions.over:
+    while not extensions.is_at_end:
         number = extensions.number(2)
         if number in seen:
             raise _Malformed("an extension stands there twice")
@@ -137,11 +137,11 @@ def _extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
         yield number, extensions.vector(2, 0, 0xFFFF)
 
 
-def _server_name(extension: bytes) -> str:
+def _parse_server_name_extension(extension: bytes) -> str:
     outer = _Bytes(extension)
     names = _Bytes(outer.vector(2, 1, 0xFFFF))
     kind, name = names.number(1), names.vector(2, 1, 255)
-    if kind != 0 or not names.over or not outer.over:
+    if kind != 0 or not names.is_at_end or not outer.is_at_end:
         raise _Malformed("the server name is not exactly one host name")
     if not name.isascii():
         raise _Malformed("the server name is not ASCII")
@@ -161,51 +161,51 @@ async def tunnel(client: Peer, server: Peer, authority: Authority, flow: Flow, l
         return
     if first[0] == TLS_HANDSHAKE:
         try:
-            await client.take(partial(_right_name, authority=authority), limits.idle_seconds)
+            await client.parse_next(partial(_check_server_name, authority=authority), limits.idle_seconds)
         except Stopped as stop:
             raise Stopped(stop.refused, TLS_REFUSED) from stop
         await relay(client, server, flow, limits.idle_seconds)
     elif first[:1].isupper():
-        await _http(client, server, authority, flow, limits)
+        await _serve_http(client, server, authority, flow, limits)
     else:
         raise Stopped(Refused("request_invalid", "the tunnel carries neither TLS nor HTTP"))
 
 
-async def _http(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:
+async def _serve_http(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:
     """Every request of the tunnel by itself, on connections to the address that was checked for the tunnel."""
     parse = partial(parse_request, limit=limits.head_bytes, tunnel=authority)
     spare: Peer | None = server
     try:
-        while request := await client.take(parse, limits.idle_seconds):
+        while request := await client.parse_next(parse, limits.idle_seconds):
             with spare or await flow.connect() as peer:
-                keeps = await Exchange(client, peer, request, flow, limits).run()
+                keep_alive = await Exchange(client, peer, request, flow, limits).run()
             spare = None
-            if not keeps:
+            if not keep_alive:
                 return
     except Stopped as stop:
-        raise Stopped(stop.refused, refusal(stop.refused)) from stop
+        raise Stopped(stop.refused, render_refusal(stop.refused)) from stop
 
 
 async def relay(client: Peer, server: Peer, flow: Flow, idle_seconds: float) -> None:
     """Bytes in both directions until both ends have said that nothing more comes."""
     async with IdleLimit(idle_seconds) as idle:
-        await together(
-            _pump(client, server, flow.sent, idle),
-            _pump(server, client, flow.received, idle),
+        await run_all(
+            _pump(client, server, flow.count_sent, idle),
+            _pump(server, client, flow.count_received, idle),
         )
 
 
 async def _pump(source: Peer, sink: Peer, count: Callable[[int], None], idle: IdleLimit) -> None:
     while piece := await source.read():
         count(len(piece))
-        idle.moved()
+        idle.reset()
         await sink.send(piece)
-        idle.moved()
+        idle.reset()
     with suppress(OSError):
         sink.end_writing()
 
 
-def _right_name(data: bytes, authority: Authority) -> Parsed[Host] | Wanting | Refused:
+def _check_server_name(data: bytes, authority: Authority) -> Parsed[Host] | Incomplete | Refused:
     """The server name, if it is that of the tunnel; its bytes stay where they are, for the server to read."""
     server_name = parse_server_name(data)
     if not isinstance(server_name, Parsed):

@@ -37,20 +37,20 @@ COUNTED = (b"Pss_Anon", b"Pss_Shmem")
 def uses_more_than(limit: int, processes: "Sequence[int]") -> bool:
     """Whether the processes use more than this together."""
     files = {key: blocks * BLOCK for key, blocks in memory_file_blocks(processes).items()}
-    held = sum(files.values())
-    at_most = sum(_resident(process) for process in processes) + held
+    file_bytes = sum(files.values())
+    at_most = sum(_resident(process) for process in processes) + file_bytes
     if at_most + estimate_socket_bytes(processes) <= limit:
         return False
     limit -= measure_socket_bytes(processes)
     if at_most <= limit:
         return False
-    used = sum(map(_used, processes))
-    if used > limit or used + held <= limit:
-        return used > limit
+    memory = sum(map(_memory_bytes, processes))
+    if memory > limit or memory + file_bytes <= limit:
+        return memory > limit
     mapped: dict[Key, int] = {}
     for process in processes:
         _add_mapped(process, mapped)
-    return used + sum(max(0, size - mapped.get(key, 0)) for key, size in files.items()) > limit
+    return memory + sum(max(0, size - mapped.get(key, 0)) for key, size in files.items()) > limit
 
 
 def _resident(process: int, *, with_files: bool = True) -> int:
@@ -62,15 +62,15 @@ def _resident(process: int, *, with_files: bool = True) -> int:
     return (resident if with_files else resident - in_files) * PAGE
 
 
-def _used(process: int) -> int:
+def _memory_bytes(process: int) -> int:
     """Return the private memory of a process and its share of what it shares."""
     try:
         with open(f"/proc/{process}/smaps_rollup", "rb") as file:
-            found = [int(line.split()[1]) for line in file if line.partition(b":")[0] in COUNTED]
+            sizes = [int(line.split()[1]) for line in file if line.partition(b":")[0] in COUNTED]
     except OSError:
-        found = []
+        sizes = []
     # A process that cannot be inspected is counted by its public numbers.
-    return sum(found) * KIBIBYTE if found else _resident(process, with_files=False)
+    return sum(sizes) * KIBIBYTE if sizes else _resident(process, with_files=False)
 
 
 def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
@@ -92,34 +92,34 @@ def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
 
 
 INTERVAL = 0.05
-LEISURE = 10
+BACKOFF_FACTOR = 10
 """Wait this many times the duration of a measurement before the next, so that measuring costs little CPU."""
 
 
-class Watching:
+class LimitWatch:
     """The limits of one command, from before it starts until nothing of it is left."""
 
-    def __init__(self, wanted: "Mapping[str, Any] | None") -> None:
-        self._memory: int | None = wanted["memory_bytes"] if wanted else None
-        self._disk = DiskUsage(wanted) if wanted and wanted["disk_path"] else None
+    def __init__(self, limits: "Mapping[str, Any] | None") -> None:
+        self._memory: int | None = limits["memory_bytes"] if limits else None
+        self._disk = DiskUsage(limits) if limits and limits["disk_path"] else None
         began = time.monotonic()
         self._next_memory = began + INTERVAL if self._memory else inf
         self._next_disk = began if self._disk else inf
 
-    def exceeded(self, processes: Processes) -> "str | None":
+    def find_exceeded_limit(self, processes: Processes) -> "str | None":
         """Return the limit that is exceeded now, if one is and it is time to look again."""
         began = time.monotonic()
         if self._disk is not None and began >= self._next_disk:
             if self._disk.is_exceeded(processes):
                 return "disk"
             now = time.monotonic()
-            self._next_disk = now + max(self._disk.interval, LEISURE * (now - began))
+            self._next_disk = now + max(self._disk.interval, BACKOFF_FACTOR * (now - began))
             began = now
         if self._memory is not None and began >= self._next_memory:
             if uses_more_than(self._memory, [process.pid for process in processes()]):
                 return "memory"
             now = time.monotonic()
-            self._next_memory = now + max(INTERVAL, LEISURE * (now - began))
+            self._next_memory = now + max(INTERVAL, BACKOFF_FACTOR * (now - began))
         return None
 
     def wait_ms(self) -> "float | None":

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import process_tree
 from .control_groups import Groups
-from .resource_usage import Watching
+from .resource_usage import LimitWatch
 from .spawn import SpawnFailed, spawn
 
 MAX_DESCRIPTORS = 3 + 8
@@ -56,7 +56,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = messages.read_request()
     if request is None:
         return False
-    watch = Watching(request["watch"])  # before anything can be written
+    watch = LimitWatch(request["watch"])  # before anything can be written
     try:
         pid = _start(request, streams, groups)
     except SpawnFailed as error:
@@ -91,7 +91,7 @@ class _Supervision:
         self,
         control: socket.socket,
         messages: "MessageReader",
-        watch: Watching,
+        watch: LimitWatch,
         *,
         pid: int,
         request: "Mapping[str, Any]",
@@ -186,7 +186,7 @@ class _Supervision:
 
     def _check_limits(self) -> None:
         """End a command at once that uses more than it may."""
-        if self._kill_at is None and (limit := self._limit_watch.exceeded(self._tree)):
+        if self._kill_at is None and (limit := self._limit_watch.find_exceeded_limit(self._tree)):
             send_message(self._control, {"exceeded": limit})
             self._ended = True
             self._kill_at = time.monotonic()

@@ -11,7 +11,7 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox.egress import EgressPolicy, Host, Refused, allow_rule, canonical_host, decide, egress_policy
 from skills_runtime.sandbox.egress.http_messages import parse_chunk_size, parse_request, parse_response
 from skills_runtime.sandbox.egress.proxy import parse_greeting, parse_socks_request
-from skills_runtime.sandbox.egress.rules import Authority, Parsed, Wanting, split_authority
+from skills_runtime.sandbox.egress.rules import Authority, Incomplete, Parsed, split_authority
 from skills_runtime.sandbox.egress.tunnel import parse_server_name
 from tests.unit.sandbox.egress.hellos import message, record, server_name
 
@@ -74,10 +74,10 @@ def test_a_rule_is_made_or_refused_and_an_empty_policy_allows_nothing(text: str)
 @given(st.one_of(st.binary(max_size=600), HEAD))
 def test_a_parser_answers_whatever_it_is_given(parse: Callable[[bytes], Any], data: bytes) -> None:
     found = parse(data)
-    assert isinstance(found, Parsed | Wanting | Refused)
+    assert isinstance(found, Parsed | Incomplete | Refused)
     if isinstance(found, Parsed):
-        assert 0 < found.used <= len(data)  # pyright: ignore[reportUnknownMemberType]
-        assert parse(data[: found.used]) == found
+        assert 0 < found.consumed <= len(data)  # pyright: ignore[reportUnknownMemberType]
+        assert parse(data[: found.consumed]) == found
 
 
 @pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS.keys())
@@ -119,7 +119,7 @@ EXTRA = st.lists(
 @given(NAMES, NAMES, EXTRA)
 def test_a_request_that_passes_says_only_one_thing(target: bytes, host: bytes, extra: list[bytes]) -> None:
     found = parse_request(b"\r\n".join([b"GET http://%s/ HTTP/1.1" % target, b"Host: " + host, *extra, b"", b""]), 500)
-    assert not isinstance(found, Wanting)
+    assert not isinstance(found, Incomplete)
     if isinstance(found, Parsed):
         name = found.value.authority.host.text.encode()
         assert all(one.lower().removesuffix(b":80").removesuffix(b".") == name for one in (target, host))

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.errors import SandboxError
 from skills_runtime.sandbox.egress import PROXY_PORT, Handover, proxy_variables
-from skills_runtime.sandbox.egress.gateway import listener_problem
+from skills_runtime.sandbox.egress.gateway import find_listener_problem
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def inside(handover: Handover) -> socket.socket:
 
 async def test_a_sandbox_that_dies_is_noticed() -> None:
     with Handover() as handover:
-        handover.started()
+        handover.release_sandbox_end()
         with pytest.raises(SandboxError, match="ended before it had a network"):
-            await handover.listener()
+            await handover.receive_listener()
 
 
 async def test_a_sandbox_that_says_nothing_is_not_waited_for_forever() -> None:
     with Handover() as handover, pytest.raises(SandboxError, match=r"made no network in 0\.05 seconds"):
-        await handover.listener(0.05)
+        await handover.receive_listener(0.05)
 
 
 @pytest.mark.parametrize("word", [b"X", b"L"])
@@ -39,7 +39,7 @@ async def test_a_word_without_a_socket_is_refused(word: bytes) -> None:
     with Handover() as handover, inside(handover) as channel:
         channel.send(word)
         with pytest.raises(SandboxError, match="ended before it had a network"):
-            await handover.listener()
+            await handover.receive_listener()
 
 
 async def test_a_socket_in_the_network_of_this_machine_is_refused_and_closed(listener: socket.socket) -> None:
@@ -48,31 +48,31 @@ async def test_a_socket_in_the_network_of_this_machine_is_refused_and_closed(lis
         socket.send_fds(channel, [b"L"], [listener.fileno()])
         before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names are all that is needed
         with pytest.raises(SandboxError, match="in the network of this machine"):
-            await handover.listener()
+            await handover.receive_listener()
         assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 def test_only_a_listener_at_the_right_place_will_do(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
-    assert "another place" in listener_problem(listener, port + 1)
+    assert "another place" in find_listener_problem(listener, port + 1)
     with socket.socket() as silent:
-        assert "does not listen" in listener_problem(silent, port)
+        assert "does not listen" in find_listener_problem(silent, port)
     with socket.socket(type=socket.SOCK_DGRAM) as datagrams:
-        assert "not one for TCP" in listener_problem(datagrams, port)
+        assert "not one for TCP" in find_listener_problem(datagrams, port)
     with socket.socket(socket.AF_UNIX) as local:
-        assert "not one for TCP" in listener_problem(local, port)
+        assert "not one for TCP" in find_listener_problem(local, port)
 
 
 async def test_the_command_is_told_to_go() -> None:
     with Handover() as handover, inside(handover) as channel:
-        handover.go()
+        handover.allow_start()
         assert channel.recv(10) == b"G"
 
 
 async def test_a_command_that_is_gone_is_not_told_anything() -> None:
     with Handover() as handover:
-        handover.started()
-        handover.go()
+        handover.release_sandbox_end()
+        handover.allow_start()
 
 
 def test_the_command_line_ends_with_the_command() -> None:
@@ -91,5 +91,5 @@ def test_programs_find_the_proxy_in_both_cases() -> None:
 
 
 def test_a_name_of_loopback_that_a_rule_names_is_asked_of_the_proxy() -> None:
-    variables = proxy_variables(named={"127.0.0.1", "example.com"})
+    variables = proxy_variables(rule_hosts={"127.0.0.1", "example.com"})
     assert variables["NO_PROXY"] == variables["no_proxy"] == "localhost,::1"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.http_messages import Framing, Request, parse_request, request_head
-from skills_runtime.sandbox.egress.rules import Authority, Host, Parsed, Refused, Wanting
+from skills_runtime.sandbox.egress.http_messages import Framing, Request, parse_request, render_request_head
+from skills_runtime.sandbox.egress.rules import Authority, Host, Incomplete, Parsed, Refused
 
 LIMIT = 4096
 TUNNEL = Authority(Host("example.com"), 80)
@@ -149,14 +149,14 @@ def test_what_is_wrong_is_refused_as_soon_as_it_shows(data: bytes) -> None:
 
 @pytest.mark.parametrize("length", range(len(GET + HOST + END)))
 def test_a_request_that_has_not_arrived_is_waited_for(length: int) -> None:
-    assert isinstance(parse_request((GET + HOST + END)[:length], LIMIT), Wanting)
+    assert isinstance(parse_request((GET + HOST + END)[:length], LIMIT), Incomplete)
 
 
 def test_the_bytes_of_the_next_request_are_left_alone() -> None:
     data = GET + HOST + END
     found = parse_request(data + b"GET /smuggled", LIMIT)
     assert isinstance(found, Parsed)
-    assert found.used == len(data)
+    assert found.consumed == len(data)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_server_gets_a_request_of_our_own_making() -> None:
         b"Host: EXAMPLE.com:8080\r\nProxy-Authorization: secret\r\n"
         b"Connection: X-Two, Upgrade\r\nX-Two: 2\r\nUpgrade: websocket\r\nTE: trailers\r\nContent-Length: 3\r\n\r\n"
     )
-    assert request_head(understood(sent)) == (
+    assert render_request_head(understood(sent)) == (
         b"POST /a HTTP/1.1\r\nhost: example.com:8080\r\nx-one: 1\r\ncontent-length: 3\r\nconnection: close\r\n\r\n"
     )
 

@@ -9,9 +9,9 @@ from skills_runtime.sandbox.egress.http_messages import (
     parse_last_line,
     parse_request,
     parse_response,
-    response_head,
+    render_response_head,
 )
-from skills_runtime.sandbox.egress.rules import Parsed, Refused, Wanting
+from skills_runtime.sandbox.egress.rules import Incomplete, Parsed, Refused
 
 LIMIT = 1000
 
@@ -19,7 +19,7 @@ LIMIT = 1000
 @pytest.mark.parametrize(("data", "size"), [(b"5\r\n", 5), (b"0\r\n", 0), (b"aF\r\nx", 175), (b"0000000a\r\n", 10)])
 def test_a_chunk_begins_with_its_size(data: bytes, size: int) -> None:
     assert parse_chunk_size(data) == Parsed(size, data.index(b"\n") + 1)
-    assert parse_chunk_size(data[:1]) == Wanting()
+    assert parse_chunk_size(data[:1]) == Incomplete()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_size_that_could_be_read_in_two_ways_is_refused(data: bytes) -> None:
 
 def test_a_chunk_ends_where_its_size_says() -> None:
     assert parse_chunk_end(b"\r\n5") == Parsed(0, 2)
-    assert parse_chunk_end(b"\r") == Wanting()
+    assert parse_chunk_end(b"\r") == Incomplete()
     for data in (b"x", b"\n", b"\rx"):
         assert isinstance(parse_chunk_end(data), Refused)
 
@@ -94,6 +94,6 @@ def test_the_client_gets_an_answer_of_our_own_making() -> None:
     assert isinstance(request, Parsed)
     assert isinstance(found, Parsed)
     assert (
-        response_head(found.value, request.value, keeps=False)
+        render_response_head(found.value, request.value, keep_alive=False)
         == b"HTTP/1.1 200 OK\r\nx: 1\r\nconnection: close\r\n\r\n"
     )

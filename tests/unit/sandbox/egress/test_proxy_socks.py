@@ -2,8 +2,8 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.proxy import parse_greeting, parse_socks_request, reply
-from skills_runtime.sandbox.egress.rules import Parsed, Refused, Wanting
+from skills_runtime.sandbox.egress.proxy import parse_greeting, parse_socks_request, render_socks_reply
+from skills_runtime.sandbox.egress.rules import Incomplete, Parsed, Refused
 
 
 def named(name: bytes, port: int = 443) -> bytes:
@@ -23,8 +23,8 @@ def named(name: bytes, port: int = 443) -> bytes:
 def test_a_request_is_understood_and_waited_for(data: bytes, text: str) -> None:
     found = parse_socks_request(data + b"more")
     assert isinstance(found, Parsed)
-    assert (found.value.text, found.used) == (text, len(data))
-    assert all(parse_socks_request(data[:length]) == Wanting() for length in range(len(data)))
+    assert (found.value.text, found.consumed) == (text, len(data))
+    assert all(parse_socks_request(data[:length]) == Incomplete() for length in range(len(data)))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_hostile_request_is_refused(data: bytes) -> None:
 )
 def test_a_greeting_says_whether_a_login_is_needed(data: bytes, able: bool) -> None:
     assert parse_greeting(data + b"\x05") == Parsed(able, len(data))
-    assert parse_greeting(data[:-1]) == Wanting()
+    assert parse_greeting(data[:-1]) == Incomplete()
 
 
 @pytest.mark.parametrize("data", [b"\x04", b"\x05\x00", b"\x00", b"\x16\x03\x01"])
@@ -62,7 +62,7 @@ def test_a_hostile_greeting_is_refused(data: bytes) -> None:
 
 
 def test_a_reply_tells_a_rule_from_a_failure() -> None:
-    assert reply(None)[1] == 0
-    assert reply(Refused("not_allowed", "no"))[1] == 2
-    assert reply(Refused("unreachable", "no"))[1] == 4
-    assert reply(Refused("request_invalid", "no"))[1] == 1
+    assert render_socks_reply(None)[1] == 0
+    assert render_socks_reply(Refused("not_allowed", "no"))[1] == 2
+    assert render_socks_reply(Refused("unreachable", "no"))[1] == 4
+    assert render_socks_reply(Refused("request_invalid", "no"))[1] == 1

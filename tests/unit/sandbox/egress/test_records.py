@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skills_runtime.sandbox.egress import Account, EgressRecord
+from skills_runtime.sandbox.egress import EgressRecord, EgressUsage
 from skills_runtime.sandbox.egress.records import MAX_HOSTS
 
 
@@ -19,7 +19,7 @@ def record(host: str, **more: Any) -> EgressRecord:
 
 
 def summed(*records: EgressRecord) -> dict[str, Any]:
-    account = Account()
+    account = EgressUsage()
     for one in records:
         account.add(one)
     return account.summary()

@@ -16,7 +16,7 @@ from skills_runtime.sandbox.egress import (
     deny_rule,
     egress_policy,
 )
-from skills_runtime.sandbox.egress.rules import admit, reach_of
+from skills_runtime.sandbox.egress.rules import check_address, find_reach
 
 
 def outcome(policy: EgressPolicy, text: str, port: int = 443) -> str:
@@ -27,7 +27,7 @@ def outcome(policy: EgressPolicy, text: str, port: int = 443) -> str:
 
 def blocked(policy: EgressPolicy, rule: Rule, address: str, port: int = 443) -> str:
     one = ip_address(address)
-    refused = admit(policy, rule, port, one, reach_of(one))
+    refused = check_address(policy, rule, port, one, find_reach(one))
     return refused.kind if refused else ""
 
 

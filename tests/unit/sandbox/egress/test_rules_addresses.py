@@ -5,8 +5,8 @@ from ipaddress import ip_address
 import pytest
 
 from skills_runtime.sandbox.egress import is_public
-from skills_runtime.sandbox.egress.authorizer import is_own
-from skills_runtime.sandbox.egress.rules import embedded, parse_address, reach_of
+from skills_runtime.sandbox.egress.authorizer import is_local_address
+from skills_runtime.sandbox.egress.rules import find_embedded_ipv4, find_reach, parse_address
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"]
 
@@ -39,7 +39,7 @@ def test_an_address_on_the_open_internet_is_public(text: str) -> None:
 @pytest.mark.parametrize(("reach", "text"), [(reach, text) for reach, texts in REACHES.items() for text in texts])
 def test_any_other_address_is_not(reach: str, text: str) -> None:
     assert not is_public(ip_address(text))
-    assert reach_of(ip_address(text)) == reach
+    assert find_reach(ip_address(text)) == reach
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_any_other_address_is_not(reach: str, text: str) -> None:
     ],
 )
 def test_the_address_that_a_gateway_would_make_of_another_is_known(text: str, inner: str) -> None:
-    assert embedded(ip_address(text)) == ip_address(inner)
+    assert find_embedded_ipv4(ip_address(text)) == ip_address(inner)
 
 
 def test_most_addresses_hold_no_other() -> None:
-    assert embedded(ip_address("2606:4700::1111")) is None
-    assert embedded(ip_address("10.0.0.1")) is None
+    assert find_embedded_ipv4(ip_address("2606:4700::1111")) is None
+    assert find_embedded_ipv4(ip_address("10.0.0.1")) is None
 
 
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "example.com", "", "127.1", "::1%lo"])
@@ -67,6 +67,6 @@ def test_what_a_resolver_should_not_answer_is_no_address(text: str) -> None:
 
 
 def test_the_addresses_of_this_machine_are_known() -> None:
-    assert is_own(ip_address("127.0.0.1"))
-    assert not is_own(ip_address("192.0.2.1"))
-    assert not is_own(ip_address("2001:db8::1"))
+    assert is_local_address(ip_address("127.0.0.1"))
+    assert not is_local_address(ip_address("192.0.2.1"))
+    assert not is_local_address(ip_address("2001:db8::1"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.sandbox.egress.rules import Host, Parsed, Refused, Wanting
+from skills_runtime.sandbox.egress.rules import Host, Incomplete, Parsed, Refused
 from skills_runtime.sandbox.egress.tunnel import parse_server_name
 from tests.unit.sandbox.egress.hellos import extension, fragmented, message, real_hello, record, server_name
 
@@ -28,7 +28,7 @@ def test_what_follows_the_hello_is_left_alone() -> None:
 
 def test_a_hello_that_has_not_arrived_is_waited_for() -> None:
     data = fragmented(real_hello("example.com")[5:], 100)
-    assert all(parse_server_name(data[:length]) == Wanting() for length in range(len(data)))
+    assert all(parse_server_name(data[:length]) == Incomplete() for length in range(len(data)))
 
 
 def test_the_spelling_of_the_name_does_not_matter() -> None:

@@ -16,7 +16,7 @@ from skills_runtime.sandbox.supervision.disk_usage import (
     nameless_blocks_on,
 )
 from skills_runtime.sandbox.supervision.process_tree import Process
-from skills_runtime.sandbox.supervision.resource_usage import Watching
+from skills_runtime.sandbox.supervision.resource_usage import LimitWatch
 from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20
@@ -39,8 +39,8 @@ def test_a_file_with_a_name_is_not_counted_twice(tmp_path: Path) -> None:
         assert len(nameless_blocks_on(str(tmp_path), [os.getpid()])) == len(before) + 1
 
 
-def _watching(place: Path, size: int) -> Watching:
-    return Watching({"memory_bytes": None, **_wanted(place, size)})
+def _watching(place: Path, size: int) -> LimitWatch:
+    return LimitWatch({"memory_bytes": None, **_wanted(place, size)})
 
 
 def _wanted(place: Path, size: int = LIMIT, files: int = 10_000, excluded: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_a_directory_that_was_taken_away_is_no_matter(tmp_path: Path) -> None:
     watching = _watching(place, 4 * MEBIBYTE)
     place.rmdir()
     assert watching.find_exceeded_at_end() is None
-    assert watching.exceeded(lambda: [Process(os.getpid(), 1, 1, 1)]) is None
+    assert watching.find_exceeded_limit(lambda: [Process(os.getpid(), 1, 1, 1)]) is None
 
 
 def _usage(place: Path, *, size: int = LIMIT, files: int = 10_000, excluded: tuple[str, ...] = ()) -> DiskUsage:
