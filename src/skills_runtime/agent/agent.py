@@ -20,8 +20,8 @@ from skills_runtime.agent.loop.control import close_all, poll_cancel_checker, wa
 from skills_runtime.agent.loop.output import check_schema
 from skills_runtime.agent.loop.segment import interruption_event, stop_event
 from skills_runtime.agent.options import AgentOptions, ChildProfile, RunRequest
-from skills_runtime.agent.result import RunResult, result_of
-from skills_runtime.agent.run_defaults import RunDefaults, backend_for, defaults_of
+from skills_runtime.agent.result import RunResult, build_result
+from skills_runtime.agent.run_defaults import RunDefaults, backend_for, build_defaults
 from skills_runtime.agent.run_inputs import (
     RUNNING,
     assemble_prompt,
@@ -296,10 +296,10 @@ class Agent:
             raise
         except StorageFailed as error:
             # The log cannot record its own failed disk: the run stays open and can be resumed.
-            return result_of(run, error)
+            return build_result(run, error)
         finally:
             run.close()
-        return result_of(run, structured=self._resolved.settings.run.output_schema is not None)
+        return build_result(run, structured=self._resolved.settings.run.output_schema is not None)
 
     async def aclose(self) -> None:
         """Close the model's connections in this event loop; the agent can still be used."""
@@ -354,7 +354,7 @@ class Agent:
 
     def _run_defaults(self) -> RunDefaults:
         if self._defaults is None:
-            self._defaults = defaults_of(self._resolved)
+            self._defaults = build_defaults(self._resolved)
         return self._defaults
 
     def _model(self) -> Backend:

@@ -57,7 +57,7 @@ def result_status(status: RunStatus) -> ResultStatus:
     return _RESULT.get(status, "failed")
 
 
-def result_of(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
+def build_result(run: Run, storage: StorageFailed | None = None, *, structured: bool = False) -> RunResult:
     """Return the current result of a run, or of one that a storage error stopped."""
     state, output = run.state, None
     is_done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)

@@ -33,7 +33,7 @@ class RunDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration summary for the first event of a segment."""
 
 
-def defaults_of(resolved: "Resolved") -> RunDefaults:
+def build_defaults(resolved: "Resolved") -> RunDefaults:
     """Derive the defaults; raise `ConfigError` if settings contradict each other."""
     recovery = resolved.settings.run.context_recovery
     return RunDefaults(

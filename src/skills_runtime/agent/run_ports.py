@@ -74,7 +74,7 @@ def agent_ports(
         backend=backend,
         tools=build_toolset(run, resolved, options),
         files=_files(run, resolved, mode),
-        gate=gate_of(run, resolved, options, mode),
+        gate=build_gate(run, resolved, options, mode),
         # Leaving the sandbox always needs an approval, so a call that gets here was approved.
         sandbox=LazySandbox(
             resolved,
@@ -105,7 +105,7 @@ def agent_ports(
     )
 
 
-def gate_of(run: Run, resolved: "Resolved", options: AgentOptions, mode: WorkspaceMode) -> Gate:
+def build_gate(run: Run, resolved: "Resolved", options: AgentOptions, mode: WorkspaceMode) -> Gate:
     """Return the gate of a run: its rules and its approver."""
     assert options.rules is not None, "the agent has read them before the run"
     safety, rules = resolved.settings.safety, options.rules

@@ -36,7 +36,7 @@ _TEXTS = frozenset(
 WantsPreview = Annotated[
     bool | None, Query(alias="preview", description="Show the file as safely as possible instead of downloading it.")
 ]
-PIECE_BYTES = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
 
@@ -145,7 +145,7 @@ def _parse_range(range_header: str | None, size: int) -> tuple[int, int] | None:
 async def _read_pieces(descriptor: int, first: int, last: int) -> AsyncIterator[bytes]:
     try:
         while first <= last:
-            size = min(PIECE_BYTES, last - first + 1)
+            size = min(CHUNK_BYTES, last - first + 1)
             piece = await asyncio.to_thread(os.pread, descriptor, size, first)
             if not piece:
                 return

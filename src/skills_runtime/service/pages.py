@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.service.file_response import open_inside, parse_inner_path
-from skills_runtime.service.problems import problem_of, problem_response
+from skills_runtime.service.problems import build_problem, problem_response
 
 STUDIO = "/studio/"
 INDEX = "index.html"
@@ -89,7 +89,7 @@ class StudioRoute(Route):
         try:
             return await run_in_threadpool(studio_file, self._root, path.removeprefix(STUDIO))
         except (NotFound, ValidationFailed) as error:
-            return problem_response(path, problem_of(error))
+            return problem_response(path, build_problem(error))
 
 
 def studio_file(root: Path, path: str) -> Response:

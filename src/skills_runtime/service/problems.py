@@ -114,7 +114,7 @@ def encode_json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False, default=str).encode("ascii")
 
 
-def problem_of(error: SkillsRuntimeError) -> Problem:
+def build_problem(error: SkillsRuntimeError) -> Problem:
     """Return the HTTP problem for an error."""
     status = STATUSES.get(error.kind, 500)
     headers = {"Retry-After": "1"} if status in (429, 503) else {}
@@ -133,7 +133,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
 async def _handle_runtime_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SkillsRuntimeError)
-    return problem_response(request.url.path, problem_of(error))
+    return problem_response(request.url.path, build_problem(error))
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:

@@ -8,7 +8,7 @@ import pytest
 
 from skills_runtime.agent.options import AgentOptions, RunRequest
 from skills_runtime.agent.run_inputs import RUNNING
-from skills_runtime.agent.run_ports import gate_of
+from skills_runtime.agent.run_ports import build_gate
 from skills_runtime.events import Event
 from skills_runtime.ports import Effect
 from skills_runtime.runs import read_record, runs_root
@@ -82,5 +82,5 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),
     ):
         run = agent.create(request)
-        assert gate_of(run, agent.resolved, options, "shared").decision_cache == cache
+        assert build_gate(run, agent.resolved, options, "shared").decision_cache == cache
         run.close()

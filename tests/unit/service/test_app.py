@@ -17,7 +17,7 @@ from skills_runtime.errors import ApprovalStale, NotFound
 from skills_runtime.service import server as serving
 from skills_runtime.service.app import create_app
 from skills_runtime.service.bootstrap import open_service
-from skills_runtime.service.problems import Problem, error_shape, problem_of, problem_response
+from skills_runtime.service.problems import Problem, build_problem, error_shape, problem_response
 from skills_runtime.service.settings import Listener, settings_from
 from skills_runtime.service.state import ServiceState
 
@@ -55,14 +55,14 @@ def test_an_error_has_the_shape_that_its_path_promises(path: str, shape: str) ->
 
 
 def test_a_problem_says_what_it_is_and_what_to_do() -> None:
-    response = problem_response("/api/v1/runs", problem_of(ApprovalStale("too late")))
+    response = problem_response("/api/v1/runs", build_problem(ApprovalStale("too late")))
     assert (response.status_code, response.media_type) == (409, "application/problem+json")
     assert b'"type": "urn:skills-runtime:problem:approval_stale"' in response.body
     assert b'"detail": "too late"' in response.body
 
 
 def test_the_studio_keeps_its_shape() -> None:
-    response = problem_response("/api/v1/sessions/s", problem_of(NotFound("no such session")))
+    response = problem_response("/api/v1/sessions/s", build_problem(NotFound("no such session")))
     assert response.body == b'{"detail": {"kind": "not_found", "message": "no such session", "details": {}}}'
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skills_runtime.agent.skills.permissions import rules_of
+from skills_runtime.agent.skills.permissions import parse_rules
 from skills_runtime.ports import FileTouch, Intent, ToolSpec
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Allow, Rules, decide
@@ -23,7 +23,7 @@ def skill(tools: object) -> Skill:
 
 def passes(tools: object, tool: str, **call: object) -> bool:
     spec = ToolSpec(name=tool, description="Does it.", parameters={"type": "object"}, effect="effectful")
-    rules = Rules(rules=tuple(rules_of(skill(tools))), root="/work", home="/home/me")
+    rules = Rules(rules=tuple(parse_rules(skill(tools))), root="/work", home="/home/me")
     return isinstance(decide(assess(spec, Intent(**call)), rules), Allow)  # pyright: ignore[reportArgumentType]
 
 
@@ -36,12 +36,12 @@ def runs(tools: object, line: str) -> bool:
     ["*", "Bash(git*)", "Bash(* git)", "Bash(**)", "Bash(git:*)(rm:*)", "Bash(git:*|rm:*)", "Bash[git]", "(Bash)", ""],
 )
 def test_what_cannot_be_understood_permits_nothing(entry: str) -> None:
-    assert rules_of(skill(entry)) == []
+    assert parse_rules(skill(entry)) == []
 
 
 @pytest.mark.parametrize("declared", [None, 5, True, {"Bash": "*"}, [["Bash"]], [None]])
 def test_a_field_of_another_kind_permits_nothing(declared: object) -> None:
-    assert rules_of(skill(declared)) == []
+    assert parse_rules(skill(declared)) == []
 
 
 @pytest.mark.parametrize("entry", ["Bash(git status:*)", "Bash(git status *)", "bash(git status:*)"])
@@ -97,7 +97,7 @@ def test_a_file_that_leads_elsewhere_is_judged_by_where_it_leads() -> None:
     from skills_runtime.safety.gate import add_real_paths
 
     touched = FileTouch(path="docs/x.md", touch="overwrite", real="/etc/passwd")
-    rules = Rules(rules=tuple(rules_of(skill("Write(docs/**)"))), root="/work", home="/home/me")
+    rules = Rules(rules=tuple(parse_rules(skill("Write(docs/**)"))), root="/work", home="/home/me")
     spec = ToolSpec(name="file_write", description="Writes.", parameters={"type": "object"}, effect="effectful")
     assert not isinstance(decide(assess(spec, add_real_paths(Intent(files=(touched,)))), rules), Allow)
 

@@ -63,7 +63,7 @@ async def _first_answer(
     """Return the user's answers or those from the inbox, whichever come first."""
 
     async def ask_each() -> dict[str, str]:
-        # The log holds text, whatever type the caller's code returns.
+        # The caller's code may return any type, but the log holds text.
         timeout_ms = ports.human_timeout_ms
         return {
             question.id: str(await human.ask(question, call_id=call.id, timeout_ms=timeout_ms))

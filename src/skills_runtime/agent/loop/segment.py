@@ -69,7 +69,7 @@ async def _outcome(run: Run, ports: AgentPorts, locator: str) -> Outcome:
             details={"hint": error.hint} if error.hint else {},
             wal_locator=locator,
         )
-    except Exception as error:  # noqa: BLE001 - the top of the loop: whatever a backend or an approver raises ends the run
+    except Exception as error:  # noqa: BLE001 - the top of the loop: any error of a backend or an approver ends the run
         return RunFailed(error_kind="unknown", message=describe_error(error), wal_locator=locator)
 
 

@@ -62,7 +62,7 @@ class SkillPermissions:
         declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
         if self._mode == "ignore" or declared is None:
             return event
-        permits = [{"text": f"rules:\n{render_rule(rule)}"} for rule in rules_of(skill)]
+        permits = [{"text": f"rules:\n{render_rule(rule)}"} for rule in parse_rules(skill)]
         confines, preapproves = self._mode == "enforce", self._is_trusted(skill)
         return msgspec.structs.replace(event, permits=permits, preapproves=preapproves, confines=confines)
 
@@ -91,7 +91,7 @@ def is_installed(directory: Path) -> bool:
     return False
 
 
-def rules_of(skill: Skill) -> list[Rule]:
+def parse_rules(skill: Skill) -> list[Rule]:
     """Return the rules that `allowed-tools` stands for; entries that cannot be parsed permit nothing."""
     declared = skill.metadata.get("allowed-tools", skill.metadata.get("allowed_tools"))
     entries = allowed_tools(declared)

@@ -71,7 +71,7 @@ def find_scope(method: str, path: str) -> Scope | None:
 
 
 def is_owner_only(method: str, path: str) -> bool:
-    """Return whether a request needs the owner's token, whatever the scopes of a key."""
+    """Return whether a request needs the owner's token: no key may make it."""
     return method not in READ_METHODS and _OWNER_ONLY.fullmatch(path) is not None
 
 

@@ -54,7 +54,7 @@ async def list_events(
 ) -> Response:
     """Return a page of events as stored in the log, or a stream if the client accepts `text/event-stream`."""
     if _STREAM in request.headers.get("accept", ""):
-        return stream_of(request, run_id, from_seq(after, last_event_id))
+        return open_stream(request, run_id, from_seq(after, last_event_id))
     return await asyncio.to_thread(_page, request, run_id, 0 if after is None else after + 1, limit)
 
 
@@ -75,10 +75,10 @@ async def stream_events(
     request: Request, run_id: RunId, after: AfterSeq = None, last_event_id: LastEventId = None
 ) -> Response:
     """Stream all events from a number on, existing and new ones, until the run ends."""
-    return stream_of(request, run_id, from_seq(after, last_event_id))
+    return open_stream(request, run_id, from_seq(after, last_event_id))
 
 
-def stream_of(request: Request, run_id: str, first: int) -> Response:
+def open_stream(request: Request, run_id: str, first: int) -> Response:
     """Return the stream of a run, or 204, which makes a browser stop reconnecting."""
     paths, streams = runs_of(request).find(run_id), streams_of(request)
     if streams.is_closed:

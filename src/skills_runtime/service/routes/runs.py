@@ -295,10 +295,10 @@ async def _run(request: Request, run_id: str, status: int = 200) -> Response:
     return json_response(run_document(view), status)
 
 
-MAX_MOVES = 2_000
+MAX_ACTIONS = 2_000
 """Longer runs are compared only up to this action."""
 MAX_CHARS = 20_000
-MAX_TOTAL = 8_000_000
+MAX_TOTAL_CHARS = 8_000_000
 """Maximum size of all actions together; of many long ones each is truncated further."""
 MAX_PAIRS = 50_000
 """Up to this number of equal pairs the comparison is exact; beyond it frequent actions are ignored."""
@@ -321,27 +321,27 @@ class Comparison(Answer):
 def compare_runs(request: Request, run_id: RunId, other_id: RunId) -> Response:
     """Compare the actions of two runs, like `runs diff`."""
     actions, other_actions = (runs_of(request).open_recorded(name).actions() for name in (run_id, other_id))
-    lines, other_lines = ([str(move) for move in moves[:MAX_MOVES]] for moves in (actions, other_actions))
-    chars = min(MAX_CHARS, MAX_TOTAL // max(1, len(lines) + len(other_lines)))
+    lines, other_lines = ([str(action) for action in run[:MAX_ACTIONS]] for run in (actions, other_actions))
+    chars = min(MAX_CHARS, MAX_TOTAL_CHARS // max(1, len(lines) + len(other_lines)))
     return json_response(
         {
             "a": run_id,
             "b": other_id,
-            "same": [str(move) for move in actions] == [str(move) for move in other_actions],
-            "truncated": max(len(actions), len(other_actions)) > MAX_MOVES,
+            "same": [str(action) for action in actions] == [str(action) for action in other_actions],
+            "truncated": max(len(actions), len(other_actions)) > MAX_ACTIONS,
             "unified": [
                 line[:chars] for line in unified_diff(lines, other_lines, (run_id, other_id), context=1, end="")
             ],
-            "rows": rows_of(actions, other_actions, (lines, other_lines), chars),
+            "rows": build_rows(actions, other_actions, (lines, other_lines), chars),
         }
     )
 
 
-def rows_of(
+def build_rows(
     actions: list[Action], other_actions: list[Action], texts: tuple[list[str], list[str]], chars: int
 ) -> list[dict[str, Any]]:
     """Return the equal and different sections of two runs in order."""
-    matched = SequenceMatcher(None, *texts, autojunk=pairs(*texts) > MAX_PAIRS)
+    matched = SequenceMatcher(None, *texts, autojunk=count_pairs(*texts) > MAX_PAIRS)
     return [
         {
             "op": op,
@@ -352,14 +352,14 @@ def rows_of(
     ]
 
 
-def pairs(lines: list[str], other_lines: list[str]) -> int:
+def count_pairs(lines: list[str], other_lines: list[str]) -> int:
     """Estimate the cost of an exact comparison: runs that repeat one action a thousand times would take minutes."""
     counts = Counter(other_lines)
     return sum(counts[line] for line in lines)
 
 
-def _action_documents(moves: list[Action], chars: int) -> list[dict[str, str]]:
-    return [{"kind": move.kind, "what": move.text[:chars]} for move in moves]
+def _action_documents(actions: list[Action], chars: int) -> list[dict[str, str]]:
+    return [{"kind": action.kind, "what": action.text[:chars]} for action in actions]
 
 
 class NewDemo(Body):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from skills_runtime.errors import Busy, NotFound, SkillsRuntimeError
 from skills_runtime.executions import Execution
-from skills_runtime.service.problems import Problem, encode_json, problem_of, problem_response
+from skills_runtime.service.problems import Problem, build_problem, encode_json, problem_response
 from skills_runtime.service.responses import (
     ExecuteFailure,
     ExecuteSuccess,
@@ -114,7 +114,7 @@ def _failure(execution: Execution) -> dict[str, Any]:
 
 def _as_failure(error: SkillsRuntimeError) -> Problem:
     """Return the problem for a failed execution; existing clients expect 500 unless the request itself was wrong."""
-    problem = problem_of(error)
+    problem = build_problem(error)
     of_skill = isinstance(error, SkillError) or error.details.get("about") == "skill"
     keeps_status = (problem.status in (400, 409) and not of_skill) or isinstance(error, Busy)
     return problem if keeps_status else msgspec.structs.replace(problem, status=500, headers={})

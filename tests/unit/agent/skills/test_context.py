@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skills_runtime.agent import Agent, ChildProfile
-from skills_runtime.agent.skills.permissions import is_installed, rules_of
+from skills_runtime.agent.skills.permissions import is_installed, parse_rules
 from skills_runtime.events import Event
 from skills_runtime.events.payloads import ContextCompacted, RunStarted, SkillInjected, SkillUnloaded
 from skills_runtime.projections import Conversation
@@ -234,12 +234,12 @@ def test_a_skill_with_a_context_of_its_own_is_worked_on_by_another_run(directory
     ],
 )
 def test_names_that_other_programs_give_to_tools_are_understood(declared: Any, expected: list[Any]) -> None:
-    assert [rule.tool for rule in rules_of(skill_that_lists(declared))] == expected
+    assert [rule.tool for rule in parse_rules(skill_that_lists(declared))] == expected
 
 
 def test_every_permit_can_be_read_back_as_a_rule() -> None:
     declared = "Read(docs/**) Write Bash(git commit:*) Bash(make test) Bash WebSearch"
-    rules = rules_of(skill_that_lists(declared))
+    rules = parse_rules(skill_that_lists(declared))
     read = [parsed for rule in rules for parsed in load_rules(f"rules:\n{render_rule(rule)}", origin="log")]
     assert [(rule.tool, rule.command, rule.path) for rule in read] == [
         (rule.tool, rule.command, rule.path) for rule in rules
