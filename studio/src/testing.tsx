@@ -13,7 +13,7 @@ export function renderApp(element: ReactNode, options: { path?: string; words?: 
   setWords(options.words ?? words);
   const location = memoryLocation({ path: options.path ?? "/", record: true });
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
-  const shown = render(
+  const rendered = render(
     <QueryClientProvider client={client}>
       <TooltipProvider>
         <Router hook={location.hook} searchHook={location.searchHook}>
@@ -22,18 +22,22 @@ export function renderApp(element: ReactNode, options: { path?: string; words?: 
       </TooltipProvider>
     </QueryClientProvider>,
   );
-  return { ...shown, history: location.history };
+  return { ...rendered, history: location.history };
 }
 
 /** What the server answers, by method and path below the API; anything else is not found. Gives the requests made. */
 export function mockServer(
   responses: Record<string, unknown>,
 ): { method: string; path: string; body: unknown }[] {
-  const made: { method: string; path: string; body: unknown }[] = [];
+  const requests: { method: string; path: string; body: unknown }[] = [];
   vi.stubGlobal("fetch", async (address: string, asking: RequestInit = {}) => {
     const path = new URL(address, "http://localhost/studio/").pathname.replace(/^.*\/api\/v1\//, "");
     const method = asking.method ?? "GET";
-    made.push({ method, path, body: typeof asking.body === "string" ? JSON.parse(asking.body) : undefined });
+    requests.push({
+      method,
+      path,
+      body: typeof asking.body === "string" ? JSON.parse(asking.body) : undefined,
+    });
     const response = responses[`${method} ${path}`];
     if (response instanceof Response) {
       return response.clone();
@@ -42,5 +46,5 @@ export function mockServer(
       ? Response.json({ kind: "not_found", detail: "not found" }, { status: 404 })
       : Response.json(response);
   });
-  return made;
+  return requests;
 }

@@ -14,12 +14,12 @@ export default function KeysHelp({ open, onClose }: { open: boolean; onClose: ()
     <Dialog open={open} onClose={onClose} title={words.keysHelp}>
       <div className="flex flex-col gap-4">
         {(["page", "everywhere"] as const).map((group) => {
-          const own = bindings.filter((binding) => (binding.group ?? "page") === group);
-          return own.length === 0 ? null : (
+          const groupBindings = bindings.filter((binding) => (binding.group ?? "page") === group);
+          return groupBindings.length === 0 ? null : (
             <section key={group}>
               <h3 className="mb-1 font-medium">{words.keyGroups[group]}</h3>
               <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
-                {own.map((binding) => (
+                {groupBindings.map((binding) => (
                   <div key={binding.keys} className="contents">
                     <dt>
                       <KeyName keys={binding.keys} />

@@ -98,12 +98,12 @@ function durationText(language: Language, milliseconds: number): string {
   if (seconds < 60) {
     return unitText(language, seconds, "second", seconds < 10 ? 1 : 0);
   }
-  const whole = Math.floor(seconds);
+  const wholeSeconds = Math.floor(seconds);
   const parts: [number, string][] = [
-    [Math.floor(whole / 86_400), "day"],
-    [Math.floor(whole / 3600) % 24, "hour"],
-    [Math.floor(whole / 60) % 60, "minute"],
-    [whole % 60, "second"],
+    [Math.floor(wholeSeconds / 86_400), "day"],
+    [Math.floor(wholeSeconds / 3600) % 24, "hour"],
+    [Math.floor(wholeSeconds / 60) % 60, "minute"],
+    [wholeSeconds % 60, "second"],
   ];
   const first = parts.findIndex(([value]) => value > 0);
   return parts

@@ -60,11 +60,11 @@ describe("the dictionaries", () => {
   it("have no untranslated text in Chinese", () => {
     const same = new Set(["shell.product"]);
     const texts = new Map(leaves(english));
-    const left = leaves(chinese).filter(
+    const untranslated = leaves(chinese).filter(
       ([path, value]) =>
         typeof value === "string" && /[a-z]{4}/i.test(value) && value === texts.get(path) && !same.has(path),
     );
-    expect(left.map(([path]) => path)).toEqual([]);
+    expect(untranslated.map(([path]) => path)).toEqual([]);
   });
 
   it("have no unused text", () => {

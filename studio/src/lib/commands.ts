@@ -22,16 +22,18 @@ export function useCommands(newCommands: readonly Command[]): void {
   const signature = newCommands.map((command) => `${command.id}\u0000${command.label}`).join("\u0001");
   // biome-ignore lint/correctness/useExhaustiveDependencies: actions are read when a command is chosen
   useEffect(() => {
-    const mine = latest.current.map((command, index) => ({
+    const ownCommands = latest.current.map((command, index) => ({
       ...command,
       run: () => latest.current[index]?.run(),
     }));
     commands.set((before) => [
-      ...before.filter((command) => !mine.some((own) => own.id === command.id)),
-      ...mine,
+      ...before.filter((command) => !ownCommands.some((ownCommand) => ownCommand.id === command.id)),
+      ...ownCommands,
     ]);
     return () =>
-      commands.set((before) => before.filter((command) => !mine.includes(command as (typeof mine)[number])));
+      commands.set((before) =>
+        before.filter((command) => !ownCommands.includes(command as (typeof ownCommands)[number])),
+      );
   }, [signature]);
 }
 

@@ -31,13 +31,15 @@ export function useKeys(newBindings: readonly KeyBinding[]): void {
     .join("\u0001");
   // biome-ignore lint/correctness/useExhaustiveDependencies: handlers are read when a key is pressed
   useEffect(() => {
-    const mine = latest.current.map((binding, index) => ({
+    const ownBindings = latest.current.map((binding, index) => ({
       ...binding,
       run: (event: KeyboardEvent) => latest.current[index]?.run(event),
     }));
-    bindings.set((before) => [...before, ...mine]);
+    bindings.set((before) => [...before, ...ownBindings]);
     return () =>
-      bindings.set((before) => before.filter((binding) => !mine.includes(binding as (typeof mine)[number])));
+      bindings.set((before) =>
+        before.filter((binding) => !ownBindings.includes(binding as (typeof ownBindings)[number])),
+      );
   }, [signature]);
 }
 

@@ -2,8 +2,8 @@ import { SkillPage } from "../features/skills/SkillPage";
 
 /** One skill. */
 export default function SkillRoute({ name, view }: { name: string; view?: string }) {
-  const whole = decoded(name);
-  return <SkillPage key={whole} name={whole} view={view} />;
+  const decodedName = decoded(name);
+  return <SkillPage key={decodedName} name={decodedName} view={view} />;
 }
 
 /** The router leaves signs such as `:` and `$` escaped where an address escapes them. */

@@ -26,9 +26,9 @@ export function CodeBlock({
   const format = useFormat();
   const [all, setAll] = useState(false);
   const cut = text.length > MAX_CHARACTERS;
-  const whole = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
-  const count = useMemo(() => countLines(whole), [whole]);
-  const shown = all || count <= lines ? whole : firstLines(whole, lines);
+  const fullText = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
+  const count = useMemo(() => countLines(fullText), [fullText]);
+  const visibleText = all || count <= lines ? fullText : firstLines(fullText, lines);
   return (
     <div className="group relative min-w-0">
       <section
@@ -38,7 +38,7 @@ export function CodeBlock({
         className={classes("max-h-[32rem] overflow-auto rounded-md bg-sunken px-3 py-2", copy && "pr-10")}
       >
         <pre className="font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]" dir="ltr">
-          {shown}
+          {visibleText}
         </pre>
       </section>
       {copy ? (

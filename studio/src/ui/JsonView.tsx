@@ -29,7 +29,7 @@ function Node({ value, name, open }: { value: unknown; name?: string; open: numb
 function Branch({ value, name, open }: { value: object; name?: string; open: number }) {
   const words = useWords("ui").json;
   const [shown, setShown] = useState(open > 0);
-  const [most, setMost] = useState(FIRST_ENTRIES);
+  const [limit, setLimit] = useState(FIRST_ENTRIES);
   const list = Array.isArray(value);
   const entries = Object.entries(value);
   const size = list ? words.items(entries.length) : words.fields(entries.length);
@@ -49,16 +49,16 @@ function Branch({ value, name, open }: { value: object; name?: string; open: num
       </button>
       {shown ? (
         <div className="ml-2 border-l pl-2">
-          {entries.slice(0, most).map(([key, child]) => (
+          {entries.slice(0, limit).map(([key, child]) => (
             <Node key={key} name={key} value={child} open={open - 1} />
           ))}
-          {entries.length > most ? (
+          {entries.length > limit ? (
             <button
               type="button"
               className="min-h-6 pl-5 text-accent underline"
-              onClick={() => setMost(most * 10)}
+              onClick={() => setLimit(limit * 10)}
             >
-              {words.more(entries.length - most)}
+              {words.more(entries.length - limit)}
             </button>
           ) : null}
         </div>

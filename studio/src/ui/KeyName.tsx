@@ -2,7 +2,7 @@ const APPLE = typeof navigator !== "undefined" && /mac|iphone|ipad/i.test(naviga
 
 /** The name of a key, as it is written on keyboards here. */
 export function KeyName({ keys }: { keys: string }) {
-  const shown = keys.split("+").map((part) => {
+  const names = keys.split("+").map((part) => {
     if (part === "mod") {
       return APPLE ? "⌘" : "Ctrl";
     }
@@ -10,7 +10,7 @@ export function KeyName({ keys }: { keys: string }) {
   });
   return (
     <kbd className="rounded border border-line-strong bg-sunken px-1.5 py-0.5 font-mono text-xs whitespace-nowrap">
-      {shown.join(APPLE ? " " : "+")}
+      {names.join(APPLE ? " " : "+")}
     </kbd>
   );
 }

@@ -11,11 +11,11 @@ export function PlainText({ text, className }: { text: string; className?: strin
   const words = useWords("ui");
   const format = useFormat();
   const cut = text.length > MAX_CHARACTERS;
-  const shown = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
+  const visibleText = useMemo(() => displayText(cut ? text.slice(0, MAX_CHARACTERS) : text), [text, cut]);
   return (
     <>
       <div dir="auto" className={classes("whitespace-pre-wrap [overflow-wrap:anywhere]", className)}>
-        {shown}
+        {visibleText}
       </div>
       {cut ? (
         <p className="text-xs text-soft">

@@ -33,13 +33,13 @@ function dismiss(id: number): void {
 /** Where notices appear; stands once in the app. */
 export function Toasts() {
   const words = useWords("ui");
-  const shown = useStore(notices);
+  const visibleNotices = useStore(notices);
   return (
     <section
       aria-label={words.notifications}
       className="pointer-events-none fixed right-3 bottom-3 z-50 flex flex-col gap-2"
     >
-      {shown.map((notice) => (
+      {visibleNotices.map((notice) => (
         <div
           key={notice.id}
           className="pointer-events-auto flex max-w-sm items-start gap-2 rounded-md border border-line bg-raised p-3 shadow-lg"

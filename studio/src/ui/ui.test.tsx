@@ -104,10 +104,10 @@ describe("controls", () => {
   it("belong to their label, hint and error", () => {
     renderApp(<TextInput label="Name" hint="short" error="too long" />);
     const input = screen.getByLabelText("Name");
-    const about = (input.getAttribute("aria-describedby") ?? "")
+    const descriptions = (input.getAttribute("aria-describedby") ?? "")
       .split(" ")
       .map((id) => document.getElementById(id)?.textContent);
-    expect(about).toEqual(["short", "too long"]);
+    expect(descriptions).toEqual(["short", "too long"]);
     expect(input.getAttribute("aria-invalid")).toBe("true");
   });
 

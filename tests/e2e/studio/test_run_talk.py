@@ -143,7 +143,7 @@ def test_a_run_whose_limit_was_not_raised_says_so_again(studio: Open, service: S
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         asked = page.get_by_role("article").filter(has_text="运行在等待")
         expect(asked).to_have_count(1)
-        box.get_by_role("button", name="继续运行").click()
+        box.get_by_role("button", name="恢复运行").click()
         expect(asked).to_have_count(2)
         expect(box).to_be_visible()
     assert "run_completed" not in [event["type"] for event in log_of(service, run_id)]

@@ -48,7 +48,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   const [editing, setEditing] = useState(false);
   const [diffOpen, setDiffOpen] = useState(!compact);
   const decide = useDecide();
-  const sent = useRef(false);
+  const isSent = useRef(false);
   const card = useRef<HTMLElement>(null);
   const approve = useRef<HTMLButtonElement>(null);
   const note = useRef<HTMLTextAreaElement>(null);
@@ -57,17 +57,17 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   const title = useId();
 
   const choose = (choice: Choice) => {
-    if (sent.current) {
+    if (isSent.current) {
       return;
     }
-    sent.current = true;
+    isSent.current = true;
     const { approval_id, approval_key, run_id } = approval;
     decide.mutate(
       { approval_id, approval_key, run_id, ...choice },
       {
         onSuccess: () => onDecided?.({ decision: choice.decision, stale: false }),
         onError: (error) => {
-          sent.current = false;
+          isSent.current = false;
           if (problemOf(error).kind === "approval_stale") {
             setStale(true);
             announce(words.stale);

@@ -9,15 +9,18 @@ const SOON_MS = 5 * 60_000;
 export function ExpiryMark({ at }: { at: string }) {
   const words = useWords("approvals");
   const format = useFormat();
-  const left = millisecondsOf(at) - useNow();
-  if (!Number.isFinite(left)) {
+  const remainingMs = millisecondsOf(at) - useNow();
+  if (!Number.isFinite(remainingMs)) {
     return null;
   }
-  const shown = Math.max(0, Math.floor(left / 1000) * 1000);
+  const displayedMs = Math.max(0, Math.floor(remainingMs / 1000) * 1000);
   return (
-    <Badge tone={left < SOON_MS ? "bad" : "neutral"} icon={<ClockIcon className="size-3.5 shrink-0" />}>
+    <Badge
+      tone={remainingMs < SOON_MS ? "bad" : "neutral"}
+      icon={<ClockIcon className="size-3.5 shrink-0" />}
+    >
       <time dateTime={at} title={format.date(at)}>
-        {left <= 0 ? words.expired : words.expiresIn(format.duration(shown))}
+        {remainingMs <= 0 ? words.expired : words.expiresIn(format.duration(displayedMs))}
       </time>
     </Badge>
   );

@@ -19,8 +19,8 @@ export function RuleOffer({
 }) {
   const words = useWords("approvals");
   const [scope, setScope] = useState<RuleScope>("run");
-  const chosen = approval.rules.find((rule) => rule.scope === scope) ?? approval.rules[0];
-  if (!chosen) {
+  const selectedRule = approval.rules.find((rule) => rule.scope === scope) ?? approval.rules[0];
+  if (!selectedRule) {
     return null;
   }
   return (
@@ -36,7 +36,7 @@ export function RuleOffer({
               type="radio"
               name={`scope ${requestKey(approval)}`}
               className="size-4 accent-accent-strong"
-              checked={rule.scope === chosen.scope}
+              checked={rule.scope === selectedRule.scope}
               onChange={() => setScope(rule.scope)}
             />
             {words.scopes[rule.scope]}
@@ -45,9 +45,9 @@ export function RuleOffer({
       </fieldset>
       <div className="min-w-0">
         <p className="mb-1 text-soft">{words.ruleTitle}</p>
-        <CodeBlock text={chosen.text} label={words.ruleTitle} />
+        <CodeBlock text={selectedRule.text} label={words.ruleTitle} />
         <p className="mt-1 text-xs text-soft [overflow-wrap:anywhere]">
-          {chosen.file ? words.ruleFile(displayText(chosen.file)) : words.ruleRun}
+          {selectedRule.file ? words.ruleFile(displayText(selectedRule.file)) : words.ruleRun}
         </p>
       </div>
       <div>
@@ -55,9 +55,9 @@ export function RuleOffer({
           busy={busy}
           icon={<CheckIcon />}
           className="max-w-full py-1 text-left [overflow-wrap:anywhere]"
-          onClick={() => onAllow(chosen.scope)}
+          onClick={() => onAllow(selectedRule.scope)}
         >
-          <span>{words.allow[chosen.scope](describeGrant(approval))}</span>
+          <span>{words.allow[selectedRule.scope](describeGrant(approval))}</span>
         </Button>
       </div>
     </section>

@@ -44,15 +44,15 @@ export function findOutcome(events: readonly LogEvent[], approvalId: string): Ou
 }
 
 /** What was sent about a request and is not in the log yet. */
-export function sentOutcome(sent: Record<string, unknown>): Outcome {
-  const text = (name: string) => (typeof sent[name] === "string" ? (sent[name] as string) : "");
-  const rule = sent.rule;
+export function sentOutcome(decision: Record<string, unknown>): Outcome {
+  const text = (name: string) => (typeof decision[name] === "string" ? (decision[name] as string) : "");
+  const rule = decision.rule;
   return {
     kind: text("decision") || "unknown",
     by: text("decided_by"),
     at: "",
     note: text("note"),
-    edited: Boolean(sent.arguments),
+    edited: Boolean(decision.arguments),
     rule: typeof rule === "object" && rule !== null && Object.keys(rule).length > 0,
   };
 }

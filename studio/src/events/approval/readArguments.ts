@@ -45,8 +45,8 @@ function findSyntaxError(text: string): number {
     at += 1;
     return true;
   };
-  const need = (met: boolean) => {
-    if (!met) {
+  const need = (condition: boolean) => {
+    if (!condition) {
       throw new JsonSyntaxError();
     }
   };

@@ -53,7 +53,7 @@ function card(name: string): HTMLElement | null {
   return document.querySelector(`[data-approval="run of ${name} ${name} key of ${name}"]`);
 }
 
-async function shown(...approvals: Approval[]) {
+async function renderInbox(...approvals: Approval[]) {
   const answers: Record<string, unknown> = { "GET approvals": { approvals } };
   for (const approval of approvals) {
     answers[`POST approvals/${approval.approval_id}`] = {};
@@ -81,7 +81,7 @@ function lookAgain(): void {
 
 describe("the inbox", () => {
   it("a key decides only the request that has the focus", async () => {
-    const { decided } = await shown(makeApproval("a"), makeApproval("bb"));
+    const { decided } = await renderInbox(makeApproval("a"), makeApproval("bb"));
     await userEvent.keyboard("a");
     expect(document.activeElement).toBe(card("a"));
     expect(decided()).toEqual([]);
@@ -91,7 +91,7 @@ describe("the inbox", () => {
   });
 
   it("never reports its own decisions as made elsewhere, however early the list has them", async () => {
-    const { answers } = await shown(makeApproval("a"), makeApproval("bb"));
+    const { answers } = await renderInbox(makeApproval("a"), makeApproval("bb"));
     answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     await userEvent.keyboard("ja");
     await waitFor(() => expect(document.activeElement).toBe(card("bb")));
@@ -100,7 +100,7 @@ describe("the inbox", () => {
   });
 
   it("shows the same call again when it is asked about again", async () => {
-    const { answers } = await shown(makeApproval("a"));
+    const { answers } = await renderInbox(makeApproval("a"));
     await userEvent.keyboard("ja");
     await screen.findByRole("heading", { name: /Decided since/ });
     answers["GET approvals"] = { approvals: [{ ...makeApproval("a"), approval_id: "again" }] };
@@ -109,7 +109,7 @@ describe("the inbox", () => {
   });
 
   it("takes a key that is held down for one press", async () => {
-    const { decided } = await shown(makeApproval("a"), makeApproval("bb"));
+    const { decided } = await renderInbox(makeApproval("a"), makeApproval("bb"));
     await userEvent.keyboard("j");
     await act(async () => {
       card("a")?.dispatchEvent(new KeyboardEvent("keydown", { key: "a", repeat: true, bubbles: true }));
@@ -118,14 +118,14 @@ describe("the inbox", () => {
   });
 
   it("asks for a second step where the risk is high", async () => {
-    const { decided } = await shown(makeApproval("a", "high"));
+    const { decided } = await renderInbox(makeApproval("a", "high"));
     await userEvent.keyboard("ja");
     expect(document.activeElement).toBe(screen.getByRole("button", { name: "Approve once" }));
     expect(decided()).toEqual([]);
   });
 
   it("asks for a second step while the arguments are edited", async () => {
-    const { decided } = await shown(makeApproval("a"));
+    const { decided } = await renderInbox(makeApproval("a"));
     await userEvent.keyboard("je");
     expect(document.activeElement).toBe(screen.getByLabelText("Arguments as JSON"));
     act(() => card("a")?.focus());
@@ -135,7 +135,7 @@ describe("the inbox", () => {
   });
 
   it("decides nothing with what is still typed when a card is gone", async () => {
-    const { answers, decided } = await shown(makeApproval("a"), makeApproval("bb"));
+    const { answers, decided } = await renderInbox(makeApproval("a"), makeApproval("bb"));
     await userEvent.type(screen.getAllByLabelText("Reason")[0] as HTMLElement, "bec");
     answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     lookAgain();

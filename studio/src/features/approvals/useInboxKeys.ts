@@ -29,7 +29,7 @@ export function useInboxKeys(
   const suspend = () => {
     quietUntil.current = Date.now() + SUSPEND_MS;
   };
-  const act = (what: "approve" | "reject" | "edit" | "diff") => (event: KeyboardEvent) => {
+  const act = (action: "approve" | "reject" | "edit" | "diff") => (event: KeyboardEvent) => {
     if (Date.now() < quietUntil.current) {
       suspend(); // the user may still be typing into a field that is gone
       return;
@@ -39,7 +39,7 @@ export function useInboxKeys(
     }
     const current = waiting[findFocused()];
     if (current) {
-      cards.get(requestKey(current))?.[what]();
+      cards.get(requestKey(current))?.[action]();
     } else {
       // No request has the focus yet: the first key only moves it there.
       move(0);

@@ -12,12 +12,12 @@ import { Totals } from "./Totals";
 export function Compare() {
   const words = useWords("compare");
   const [{ a = "", b = "" }, change] = useSearchValues();
-  const chosen = a !== "" && b !== "";
+  const hasBothRuns = a !== "" && b !== "";
   const comparison = useComparison(a, b);
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <Chooser a={a} b={b} onChange={(next) => change(next, true)} />
-      {chosen ? (
+      {hasBothRuns ? (
         <>
           <Totals a={a} b={b} />
           <ErrorNote error={comparison.error} onRetry={() => comparison.refetch()} />

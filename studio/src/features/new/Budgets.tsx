@@ -19,7 +19,7 @@ export function Budgets({
 }) {
   const words = useWords("start");
   const format = useFormat();
-  const shown = (name: Limit, value: number) =>
+  const formatLimit = (name: Limit, value: number) =>
     name === "max_cost_usd"
       ? format.money(value)
       : name === "max_wall_time_sec"
@@ -30,22 +30,24 @@ export function Budgets({
     if (!error) {
       return errors[name];
     }
-    return error.code === "most" ? words.atMost(shown(name, error.most)) : words.limitErrors[error.code];
+    return error.code === "most"
+      ? words.atMost(formatLimit(name, error.maximum))
+      : words.limitErrors[error.code];
   };
   return (
     <fieldset className="min-w-0">
       <legend className="mb-2 font-semibold">{words.budget}</legend>
       <div className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
         {LIMITS.map((name) => {
-          const most = allowed[name];
+          const maximum = allowed[name];
           return (
             <TextInput
               key={name}
               label={words.limits[name]}
               inputMode={name === "max_cost_usd" ? "decimal" : "numeric"}
               autoComplete="off"
-              placeholder={typeof most === "number" ? String(most) : words.unlimited}
-              hint={typeof most === "number" ? words.atMost(shown(name, most)) : words.noLimit}
+              placeholder={typeof maximum === "number" ? String(maximum) : words.unlimited}
+              hint={typeof maximum === "number" ? words.atMost(formatLimit(name, maximum)) : words.noLimit}
               error={problem(name)}
               value={draft.limits[name] ?? ""}
               onChange={(event) => onChange({ limits: { ...draft.limits, [name]: event.target.value } })}

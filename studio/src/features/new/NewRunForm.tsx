@@ -67,7 +67,11 @@ export function NewRunForm({
         onSubmit={submit}
         error={errors.prompt ?? (empty && !untouched ? words.taskMissing : undefined)}
       />
-      <SkillChoices task={draft.prompt} chosen={draft.skills} onChange={(skills) => change({ skills })} />
+      <SkillChoices
+        task={draft.prompt}
+        selectedSkills={draft.skills}
+        onChange={(skills) => change({ skills })}
+      />
       <RunSettings draft={draft} options={options} errors={errors} onChange={change} />
       <Budgets draft={draft} allowed={options.limits} wrong={wrong} errors={errors} onChange={change} />
       {problem && !field ? <ErrorNote error={problem} /> : null}
@@ -93,7 +97,7 @@ export function NewRunForm({
 function useStart(draft: Draft, sessionId: string | undefined) {
   const [, navigate] = useLocation();
   const { mutate, error, isPending, isSuccess, reset } = useStartRun();
-  const sent = useRef({ wish: "", key: "" });
+  const lastRequest = useRef({ body: "", key: "" });
   return {
     error,
     busy: isPending || isSuccess,
@@ -104,12 +108,12 @@ function useStart(draft: Draft, sessionId: string | undefined) {
     },
     send: () => {
       const request = buildRequest(draft, sessionId);
-      const wish = JSON.stringify(request);
-      if (sent.current.wish !== wish) {
-        sent.current = { wish, key: newIdempotencyKey() };
+      const body = JSON.stringify(request);
+      if (lastRequest.current.body !== body) {
+        lastRequest.current = { body, key: newIdempotencyKey() };
       }
       mutate(
-        { request, key: sent.current.key },
+        { request, key: lastRequest.current.key },
         { onSuccess: ({ run_id }) => navigate(`/runs/${encodeURIComponent(run_id)}`) },
       );
     },

@@ -47,7 +47,7 @@ export function RunSettings({
           names={words.workspaces}
           hints={words.workspaceHints}
           allowed={options.workspaces}
-          held={options.defaults.workspace}
+          defaultValue={options.defaults.workspace}
           value={draft.workspace}
           error={errors.workspace}
           onChange={(workspace) => onChange({ workspace })}
@@ -57,7 +57,7 @@ export function RunSettings({
           names={words.profiles}
           hints={words.profileHints}
           allowed={options.sandbox_profiles}
-          held={options.defaults.sandbox_profile}
+          defaultValue={options.defaults.sandbox_profile}
           value={draft.sandbox_profile}
           error={errors.sandbox_profile}
           onChange={(sandbox_profile) => onChange({ sandbox_profile })}
@@ -67,7 +67,7 @@ export function RunSettings({
           names={words.modes}
           hints={words.modeHints}
           allowed={options.policy_modes}
-          held={options.defaults.policy_mode}
+          defaultValue={options.defaults.policy_mode}
           value={draft.policy_mode}
           error={errors.policy_mode}
           onChange={(policy_mode) => onChange({ policy_mode })}
@@ -85,7 +85,7 @@ function Choice({
   names,
   hints,
   allowed,
-  held,
+  defaultValue,
   value,
   error,
   onChange,
@@ -94,25 +94,25 @@ function Choice({
   names: Record<string, string>;
   hints: Record<string, string>;
   allowed: readonly string[];
-  held: string | undefined;
+  defaultValue: string | undefined;
   value: string;
   error: string | undefined;
   onChange: (value: string) => void;
 }) {
   const words = useWords("start");
-  const chosen = value || held || "";
+  const effectiveValue = value || defaultValue || "";
   return (
     <Select
       label={label}
-      value={chosen}
-      hint={hints[chosen]}
+      value={effectiveValue}
+      hint={hints[effectiveValue]}
       error={error}
       options={allowed.map((name) => ({
         value: name,
-        label: name === held ? words.isDefault(names[name] ?? name) : (names[name] ?? name),
+        label: name === defaultValue ? words.isDefault(names[name] ?? name) : (names[name] ?? name),
       }))}
       // What holds anyway is not asked for.
-      onChange={(event) => onChange(event.target.value === held ? "" : event.target.value)}
+      onChange={(event) => onChange(event.target.value === defaultValue ? "" : event.target.value)}
     />
   );
 }

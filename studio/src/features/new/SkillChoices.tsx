@@ -13,17 +13,17 @@ const QUOTED = /`([^`]*)`/g;
 /** Which skills the router would choose for the task, and why; those it only suggests can be given from the start. */
 export function SkillChoices({
   task,
-  chosen,
+  selectedSkills,
   onChange,
 }: {
   task: string;
-  chosen: readonly string[];
+  selectedSkills: readonly string[];
   onChange: (mentions: readonly string[]) => void;
 }) {
   const words = useWords("start");
-  const settled = useDebouncedValue(task);
-  const { data, error } = useRouting(settled);
-  const hasTask = settled.trim() !== "";
+  const debouncedTask = useDebouncedValue(task);
+  const { data, error } = useRouting(debouncedTask);
+  const hasTask = debouncedTask.trim() !== "";
   const choices = hasTask ? (data?.choices ?? []) : [];
   return (
     <section aria-label={words.skills} className="flex flex-col gap-2">
@@ -50,10 +50,12 @@ export function SkillChoices({
             <Choice
               key={choice.mention}
               choice={choice}
-              chosen={chosen.includes(choice.mention)}
+              isSelected={selectedSkills.includes(choice.mention)}
               onToggle={(on) =>
                 onChange(
-                  on ? [...chosen, choice.mention] : chosen.filter((mention) => mention !== choice.mention),
+                  on
+                    ? [...selectedSkills, choice.mention]
+                    : selectedSkills.filter((mention) => mention !== choice.mention),
                 )
               }
             />
@@ -66,11 +68,11 @@ export function SkillChoices({
 
 function Choice({
   choice,
-  chosen,
+  isSelected,
   onToggle,
 }: {
   choice: RoutedSkill;
-  chosen: boolean;
+  isSelected: boolean;
   onToggle: (on: boolean) => void;
 }) {
   const words = useWords("start");
@@ -95,7 +97,7 @@ function Choice({
         <Checkbox
           label={words.give}
           aria-label={words.giveNamed(choice.name)}
-          checked={chosen}
+          checked={isSelected}
           onChange={(event) => onToggle(event.target.checked)}
         />
       )}

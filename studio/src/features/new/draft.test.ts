@@ -32,7 +32,7 @@ it("what was filled in is sent as the server wants it", () => {
 it("a limit is a whole number above nought and not above what is allowed", () => {
   const wrong = (limits: Record<string, string>) =>
     validateLimits({ ...createDraft(""), limits }, allowed as Record<string, number | null>);
-  expect(wrong({ max_steps: "41" })).toEqual({ max_steps: { code: "most", most: 40 } });
+  expect(wrong({ max_steps: "41" })).toEqual({ max_steps: { code: "most", maximum: 40 } });
   expect(wrong({ max_steps: "0" })).toEqual({ max_steps: { code: "positive" } });
   expect(wrong({ max_steps: "1.5" })).toEqual({ max_steps: { code: "whole" } });
   expect(wrong({ max_tool_calls: "x" })).toEqual({ max_tool_calls: { code: "number" } });

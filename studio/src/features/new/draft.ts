@@ -43,7 +43,7 @@ export function createDraft(prompt: string): Draft {
 }
 
 /** A limit that is invalid before it is sent. */
-export type LimitError = { code: "number" | "whole" | "positive" } | { code: "most"; most: number };
+export type LimitError = { code: "number" | "whole" | "positive" } | { code: "most"; maximum: number };
 
 /** What is wrong with the limits of a draft, by name. */
 export function validateLimits(
@@ -57,7 +57,7 @@ export function validateLimits(
 function validateLimit(
   name: Limit,
   typed: string | undefined,
-  most: number | null | undefined,
+  maximum: number | null | undefined,
 ): LimitError | null {
   const text = typed?.trim() ?? "";
   if (text === "") {
@@ -73,12 +73,12 @@ function validateLimit(
   if (name !== "max_cost_usd" && !Number.isInteger(value)) {
     return { code: "whole" };
   }
-  return typeof most === "number" && value > most ? { code: "most", most } : null;
+  return typeof maximum === "number" && value > maximum ? { code: "most", maximum } : null;
 }
 
 /** The request for a draft: only what differs from what holds anyway. */
 export function buildRequest(draft: Draft, sessionId?: string): NewRun {
-  const chosen = {
+  const choices = {
     model: draft.model.trim(),
     workspace: draft.workspace,
     sandbox_profile: draft.sandbox_profile,
@@ -90,7 +90,7 @@ export function buildRequest(draft: Draft, sessionId?: string): NewRun {
   return {
     prompt: draft.prompt,
     ...(draft.skills.length > 0 ? { skills: [...draft.skills] } : {}),
-    ...Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== "")),
+    ...Object.fromEntries(Object.entries(choices).filter(([, value]) => value !== "")),
     ...Object.fromEntries(
       limits.filter(([, value]) => value !== "").map(([name, value]) => [name, Number(value)]),
     ),

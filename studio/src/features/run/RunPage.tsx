@@ -38,15 +38,15 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
   const field = useRef<HTMLInputElement>(null);
   const go = useViewNavigation(runId);
   const sandbox = useSandbox(log.events, view);
-  const listed = search.trim() ? results.events : log.events;
+  const visibleEvents = search.trim() ? results.events : log.events;
   useFreshApprovals(log.view.approvals.length);
 
   const reveal = useCallback(
     (seq: number, align: "auto" | "center") => {
-      const index = shown === "events" ? countTo(listed, seq) - 1 : findItemIndex(view.items, seq);
+      const index = shown === "events" ? countTo(visibleEvents, seq) - 1 : findItemIndex(view.items, seq);
       list.current?.scrollToIndex(Math.max(0, index), align);
     },
-    [shown, listed, view.items],
+    [shown, visibleEvents, view.items],
   );
   const latest = useRef({ change, reveal });
   latest.current = { change, reveal };
@@ -104,7 +104,7 @@ export function RunPage({ runId, viewName }: { runId: string; viewName: string |
       )}
       <RunViews
         runId={runId}
-        shown={shown}
+        viewName={shown}
         onShow={go}
         log={log}
         view={view}
@@ -143,10 +143,10 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 /** Whether the end is kept in sight: for an open run from the start, unless something else is to be seen. */
-function useFollowing(status: string | undefined, elsewhere: boolean) {
-  const [chosen, setChosen] = useState<boolean | null>(null);
-  const following = chosen ?? (status !== undefined && !FINAL_STATUSES.has(status) && !elsewhere);
-  return [following, setChosen] as const;
+function useFollowing(status: string | undefined, hasSelection: boolean) {
+  const [override, setOverride] = useState<boolean | null>(null);
+  const following = override ?? (status !== undefined && !FINAL_STATUSES.has(status) && !hasSelection);
+  return [following, setOverride] as const;
 }
 
 /** Changes the view and keeps the query: all views show the same selection. */
@@ -178,17 +178,17 @@ function useFirstReveal(
 }
 
 /** Notes when a run is first seen and when all of it is there, for who measures. */
-function useMarks(seen: boolean, complete: boolean): void {
+function useMarks(isLoaded: boolean, complete: boolean): void {
   useEffect(() => {
-    if (seen) {
+    if (isLoaded) {
       performance.mark("run-seen");
     }
-  }, [seen]);
+  }, [isLoaded]);
   useEffect(() => {
-    if (seen && complete) {
+    if (isLoaded && complete) {
       performance.mark("run-complete");
     }
-  }, [seen, complete]);
+  }, [isLoaded, complete]);
 }
 
 /** The log knows of new requests before the list is looked at again. */

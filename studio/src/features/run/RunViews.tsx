@@ -17,7 +17,7 @@ import type { SearchResults } from "./useRunSearch";
 /** What the views of a run take. */
 export interface RunViewsProps {
   runId: string;
-  shown: ViewName;
+  viewName: ViewName;
   onShow: (view: ViewName) => void;
   log: LiveLog;
   view: RunView;
@@ -40,20 +40,20 @@ export interface RunViewsProps {
 /** The four views of a run as tabs, the tools above them, and the details beside them. */
 export function RunViews(props: RunViewsProps) {
   const words = useWords("run");
-  const { shown, selected, runId, log, view, onSelect } = props;
-  const detailed = selected !== undefined && shown !== "files";
+  const { viewName, selected, runId, log, view, onSelect } = props;
+  const detailed = selected !== undefined && viewName !== "files";
   return (
     <div className={classes("grid min-h-0 flex-1 gap-3", detailed && "lg:grid-cols-[minmax(0,1fr)_26rem]")}>
       <div className="relative flex min-h-0 min-w-0 flex-col">
         <Tabs<ViewName>
           label={words.viewsLabel}
-          value={shown}
+          value={viewName}
           onChange={props.onShow}
           className="flex-1"
           tabs={VIEWS.map((value) => ({
             value,
             label: words.views[value],
-            content: value === shown ? <CurrentView {...props} /> : null,
+            content: value === viewName ? <CurrentView {...props} /> : null,
           }))}
         />
       </div>
@@ -79,9 +79,9 @@ export function RunViews(props: RunViewsProps) {
 const TALL = "flex h-[72dvh] min-h-80 flex-col gap-2 lg:h-full lg:min-h-0";
 
 function CurrentView(props: RunViewsProps) {
-  const { shown, runId, log, view, selected, onSelect, results, search } = props;
+  const { viewName, runId, log, view, selected, onSelect, results, search } = props;
   const tail = { following: props.following, onFollowing: props.onFollowing, handle: props.list };
-  switch (shown) {
+  switch (viewName) {
     case "timeline":
       return <Timeline view={view} selected={selected} onSelect={onSelect} />;
     case "files":
@@ -118,7 +118,7 @@ function CurrentView(props: RunViewsProps) {
 
 function ViewToolbar(props: RunViewsProps) {
   const words = useWords("run");
-  const { log, shown, runId } = props;
+  const { log, viewName, runId } = props;
   return (
     <div className="flex flex-wrap items-center gap-2">
       <SearchBar
@@ -141,7 +141,7 @@ function ViewToolbar(props: RunViewsProps) {
           {words.follow}
         </Button>
       ) : null}
-      {shown === "events" ? (
+      {viewName === "events" ? (
         <Button
           small
           icon={<DownloadIcon />}

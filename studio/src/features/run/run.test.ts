@@ -9,8 +9,8 @@ import { buildParts } from "./transcript/questionParts";
 import { findNextResult } from "./useRunSearch";
 import { countTo, findItemIndex } from "./useViewAt";
 
-function log(...given: [string, Record<string, unknown>][]): LogEvent[] {
-  return given.map(([type, payload], seq) => ({
+function log(...entries: [string, Record<string, unknown>][]): LogEvent[] {
+  return entries.map(([type, payload], seq) => ({
     seq,
     type,
     payload,

@@ -3,8 +3,8 @@ import type { Data, LogEvent, RunView } from "../../events";
 
 /** The sandbox profile of a run: from its start options, or as recorded by its first sandboxed call. */
 export function useSandbox(events: readonly LogEvent[], view: RunView): string {
-  const begun = useMemo(() => readStartProfile(events), [events]);
-  return useMemo(() => begun || readRecordedProfile(view), [begun, view]);
+  const startProfile = useMemo(() => readStartProfile(events), [events]);
+  return useMemo(() => startProfile || readRecordedProfile(view), [startProfile, view]);
 }
 
 const FIRST_EVENTS = 50;

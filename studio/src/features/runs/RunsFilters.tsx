@@ -103,12 +103,12 @@ function Choice({
 }
 
 /** Every value that was seen since the page was opened, so that narrowing the list does not narrow the choices. */
-function useSeenValues(values: readonly string[], chosen: string | undefined): string[] {
-  const seen = useRef(new Set<string>());
-  for (const value of [...values, chosen ?? ""]) {
+function useSeenValues(values: readonly string[], selected: string | undefined): string[] {
+  const seenValues = useRef(new Set<string>());
+  for (const value of [...values, selected ?? ""]) {
     if (value) {
-      seen.current.add(value);
+      seenValues.current.add(value);
     }
   }
-  return [...seen.current].sort();
+  return [...seenValues.current].sort();
 }

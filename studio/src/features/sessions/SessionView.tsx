@@ -22,11 +22,11 @@ export function SessionView({ id }: { id: string }) {
   const session = useSession(id);
   const runs = useSessionRuns(id);
   const approvals = useApprovals();
-  const [most, setMost] = useState(FIRST_RUNS);
+  const [limit, setLimit] = useState(FIRST_RUNS);
   const [deleting, setDeleting] = useState(false);
   const title = displayText(session.data?.title ?? "") || words.untitled;
   const all = [...(runs.data ?? [])].reverse();
-  const earlier = Math.max(0, all.length - most);
+  const earlier = Math.max(0, all.length - limit);
   return (
     <Page
       title={session.data ? title : words.session}
@@ -58,7 +58,7 @@ export function SessionView({ id }: { id: string }) {
           <h2 className="sr-only">{words.thread}</h2>
           {earlier > 0 ? (
             <div className="text-center">
-              <Button small onClick={() => setMost(most + FIRST_RUNS)}>
+              <Button small onClick={() => setLimit(limit + FIRST_RUNS)}>
                 {words.earlier(Math.min(earlier, FIRST_RUNS))}
               </Button>
             </div>

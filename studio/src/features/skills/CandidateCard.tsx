@@ -9,17 +9,17 @@ import { SeverityMark } from "./SeverityMark";
 /** A skill that would be installed, with all that a person should know of it before. */
 export function CandidateCard({
   candidate,
-  chosen,
+  isSelected,
   onToggle,
 }: {
   candidate: Candidate;
-  chosen: boolean;
+  isSelected: boolean;
   onToggle: (on: boolean) => void;
 }) {
   const words = useWords("skills");
   const format = useFormat();
-  const refused = candidate.verdict === "malicious";
-  const about = [
+  const isMalicious = candidate.verdict === "malicious";
+  const facts = [
     words.becomes[candidate.becomes] ?? candidate.becomes,
     format.bytes(candidate.size),
     typeof candidate.signature === "string"
@@ -31,15 +31,15 @@ export function CandidateCard({
       <div className="flex flex-wrap items-center justify-between gap-2">
         <Checkbox
           label={<span className="font-medium">{displayText(candidate.name)}</span>}
-          checked={chosen}
-          disabled={refused}
+          checked={isSelected}
+          disabled={isMalicious}
           onChange={(event) => onToggle(event.target.checked)}
         />
         <SeverityMark severity={candidate.verdict} />
       </div>
       <p dir="auto">{displayText(candidate.description)}</p>
-      <p className="text-xs text-soft">{about.filter(Boolean).join(" · ")}</p>
-      {refused ? <p className="text-bad">{words.refusedByScan}</p> : null}
+      <p className="text-xs text-soft">{facts.filter(Boolean).join(" · ")}</p>
+      {isMalicious ? <p className="text-bad">{words.refusedByScan}</p> : null}
       <Facts title={words.findings} items={candidate.findings} bad />
       <Facts title={words.programs} items={candidate.scripts} />
       <Facts title={words.allowedTools} items={candidate.allowed_tools} />

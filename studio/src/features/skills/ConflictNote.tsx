@@ -10,12 +10,12 @@ import { Skeleton } from "../../ui/Skeleton";
 /** The skill changed on the server meanwhile: the difference, and two ways to resolve it. */
 export function ConflictNote({
   name,
-  mine,
+  localText,
   onKeep,
   onTake,
 }: {
   name: string;
-  mine: string;
+  localText: string;
   onKeep: (current: SkillDocument) => void;
   onTake: () => void;
 }) {
@@ -35,7 +35,7 @@ export function ConflictNote({
       {data && !isFetching ? (
         <>
           <div className="rounded-md bg-surface p-2">
-            <DiffView files={[{ path: "SKILL.md", before: data.text, after: mine }]} />
+            <DiffView files={[{ path: "SKILL.md", before: data.text, after: localText }]} />
           </div>
           <div className="flex flex-wrap gap-2">
             <Button onClick={() => onKeep(data)}>{words.keepMine}</Button>

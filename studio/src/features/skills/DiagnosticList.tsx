@@ -45,16 +45,18 @@ function Hint({ text, translated }: { text?: string; translated: string }) {
 function Line({ diagnostic, onLine }: { diagnostic: Diagnostic; onLine?: (line: number) => void }) {
   const words = useWords("skills");
   const { line, file } = diagnostic;
-  const own = file === undefined || file === "SKILL.md";
-  const where = [own ? "" : displayText(file), line ? words.line(line) : ""].filter(Boolean).join(" ");
-  if (!where) {
+  const isSkillFile = file === undefined || file === "SKILL.md";
+  const location = [isSkillFile ? "" : displayText(file), line ? words.line(line) : ""]
+    .filter(Boolean)
+    .join(" ");
+  if (!location) {
     return null;
   }
-  return onLine && line && own ? (
+  return onLine && line && isSkillFile ? (
     <button type="button" className="text-xs text-accent underline" onClick={() => onLine(line)}>
-      {where}
+      {location}
     </button>
   ) : (
-    <span className="text-xs text-soft">{where}</span>
+    <span className="text-xs text-soft">{location}</span>
   );
 }

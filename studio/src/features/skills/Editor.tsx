@@ -24,8 +24,8 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
   const changed = text !== skill.text;
   useLeaveGuard(changed);
   const save = useSaveSkill(name);
-  const settled = useDebouncedValue(text, CHECK_MS);
-  const checked = useValidateSkill(settled, skill.name);
+  const debouncedText = useDebouncedValue(text, CHECK_MS);
+  const checked = useValidateSkill(debouncedText, skill.name);
   const change = (next: Draft | undefined) => {
     setDraft(next);
     saveDraft(skill.mention, next);
@@ -53,7 +53,7 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
       {conflict ? (
         <ConflictNote
           name={name}
-          mine={text}
+          localText={text}
           onKeep={(current) => change({ text, hash: current.content_hash })}
           onTake={() => change(undefined)}
         />
@@ -84,7 +84,7 @@ export function Editor({ name, skill }: { name: string; skill: SkillDocument }) 
           {words.discard}
         </Button>
         <span role="status" className="flex items-center gap-1 text-soft">
-          {checked.data && settled === text && checked.data.diagnostics.length === 0 ? (
+          {checked.data && debouncedText === text && checked.data.diagnostics.length === 0 ? (
             <>
               <DoneIcon className="size-4 text-good" />
               {words.valid}

@@ -15,7 +15,7 @@ const FORM = "install-source";
 export function InstallDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords("skills");
   const install = useInstall(onClose);
-  const { candidates, chosen } = install;
+  const { candidates, selectedNames } = install;
   return (
     <Dialog
       open={open}
@@ -33,10 +33,10 @@ export function InstallDialog({ open, onClose }: { open: boolean; onClose: () =>
               key="install"
               tone="primary"
               busy={install.busy}
-              disabled={!install.agreed || chosen.length === 0}
+              disabled={!install.agreed || selectedNames.length === 0}
               onClick={install.confirm}
             >
-              {words.installDo(chosen.length)}
+              {words.installDo(selectedNames.length)}
             </Button>
           </>
         ) : (
@@ -103,7 +103,7 @@ function Candidates({ install, candidates }: { install: InstallState; candidates
           <CandidateCard
             key={candidate.name}
             candidate={candidate}
-            chosen={install.chosen.includes(candidate.name)}
+            isSelected={install.selectedNames.includes(candidate.name)}
             onToggle={(on) => install.toggle(candidate.name, on)}
           />
         ))}
@@ -123,7 +123,7 @@ function useInstall(onClose: () => void) {
   const [source, setSource] = useState("");
   const [ref, setRef] = useState("");
   const [candidates, setCandidates] = useState<Candidate[] | null>(null);
-  const [chosen, setChosen] = useState<string[]>([]);
+  const [selectedNames, setSelectedNames] = useState<string[]>([]);
   const [agreed, setAgreed] = useState(false);
   const request = { source: source.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) };
   const back = () => {
@@ -134,7 +134,7 @@ function useInstall(onClose: () => void) {
   const show = (skills: Candidate[]) => {
     setCandidates(skills);
     setAgreed(false);
-    setChosen(skills.filter((skill) => skill.verdict !== "malicious").map((skill) => skill.name));
+    setSelectedNames(skills.filter((skill) => skill.verdict !== "malicious").map((skill) => skill.name));
   };
   const leave = () => {
     back();
@@ -143,11 +143,11 @@ function useInstall(onClose: () => void) {
     onClose();
   };
   const confirm = () => {
-    const digests = (candidates ?? []).filter((candidate) => chosen.includes(candidate.name));
+    const digests = (candidates ?? []).filter((candidate) => selectedNames.includes(candidate.name));
     mutate(
       {
         ...request,
-        skills: chosen,
+        skills: selectedNames,
         agreed: Object.fromEntries(digests.map((candidate) => [candidate.name, candidate.digest])),
       },
       {
@@ -170,7 +170,7 @@ function useInstall(onClose: () => void) {
     ref,
     setRef,
     candidates,
-    chosen,
+    selectedNames,
     agreed,
     setAgreed,
     error,
@@ -180,6 +180,6 @@ function useInstall(onClose: () => void) {
     confirm,
     look: () => mutate({ ...request, everything: true }, { onSuccess: ({ skills }) => show(skills) }),
     toggle: (name: string, on: boolean) =>
-      setChosen((before) => (on ? [...before, name] : before.filter((other) => other !== name))),
+      setSelectedNames((before) => (on ? [...before, name] : before.filter((other) => other !== name))),
   };
 }

@@ -50,11 +50,11 @@ function NewSkillForm({
   const problemText = useProblemText();
   const [, navigate] = useLocation();
   const [draft, setDraft] = useState({ name: "", description: "", body: "" });
-  const [tried, setTried] = useState(false);
+  const [isSubmitted, setIsSubmitted] = useState(false);
   const problem = error ? problemOf(error) : null;
   const ofName = problem && (problem.details.field === "name" || problem.kind === "conflict");
   const illegal = draft.name !== "" && !NAME_PATTERN.test(draft.name);
-  const missing = (text: string) => (tried && text.trim() === "" ? words.required : undefined);
+  const missing = (text: string) => (isSubmitted && text.trim() === "" ? words.required : undefined);
   const field = (name: keyof typeof draft) => ({
     value: draft[name],
     onChange: (event: { target: { value: string } }) => {
@@ -68,7 +68,7 @@ function NewSkillForm({
       className="flex flex-col gap-3"
       onSubmit={(event) => {
         event.preventDefault();
-        setTried(true);
+        setIsSubmitted(true);
         if (!illegal && draft.name && draft.description.trim()) {
           onSubmit(draft, { onSuccess: ({ name }) => navigate(`/skills/${encodeURIComponent(name)}`) });
         }

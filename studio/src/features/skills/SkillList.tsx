@@ -14,21 +14,21 @@ const MAX_LENGTH = 400;
 /** The skills, some at a time. */
 export function SkillList({ skills }: { skills: readonly Skill[] }) {
   const words = useWords("skills");
-  const [most, setMost] = useState(PAGE_SIZE);
+  const [limit, setLimit] = useState(PAGE_SIZE);
   return (
     <>
       <ul
         aria-label={words.title}
         className="divide-y overflow-hidden rounded-lg border border-line bg-surface"
       >
-        {skills.slice(0, most).map((skill) => (
+        {skills.slice(0, limit).map((skill) => (
           <Line key={`${skill.mention} ${skill.path}`} skill={skill} />
         ))}
       </ul>
-      {skills.length > most ? (
+      {skills.length > limit ? (
         <div>
-          <Button small onClick={() => setMost(most + PAGE_SIZE)}>
-            {words.more(skills.length - most)}
+          <Button small onClick={() => setLimit(limit + PAGE_SIZE)}>
+            {words.more(skills.length - limit)}
           </Button>
         </div>
       ) : null}

@@ -82,12 +82,12 @@ function Views({ name, skill, view }: { name: string; skill: SkillDocument; view
       ? [{ value: "run" as const, label: words.views.run, content: <RunSkill skill={skill} /> }]
       : []),
   ];
-  const shown = tabs.find((tab) => tab.value === view)?.value ?? "text";
+  const activeTab = tabs.find((tab) => tab.value === view)?.value ?? "text";
   const address = `/skills/${encodeURIComponent(name)}`;
   return (
     <Tabs
       label={words.viewsOf}
-      value={shown}
+      value={activeTab}
       tabs={tabs}
       onChange={(next) => navigate(next === "text" ? address : `${address}/${next}`)}
     />

@@ -20,12 +20,12 @@ export default function DiffBody(source: DiffSource) {
   const { patch, files: texts } = source;
   const [layout, setLayout] = useState(initialLayout);
   const [ignoreWhitespace, setIgnoreWhitespace] = useState(false);
-  const [most, setMost] = useState(FIRST_FILES);
+  const [limit, setLimit] = useState(FIRST_FILES);
   const files = useMemo(
     () => (patch === undefined ? (texts ?? []).map(diffTexts) : parsePatch(patch)),
     [patch, texts],
   );
-  const shown = files.slice(0, most).map((file, at) => ({ file, key: `${at}-${file.path}` }));
+  const visibleFiles = files.slice(0, limit).map((file, at) => ({ file, key: `${at}-${file.path}` }));
   const added = files.reduce((sum, file) => sum + file.added, 0);
   const removed = files.reduce((sum, file) => sum + file.removed, 0);
   const choose = (next: "unified" | "split") => {
@@ -69,12 +69,12 @@ export default function DiffBody(source: DiffSource) {
         />
         <CopyButton label={words.copyPatch} text={() => patch ?? (texts ?? []).map(patchText).join("")} />
       </div>
-      {shown.map(({ file, key }) => (
+      {visibleFiles.map(({ file, key }) => (
         <DiffFile key={key} file={file} split={layout === "split"} ignoreWhitespace={ignoreWhitespace} />
       ))}
-      {files.length > most ? (
-        <Button onClick={() => setMost(most + FIRST_FILES * 3)}>
-          {words.moreFiles(files.length - most)}
+      {files.length > limit ? (
+        <Button onClick={() => setLimit(limit + FIRST_FILES * 3)}>
+          {words.moreFiles(files.length - limit)}
         </Button>
       ) : null}
     </div>

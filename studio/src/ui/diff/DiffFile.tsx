@@ -24,8 +24,8 @@ export function DiffFile({
   const { diff: words, json } = useWords("ui");
   const id = useId();
   const [open, setOpen] = useState(true);
-  const [most, setMost] = useState(0);
-  const long = file.lines.length > LONG && most === 0;
+  const [limit, setLimit] = useState(0);
+  const long = file.lines.length > LONG && limit === 0;
   const rows = useMemo(
     () => (open && !long && !file.binary ? rowsOf(file, ignoreWhitespace) : []),
     [file, ignoreWhitespace, open, long],
@@ -62,17 +62,17 @@ export function DiffFile({
           {long && !file.binary ? (
             <p className="flex items-center gap-2 px-3 py-2 text-soft">
               {words.tooLarge}
-              <Button small onClick={() => setMost(LONG)}>
+              <Button small onClick={() => setLimit(LONG)}>
                 {words.showFile}
               </Button>
             </p>
           ) : null}
           {rows.length > 0 ? (
-            <DiffTable rows={rows.slice(0, Math.max(most, LONG))} split={split} label={path} />
+            <DiffTable rows={rows.slice(0, Math.max(limit, LONG))} split={split} label={path} />
           ) : null}
-          {rows.length > Math.max(most, LONG) ? (
-            <Button small onClick={() => setMost(most + LONG)}>
-              {json.more(rows.length - Math.max(most, LONG))}
+          {rows.length > Math.max(limit, LONG) ? (
+            <Button small onClick={() => setLimit(limit + LONG)}>
+              {json.more(rows.length - Math.max(limit, LONG))}
             </Button>
           ) : null}
         </>

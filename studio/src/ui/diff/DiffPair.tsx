@@ -21,18 +21,18 @@ export function DiffPair({ pair, split }: { pair: Pair; split: boolean }) {
       </tr>
     );
   }
-  const shown: [DiffLine | null, Piece[]][] = isContext(pair)
+  const sides: [DiffLine | null, Piece[]][] = isContext(pair)
     ? [[pair.new, pieces.new]]
     : [
         [pair.old, pieces.old],
         [pair.new, pieces.new],
       ];
-  return shown.map(([line, own]) =>
+  return sides.map(([line, pieces]) =>
     line ? (
       <tr key={line.kind}>
         <LineNumber line={line} at={line.old} />
         <LineNumber line={line} at={line.new} />
-        <Text line={line} pieces={own} />
+        <Text line={line} pieces={pieces} />
       </tr>
     ) : null,
   );
@@ -68,7 +68,7 @@ function Text({ line, pieces }: { line: DiffLine | null; pieces: readonly Piece[
         const text =
           revealHidden(piece.text.slice(0, MAX_CHARACTERS)) + (piece.text.length > MAX_CHARACTERS ? "…" : "");
         const key = `${index}`;
-        return piece.marked ? (
+        return piece.isChanged ? (
           <mark
             key={key}
             className={classes(

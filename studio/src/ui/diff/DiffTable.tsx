@@ -14,7 +14,7 @@ export function DiffTable({
   label: string;
 }) {
   const words = useWords("ui").diff;
-  const [shown, setShown] = useState<ReadonlySet<string>>(new Set());
+  const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set());
   const columns = split ? 4 : 3;
   return (
     <section aria-label={label} tabIndex={0} className="overflow-x-auto bg-surface">
@@ -44,7 +44,7 @@ export function DiffTable({
                 <Gap key={key} columns={columns} text={row.count === null ? "⋯" : words.gap(row.count)} />
               );
             }
-            return shown.has(row.key) ? (
+            return expanded.has(row.key) ? (
               row.pairs.map((pair, at) => (
                 <DiffPair key={`${key}-${pair.new?.new ?? at}`} pair={pair} split={split} />
               ))
@@ -53,7 +53,7 @@ export function DiffTable({
                 key={key}
                 row={row}
                 columns={columns}
-                onShow={() => setShown(new Set([...shown, row.key]))}
+                onShow={() => setExpanded(new Set([...expanded, row.key]))}
               />
             );
           })}

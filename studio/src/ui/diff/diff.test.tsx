@@ -76,7 +76,7 @@ it("folds unchanged lines of two texts, and numbers the rest", () => {
 it("marks the words that differ", () => {
   const [row] = rowsOf(diffTexts({ path: "f", before: "one two three", after: "one 2 three" }), false);
   const pieces = row?.kind === "pair" ? piecesOf(row) : null;
-  expect(pieces?.old.filter((piece) => piece.marked).map((piece) => piece.text)).toEqual(["two"]);
+  expect(pieces?.old.filter((piece) => piece.isChanged).map((piece) => piece.text)).toEqual(["two"]);
 });
 
 it("can ignore whitespace", () => {

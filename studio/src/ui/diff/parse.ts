@@ -116,9 +116,9 @@ class Reader {
 
 function addGap(file: FileDraft, nextOld: number): void {
   const last = file.lines.findLast((line) => line.kind !== "gap" && line.old !== null);
-  const shown = last && last.kind !== "gap" ? (last.old ?? 0) : 0;
-  if (nextOld - shown > 1) {
-    file.lines.push({ kind: "gap", count: nextOld - shown - 1 });
+  const lastLine = last && last.kind !== "gap" ? (last.old ?? 0) : 0;
+  if (nextOld - lastLine > 1) {
+    file.lines.push({ kind: "gap", count: nextOld - lastLine - 1 });
   }
 }
 
@@ -133,15 +133,16 @@ function readToolPatch(lines: readonly string[]): FileDraft[] {
   const files: FileDraft[] = [];
   const nowhere = { old: null, new: null };
   for (const line of lines) {
-    const [, what, name] = /^\*\*\* (Add File|Update File|Delete File|Move to): (.*)$/.exec(line) ?? [];
+    const [, operation, name] = /^\*\*\* (Add File|Update File|Delete File|Move to): (.*)$/.exec(line) ?? [];
     const file = files.at(-1);
-    if (what === "Move to" && file && name) {
+    if (operation === "Move to" && file && name) {
       file.oldPath = file.path;
       file.path = name;
-    } else if (what && name) {
+    } else if (operation && name) {
       const next = new FileDraft();
       next.path = name;
-      next.change = what === "Add File" ? "created" : what === "Delete File" ? "deleted" : "changed";
+      next.change =
+        operation === "Add File" ? "created" : operation === "Delete File" ? "deleted" : "changed";
       files.push(next);
     } else if (file && line.startsWith("@@")) {
       file.lines.push({ kind: "gap", count: null });

@@ -1,10 +1,10 @@
 import { diffWordsWithSpace } from "diff";
 import type { DiffGap, DiffLine, FileDiff } from "./model";
 
-/** A piece of a line; marked pieces are what differs. */
+/** A piece of a line; changed pieces are highlighted. */
 export interface Piece {
   text: string;
-  marked: boolean;
+  isChanged: boolean;
 }
 
 /** Two lines side by side; one of them may be missing. */
@@ -115,11 +115,11 @@ function foldContext(pairs: readonly Pair[], first: boolean, last: boolean): Dif
   ];
 }
 
-/** Both lines of a pair in pieces, with the words that differ marked. */
+/** Both lines of a pair in pieces, with changed words marked. */
 export function piecesOf(pair: Pair): { old: Piece[]; new: Piece[] } {
   const before = pair.old?.text ?? "";
   const after = pair.new?.text ?? "";
-  const plain = { old: [{ text: before, marked: false }], new: [{ text: after, marked: false }] };
+  const plain = { old: [{ text: before, isChanged: false }], new: [{ text: after, isChanged: false }] };
   if (isContext(pair) || !pair.old || !pair.new || before.length + after.length > LONG_LINE) {
     return plain;
   }
@@ -134,9 +134,9 @@ export function piecesOf(pair: Pair): { old: Piece[]; new: Piece[] } {
   return {
     old: parts
       .filter((part) => !part.added)
-      .map((part) => ({ text: part.value, marked: Boolean(part.removed) })),
+      .map((part) => ({ text: part.value, isChanged: Boolean(part.removed) })),
     new: parts
       .filter((part) => !part.removed)
-      .map((part) => ({ text: part.value, marked: Boolean(part.added) })),
+      .map((part) => ({ text: part.value, isChanged: Boolean(part.added) })),
   };
 }

@@ -42,21 +42,21 @@ export default function KeysTab() {
 function KeyList({ keys }: { keys: readonly ApiKey[] }) {
   const words = useWords("operations").keys;
   const [all, setAll] = useState(false);
-  const [chosen, setChosen] = useState<ApiKey | null>(null);
+  const [keyToRevoke, setKeyToRevoke] = useState<ApiKey | null>(null);
   const [ending, setEnding] = useState(false);
   const revoked = keys.filter((key) => key.revoked_at !== null).length;
-  const shown = sortKeys(keys).filter((key) => all || key.revoked_at === null);
+  const visibleKeys = sortKeys(keys).filter((key) => all || key.revoked_at === null);
   return (
     <>
-      {shown.length === 0 ? <p className="text-soft">{words.allRevoked}</p> : null}
-      {shown.length > 0 ? (
+      {visibleKeys.length === 0 ? <p className="text-soft">{words.allRevoked}</p> : null}
+      {visibleKeys.length > 0 ? (
         <ul aria-label={words.title} className="divide-y overflow-hidden rounded-lg border bg-surface">
-          {shown.map((key) => (
+          {visibleKeys.map((key) => (
             <KeyLine
               key={key.id}
               apiKey={key}
               onRevoke={() => {
-                setChosen(key);
+                setKeyToRevoke(key);
                 setEnding(true);
               }}
             />
@@ -70,8 +70,8 @@ function KeyList({ keys }: { keys: readonly ApiKey[] }) {
           onChange={(event) => setAll(event.target.checked)}
         />
       ) : null}
-      {chosen ? (
-        <RevokeKey key={chosen.id} apiKey={chosen} open={ending} onClose={() => setEnding(false)} />
+      {keyToRevoke ? (
+        <RevokeKey key={keyToRevoke.id} apiKey={keyToRevoke} open={ending} onClose={() => setEnding(false)} />
       ) : null}
     </>
   );

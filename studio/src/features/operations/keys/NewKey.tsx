@@ -13,10 +13,10 @@ interface Draft {
   name: string;
   scopes: readonly Scope[];
   /** Whether the form was submitted; errors are shown only then. */
-  tried: boolean;
+  isSubmitted: boolean;
 }
 
-const EMPTY: Draft = { name: "", scopes: ["read"], tried: false };
+const EMPTY: Draft = { name: "", scopes: ["read"], isSubmitted: false };
 
 /** Makes a key: a name and what it is good for, then its secret, once. */
 export function NewKey({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -30,7 +30,7 @@ export function NewKey({ open, onClose }: { open: boolean; onClose: () => void }
     setDraft(EMPTY);
   };
   const submit = () => {
-    setDraft({ ...draft, tried: true });
+    setDraft({ ...draft, isSubmitted: true });
     if (isKeyName(name) && draft.scopes.length > 0 && !create.isPending) {
       create.mutate({ name, scopes: [...draft.scopes] });
     }
@@ -81,7 +81,7 @@ function KeyFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft)
       <TextInput
         label={words.name}
         hint={words.nameHint}
-        error={draft.tried && !isKeyName(draft.name.trim()) ? words.badName : undefined}
+        error={draft.isSubmitted && !isKeyName(draft.name.trim()) ? words.badName : undefined}
         maxLength={64}
         autoComplete="off"
         spellCheck={false}

@@ -19,21 +19,21 @@ const EXAMPLES = [
 export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: PlannedCommand) => void }) {
   const words = useWords("operations").policy;
   const [values, setValues] = useSearchValues();
-  const [fault, setFault] = useState<DraftError | null>(null);
+  const [error, setError] = useState<DraftError | null>(null);
   const [draft, setDraft] = useState<Draft>({
-    way: values.tool ? "call" : "line",
+    mode: values.tool ? "call" : "line",
     line: values.line ?? "",
     tool: values.tool ?? "file_write",
     arguments: values.arguments ?? '{\n  "path": "notes.md",\n  "content": "…"\n}',
   });
   const edit = (change: Partial<Draft>) => {
-    setFault(null);
+    setError(null);
     setDraft({ ...draft, ...change });
   };
   const submit = () => {
     const request = buildRequest(draft);
-    if ("fault" in request) {
-      setFault(request.fault);
+    if ("error" in request) {
+      setError(request.error);
     } else if (!busy) {
       setValues(toSearchValues(draft));
       onCheck(request.body);
@@ -55,17 +55,17 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
     >
       <Select
         label={words.way}
-        value={draft.way}
+        value={draft.mode}
         options={[
           { value: "line", label: words.line },
           { value: "call", label: words.call },
         ]}
-        onChange={(event) => edit({ way: event.target.value as CallMode })}
+        onChange={(event) => edit({ mode: event.target.value as CallMode })}
       />
-      {draft.way === "line" ? (
-        <LineFields draft={draft} fault={fault} edit={edit} />
+      {draft.mode === "line" ? (
+        <LineFields draft={draft} error={error} edit={edit} />
       ) : (
-        <CallFields draft={draft} fault={fault} edit={edit} />
+        <CallFields draft={draft} error={error} edit={edit} />
       )}
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" tone="primary" busy={busy}>
@@ -79,17 +79,17 @@ export function CallForm({ busy, onCheck }: { busy: boolean; onCheck: (body: Pla
 
 interface FieldsProps {
   draft: Draft;
-  fault: DraftError | null;
+  error: DraftError | null;
   edit: (change: Partial<Draft>) => void;
 }
 
-function LineFields({ draft, fault, edit }: FieldsProps) {
+function LineFields({ draft, error, edit }: FieldsProps) {
   const words = useWords("operations").policy;
   return (
     <>
       <TextArea
         label={words.line}
-        error={fault ? words.faults[fault] : undefined}
+        error={error ? words.faults[error] : undefined}
         rows={3}
         spellCheck={false}
         className="font-mono"
@@ -113,13 +113,13 @@ function LineFields({ draft, fault, edit }: FieldsProps) {
   );
 }
 
-function CallFields({ draft, fault, edit }: FieldsProps) {
+function CallFields({ draft, error, edit }: FieldsProps) {
   const words = useWords("operations").policy;
   return (
     <>
       <TextInput
         label={words.tool}
-        error={fault === "noTool" ? words.faults.noTool : undefined}
+        error={error === "noTool" ? words.faults.noTool : undefined}
         spellCheck={false}
         autoComplete="off"
         className="font-mono"
@@ -129,7 +129,7 @@ function CallFields({ draft, fault, edit }: FieldsProps) {
       <TextArea
         label={words.arguments}
         hint={words.argumentsHint}
-        error={fault && fault !== "noTool" ? words.faults[fault] : undefined}
+        error={error && error !== "noTool" ? words.faults[error] : undefined}
         rows={8}
         spellCheck={false}
         className="font-mono"
@@ -143,7 +143,7 @@ function CallFields({ draft, fault, edit }: FieldsProps) {
 /** The draft as values of the address; what is long is left out. */
 function toSearchValues(draft: Draft): Record<string, string | undefined> {
   const short = (text: string) => (text.length <= MAX_URL_LENGTH ? text : undefined);
-  return draft.way === "line"
+  return draft.mode === "line"
     ? { line: short(draft.line), tool: undefined, arguments: undefined }
     : { line: undefined, tool: short(draft.tool), arguments: short(draft.arguments) };
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { buildRequest, type Draft } from "./call";
 
-const empty: Draft = { way: "call", line: "", tool: "", arguments: "" };
+const empty: Draft = { mode: "call", line: "", tool: "", arguments: "" };
 
 describe("what the rules are asked about", () => {
   it("is a line of shell", () => {
-    expect(buildRequest({ ...empty, way: "line", line: " git push " })).toEqual({
+    expect(buildRequest({ ...empty, mode: "line", line: " git push " })).toEqual({
       body: { line: "git push" },
     });
-    expect(buildRequest({ ...empty, way: "line", line: "  " })).toEqual({ fault: "empty" });
+    expect(buildRequest({ ...empty, mode: "line", line: "  " })).toEqual({ error: "empty" });
   });
 
   it("is a tool and its arguments", () => {
@@ -38,8 +38,8 @@ describe("what the rules are asked about", () => {
   });
 
   it("is nothing that cannot be read", () => {
-    expect(buildRequest({ ...empty, tool: "t", arguments: "{" })).toEqual({ fault: "notJson" });
-    expect(buildRequest({ ...empty, tool: "t", arguments: "[]" })).toEqual({ fault: "notObject" });
-    expect(buildRequest({ ...empty, arguments: "{}" })).toEqual({ fault: "noTool" });
+    expect(buildRequest({ ...empty, tool: "t", arguments: "{" })).toEqual({ error: "notJson" });
+    expect(buildRequest({ ...empty, tool: "t", arguments: "[]" })).toEqual({ error: "notObject" });
+    expect(buildRequest({ ...empty, arguments: "{}" })).toEqual({ error: "noTool" });
   });
 });

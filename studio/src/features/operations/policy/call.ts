@@ -5,7 +5,7 @@ export type CallMode = "line" | "call";
 
 /** What stands in the form. */
 export interface Draft {
-  way: CallMode;
+  mode: CallMode;
   line: string;
   tool: string;
   arguments: string;
@@ -15,28 +15,28 @@ export interface Draft {
 export type DraftError = "empty" | "noTool" | "notJson" | "notObject";
 
 /** What is sent for a draft, or why nothing can be. */
-export function buildRequest(draft: Draft): { body: PlannedCommand } | { fault: DraftError } {
-  if (draft.way === "line") {
-    return draft.line.trim() ? { body: { line: draft.line.trim() } } : { fault: "empty" };
+export function buildRequest(draft: Draft): { body: PlannedCommand } | { error: DraftError } {
+  if (draft.mode === "line") {
+    return draft.line.trim() ? { body: { line: draft.line.trim() } } : { error: "empty" };
   }
   const parsed = readJson(draft.arguments.trim() || "{}");
   if (parsed === undefined) {
-    return { fault: "notJson" };
+    return { error: "notJson" };
   }
-  const given = asObject(parsed);
-  if (given === null) {
-    return { fault: "notObject" };
+  const values = asObject(parsed);
+  if (values === null) {
+    return { error: "notObject" };
   }
-  const whole = buildCall(given);
-  const tool = whole?.tool ?? draft.tool.trim();
-  return tool ? { body: { tool, arguments: whole?.arguments ?? given } } : { fault: "noTool" };
+  const call = buildCall(values);
+  const tool = call?.tool ?? draft.tool.trim();
+  return tool ? { body: { tool, arguments: call?.arguments ?? values } } : { error: "noTool" };
 }
 
 /** A pasted call with its own name, as our files have it or as models write it. */
 function buildCall(
-  given: Record<string, unknown>,
+  values: Record<string, unknown>,
 ): { tool: string; arguments: Record<string, unknown> } | null {
-  const inner = asObject(given.function) ?? given;
+  const inner = asObject(values.function) ?? values;
   const names = Object.keys(inner);
   const name = inner.tool ?? inner.name;
   if (typeof name !== "string" || !("arguments" in inner) || names.length > 4) {

@@ -38,21 +38,21 @@ export default function StorageTab() {
 function Disk({ disk }: { disk: Storage["disk"] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
-  const few = disk.free < disk.total * LOW_FREE_SHARE;
+  const isLow = disk.free < disk.total * LOW_FREE_SHARE;
   return (
     <section aria-label={words.disk} className="flex flex-col gap-1.5 rounded-lg border bg-surface p-3">
       <div className="flex flex-wrap items-baseline justify-between gap-x-3">
         <h3 className="font-semibold">{words.disk}</h3>
-        <p className={few ? "font-medium text-bad" : "text-soft"}>
+        <p className={isLow ? "font-medium text-bad" : "text-soft"}>
           {words.free(format.bytes(disk.free), format.bytes(disk.total))}
         </p>
       </div>
       <Bar
         part={disk.total - disk.free}
-        whole={disk.total}
-        className={few ? "bg-bad-strong" : "bg-line-strong"}
+        total={disk.total}
+        className={isLow ? "bg-bad-strong" : "bg-line-strong"}
       />
-      {few ? <p className="text-bad">{words.few}</p> : null}
+      {isLow ? <p className="text-bad">{words.few}</p> : null}
     </section>
   );
 }
@@ -60,12 +60,12 @@ function Disk({ disk }: { disk: Storage["disk"] }) {
 function Parts({ parts }: { parts: readonly StoragePart[] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
-  const whole = sumBytes(parts);
+  const totalBytes = sumBytes(parts);
   return (
     <section className="flex flex-col gap-1.5">
       <div className="flex flex-wrap items-baseline justify-between gap-x-3">
         <h3 className="font-semibold">{words.parts}</h3>
-        <p className="text-soft">{words.sum(format.bytes(whole))}</p>
+        <p className="text-soft">{words.sum(format.bytes(totalBytes))}</p>
       </div>
       <ul aria-label={words.parts} className="divide-y overflow-hidden rounded-lg border bg-surface">
         {parts.map((part) => (
@@ -77,7 +77,7 @@ function Parts({ parts }: { parts: readonly StoragePart[] }) {
                 {part.complete ? format.bytes(part.bytes) : words.atLeast(format.bytes(part.bytes))}
               </span>
             </div>
-            <Bar part={part.bytes} whole={whole} />
+            <Bar part={part.bytes} total={totalBytes} />
             <p className="font-mono text-xs text-soft [overflow-wrap:anywhere]">{displayText(part.path)}</p>
           </li>
         ))}
@@ -89,7 +89,7 @@ function Parts({ parts }: { parts: readonly StoragePart[] }) {
 function LargestRuns({ runs }: { runs: Storage["largest_runs"] }) {
   const words = useWords("operations").storage;
   const format = useFormat();
-  const most = Math.max(0, ...runs.map((run) => run.bytes));
+  const largestBytes = Math.max(0, ...runs.map((run) => run.bytes));
   return (
     <section className="flex flex-col gap-1.5">
       <h3 className="font-semibold">{words.largest}</h3>
@@ -108,7 +108,7 @@ function LargestRuns({ runs }: { runs: Storage["largest_runs"] }) {
                 </Link>
                 <span className="ml-auto shrink-0 tabular-nums">{format.bytes(run.bytes)}</span>
               </div>
-              <Bar part={run.bytes} whole={most} />
+              <Bar part={run.bytes} total={largestBytes} />
             </li>
           ))}
         </ol>

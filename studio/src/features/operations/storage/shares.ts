@@ -1,9 +1,9 @@
 /** The share of a whole as a percentage for a bar; what is there at all can be seen. */
-export function barWidth(part: number, whole: number): number {
-  if (!(part > 0) || !(whole > 0)) {
+export function barWidth(part: number, total: number): number {
+  if (!(part > 0) || !(total > 0)) {
     return 0;
   }
-  return Math.max(1, Math.min(100, (part / whole) * 100));
+  return Math.max(1, Math.min(100, (part / total) * 100));
 }
 
 /** The sum of what parts take. */

@@ -25,10 +25,10 @@ export function Composer({
     return <ReviewBox runId={runId} />;
   }
   const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;
-  const stands = trouble !== null || (state.status === "waiting_for_user" && !hasOpenRequests);
+  const isPaused = trouble !== null || (state.status === "waiting_for_user" && !hasOpenRequests);
   return (
     <div className="flex flex-col gap-2">
-      {stands ? (
+      {isPaused ? (
         <WaitingBox
           runId={runId}
           kind={trouble ? "" : (state.waiting_kind ?? "")}

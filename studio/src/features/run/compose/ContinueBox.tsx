@@ -19,9 +19,9 @@ export function ContinueBox({ sessionId }: { sessionId: string }) {
           go.mutate(
             { id: sessionId, message },
             {
-              onSuccess: (made) => {
+              onSuccess: (response) => {
                 done();
-                navigate(`/runs/${encodeURIComponent(made.run_id)}`);
+                navigate(`/runs/${encodeURIComponent(response.run_id)}`);
               },
             },
           )

@@ -58,8 +58,8 @@ export function SteerBox({ runId, events }: { runId: string; events: readonly Lo
   );
 }
 
-function isRead(events: readonly LogEvent[], sent: SentMessage): boolean {
+function isRead(events: readonly LogEvent[], message: SentMessage): boolean {
   return events
-    .slice(countTo(events, sent.after))
-    .some((event) => event.type === "inbox_received" && event.payload.message_id === sent.id);
+    .slice(countTo(events, message.after))
+    .some((event) => event.type === "inbox_received" && event.payload.message_id === message.id);
 }

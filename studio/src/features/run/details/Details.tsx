@@ -47,7 +47,7 @@ function SelectedEvent({
   const subject = useMemo(() => buildSubject(event, events, view), [event, events, view]);
   const tabs = useTabs(runId, events, subject);
   const likely = likelyTab(event);
-  const shown =
+  const activeTab =
     [selectedTab, likely].find((name) => tabs.some((tab) => tab.value === name)) ?? tabs[0]?.value ?? "raw";
   useKeys(
     tabs.some((tab) => tab.value === "diff")
@@ -56,7 +56,7 @@ function SelectedEvent({
   );
   return (
     <Frame title={words.title} heading={<Heading subject={subject} />} onClose={onClose}>
-      <Tabs label={words.title} value={shown} onChange={setSelectedTab} tabs={tabs} className="min-w-0" />
+      <Tabs label={words.title} value={activeTab} onChange={setSelectedTab} tabs={tabs} className="min-w-0" />
     </Frame>
   );
 }

@@ -18,21 +18,27 @@ export function DiffTab({
   events: readonly LogEvent[];
 }) {
   const words = useWords("details");
-  const shown = detailsBlob(call, events);
-  const blob = useBlobText(runId, shown, Boolean(shown));
-  const given = useBlobText(runId, call.arguments_blob, !shown || blob.isError);
-  if (blob.isFetching || given.isFetching) {
+  const digest = detailsBlob(call, events);
+  const blob = useBlobText(runId, digest, Boolean(digest));
+  const argumentsBlob = useBlobText(runId, call.arguments_blob, !digest || blob.isError);
+  if (blob.isFetching || argumentsBlob.isFetching) {
     return <Skeleton />;
   }
   const patch = blob.data ? patchOf(dataOf(parseJson(blob.data.text))) : "";
   if (patch) {
     return <DiffView patch={patch} />;
   }
-  const exact = given.data ? dataOf(parseJson(given.data.text)) : null;
+  const exact = argumentsBlob.data ? dataOf(parseJson(argumentsBlob.data.text)) : null;
   const source = sourceOf(call.tool, exact ?? call.arguments);
   if (!source) {
     return (
-      <>{given.error ? <ErrorNote error={given.error} /> : <p className="text-soft">{words.noDiff}</p>}</>
+      <>
+        {argumentsBlob.error ? (
+          <ErrorNote error={argumentsBlob.error} />
+        ) : (
+          <p className="text-soft">{words.noDiff}</p>
+        )}
+      </>
     );
   }
   const replaced = source.files && call.files.some((file) => file.before_sha256);
@@ -55,16 +61,16 @@ function patchOf(request: Data | null): string {
 /** The change that arguments ask for, where the log or a blob has it. */
 export function sourceOf(
   tool: string,
-  given: Data,
+  values: Data,
 ):
   | { patch: string; files?: undefined }
   | { files: { path: string; before: null; after: string }[]; patch?: undefined }
   | null {
   if (tool === "apply_patch") {
-    const patch = textOf(given.input);
+    const patch = textOf(values.input);
     return patch ? { patch } : null;
   }
-  return typeof given.content === "string"
-    ? { files: [{ path: textOf(given.path), before: null, after: given.content }] }
+  return typeof values.content === "string"
+    ? { files: [{ path: textOf(values.path), before: null, after: values.content }] }
     : null;
 }

@@ -43,17 +43,17 @@ export function SandboxTab({
 }) {
   const words = useWords("details");
   const blob = useBlobText(runId, detailsBlob(call, events));
-  const shown = blob.data ? dataOf(dataOf(dataOf(parseJson(blob.data.text))?.intent)?.fence) : null;
-  const planned = call.sandbox === null;
+  const requested = blob.data ? dataOf(dataOf(dataOf(parseJson(blob.data.text))?.intent)?.fence) : null;
+  const isPlanned = call.sandbox === null;
   const sandbox = call.sandbox ?? findSandbox(call.approvals) ?? {};
   // Results do not repeat the file access: take it from the approval request if the sandbox was the same.
-  const access = shown?.policy === sandbox.policy ? parseFileAccess(shown?.file_access) : null;
+  const access = requested?.policy === sandbox.policy ? parseFileAccess(requested?.file_access) : null;
   const denials = readDenials(call);
   const other = Object.fromEntries(Object.entries(sandbox).filter(([name]) => !LISTED_FIELDS.has(name)));
   return (
     <div className="flex flex-col gap-4">
       {Object.keys(sandbox).length > 0 ? (
-        <Evidence sandbox={sandbox} access={access} planned={planned} />
+        <Evidence sandbox={sandbox} access={access} isPlanned={isPlanned} />
       ) : null}
       {denials.length > 0 ? (
         <Section title={words.denials}>
@@ -82,11 +82,11 @@ export function SandboxTab({
 function Evidence({
   sandbox,
   access,
-  planned,
+  isPlanned,
 }: {
   sandbox: Data;
   access: FileAccess | null;
-  planned: boolean;
+  isPlanned: boolean;
 }) {
   const words = useWords("details");
   const names = useWords("operations").sandbox.promises;
@@ -101,7 +101,7 @@ function Evidence({
           tone={active ? "good" : "bad"}
           icon={active ? <ShieldIcon className={ICON} /> : <WarnIcon className={ICON} />}
         >
-          {active ? (planned ? words.planned : words.active) : words.inactive}
+          {active ? (isPlanned ? words.planned : words.active) : words.inactive}
         </Badge>
       </Fact>
       <TextRow name={words.adapter} value={textOf(sandbox.version) || textOf(sandbox.adapter)} />

@@ -76,9 +76,9 @@ function findCall(event: LogEvent, view: RunView): CallItem | null {
   if (!id) {
     return null;
   }
-  const whole = id.split("#")[0];
+  const callId = id.split("#")[0];
   const item = view.items.findLast(
-    (item) => item.kind === "call" && (item.call_id === id || item.call_id === whole),
+    (item) => item.kind === "call" && (item.call_id === id || item.call_id === callId),
   );
   return item?.kind === "call" ? item : null;
 }

@@ -50,8 +50,8 @@ export function CsvTable({ text, name }: { text: string; name: string }) {
 }
 
 function truncate(cell: string): string {
-  const shown = displayText(cell);
-  return shown.length > MAX_CHARACTERS ? `${shown.slice(0, MAX_CHARACTERS)}…` : shown;
+  const text = displayText(cell);
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
 }
 
 function isFigure(cell: string | undefined): boolean {

@@ -30,7 +30,7 @@ export function Files({ runId }: { runId: string }) {
   if (data.artifacts.length === 0) {
     return <EmptyState title={words.none}>{data.final ? words.noneEver : words.noneYet}</EmptyState>;
   }
-  const chosen = data.artifacts.find((artifact) => artifact.name === selectedName);
+  const selectedFile = data.artifacts.find((artifact) => artifact.name === selectedName);
   return (
     <div className="grid min-w-0 grid-cols-1 items-start gap-4 lg:h-full lg:overflow-y-auto lg:grid-cols-[minmax(18rem,26rem)_minmax(0,1fr)]">
       <div className="flex min-w-0 flex-col gap-3">
@@ -40,13 +40,13 @@ export function Files({ runId }: { runId: string }) {
             key={role}
             role={role}
             files={files}
-            chosen={chosen?.name}
+            selectedName={selectedFile?.name}
             onChoose={(name) => change({ file: name }, true)}
           />
         ))}
       </div>
-      {chosen ? (
-        <SelectedFile key={chosen.name} runId={runId} file={chosen} />
+      {selectedFile ? (
+        <SelectedFile key={selectedFile.name} runId={runId} file={selectedFile} />
       ) : (
         <p className="rounded-md border border-dashed border-line p-6 text-center text-soft">
           {words.choose}
@@ -68,17 +68,17 @@ function groupByRole(files: readonly Artifact[]): [string, Artifact[]][] {
 function Group({
   role,
   files,
-  chosen,
+  selectedName,
   onChoose,
 }: {
   role: string;
   files: readonly Artifact[];
-  chosen: string | undefined;
+  selectedName: string | undefined;
   onChoose: (name: string) => void;
 }) {
   const words = useWords("artifacts");
   const format = useFormat();
-  const [most, setMost] = useState(INITIAL_FILES);
+  const [limit, setLimit] = useState(INITIAL_FILES);
   return (
     <section className="min-w-0">
       <h2 className="mb-1 flex items-baseline gap-2 text-xs font-semibold text-soft">
@@ -86,15 +86,15 @@ function Group({
         <span className="font-normal tabular-nums">{format.number(files.length)}</span>
       </h2>
       <ul className="overflow-hidden rounded-md border border-line bg-surface">
-        {files.slice(0, most).map((file) => (
+        {files.slice(0, limit).map((file) => (
           <li key={file.name} className="border-b last:border-b-0">
             <button
               type="button"
-              aria-pressed={file.name === chosen}
+              aria-pressed={file.name === selectedName}
               onClick={() => onChoose(file.name)}
               className={classes(
                 "flex w-full items-start gap-2 px-2 py-1.5 text-left hover:bg-sunken",
-                file.name === chosen && "bg-accent-soft",
+                file.name === selectedName && "bg-accent-soft",
               )}
             >
               <FileIcon className="mt-0.5 size-4 shrink-0 text-soft" />
@@ -106,9 +106,9 @@ function Group({
           </li>
         ))}
       </ul>
-      {files.length > most ? (
-        <Button small tone="quiet" onClick={() => setMost(most * 5)}>
-          {words.more(files.length - most)}
+      {files.length > limit ? (
+        <Button small tone="quiet" onClick={() => setLimit(limit * 5)}>
+          {words.more(files.length - limit)}
         </Button>
       ) : null}
     </section>

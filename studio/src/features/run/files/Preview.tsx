@@ -107,11 +107,11 @@ function ImagePreview({ runId, file }: { runId: string; file: Artifact }) {
   const [address, setAddress] = useState<string>();
   const [broken, setBroken] = useState(false);
   useEffect(() => {
-    const made = data ? URL.createObjectURL(data) : undefined;
-    setAddress(made);
+    const objectUrl = data ? URL.createObjectURL(data) : undefined;
+    setAddress(objectUrl);
     return () => {
-      if (made) {
-        URL.revokeObjectURL(made);
+      if (objectUrl) {
+        URL.revokeObjectURL(objectUrl);
       }
     };
   }, [data]);

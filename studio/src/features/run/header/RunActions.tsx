@@ -53,7 +53,7 @@ export function RunActions({
   const resume = useResumeRun();
   const over = isFinished(view);
   const hasOpenRequests = view.approvals.length > 0 || view.questions.length > 0;
-  const stands = !over && (trouble || (view.state.status === "waiting_for_user" && !hasOpenRequests));
+  const isPaused = !over && (trouble || (view.state.status === "waiting_for_user" && !hasOpenRequests));
   const goOn = () =>
     resume.mutate(
       { id: runId },
@@ -84,7 +84,7 @@ export function RunActions({
   ]);
   return (
     <>
-      {stands ? (
+      {isPaused ? (
         <Button small tone="primary" icon={<PlayIcon />} busy={resume.isPending} onClick={goOn}>
           {words.resume}
         </Button>

@@ -54,7 +54,7 @@ export function RunHeader({
         </span>
         <RelatedRuns view={view} />
       </div>
-      <Figures view={view} sandbox={sandbox} still={view !== log.view} />
+      <Figures view={view} sandbox={sandbox} isReplaying={view !== log.view} />
     </header>
   );
 }
@@ -77,7 +77,7 @@ function RelatedRuns({ view }: { view: RunView }) {
   );
 }
 
-function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; still: boolean }) {
+function Figures({ view, sandbox, isReplaying }: { view: RunView; sandbox: string; isReplaying: boolean }) {
   const words = useWords("run");
   const format = useFormat();
   const { state } = view;
@@ -86,7 +86,7 @@ function Figures({ view, sandbox, still }: { view: RunView; sandbox: string; sti
   return (
     <dl className="flex flex-wrap gap-x-5 gap-y-1 text-xs">
       <Figure name={words.elapsed}>
-        <Elapsed view={view} still={still} />
+        <Elapsed view={view} isReplaying={isReplaying} />
       </Figure>
       <Figure name={words.tokens}>
         {words.tokenFigures(
@@ -113,14 +113,14 @@ function Figure({ name, children }: { name: string; children: ReactNode }) {
 }
 
 /** How long the run has taken; it counts on while it is open, and stands still where an earlier moment is shown. */
-function Elapsed({ view, still }: { view: RunView; still: boolean }) {
+function Elapsed({ view, isReplaying }: { view: RunView; isReplaying: boolean }) {
   const format = useFormat();
   const now = useNow();
   const { state } = view;
   if (!state.started_at) {
     return "–";
   }
-  const over = still || isFinished(view);
+  const over = isReplaying || isFinished(view);
   const until = over ? Date.parse(state.completed_at ?? state.updated_at) : now;
   const took = Math.max(0, until - Date.parse(state.started_at));
   return format.duration(over ? took : Math.round(took / 1000) * 1000);

@@ -6,7 +6,7 @@ import { countUpTo, nextStep, Replay } from "./replay";
 const FIXTURE = `${import.meta.dirname}/../../../../../tests/fixtures/studio/agent.json`;
 const { events } = JSON.parse(readFileSync(FIXTURE, "utf8")) as { events: LogEvent[] };
 
-function many(count: number): LogEvent[] {
+function makeEvents(count: number): LogEvent[] {
   return Array.from({ length: count }, (_, seq) => ({
     seq,
     type: seq % 2 ? "tool_call_finished" : "tool_call_requested",
@@ -33,7 +33,7 @@ describe("a replay", () => {
   });
 
   it("of ten thousand events goes anywhere without folding everything again", () => {
-    const log = many(10_000);
+    const log = makeEvents(10_000);
     const replay = new Replay();
     replay.take(log);
     expect(replay.at(9_999).state.tool_calls).toBe(5000);
@@ -43,7 +43,7 @@ describe("a replay", () => {
   });
 
   it("goes on when the log grows, and begins anew with another log", () => {
-    const log = many(1000);
+    const log = makeEvents(1000);
     const replay = new Replay();
     replay.take(log.slice(0, 500));
     const before = replay.at(450).items[0];
@@ -56,26 +56,29 @@ describe("a replay", () => {
 
 describe("the playhead", () => {
   it("counts events up to a number", () => {
-    const log = many(10).filter((event) => event.seq !== 4);
+    const log = makeEvents(10).filter((event) => event.seq !== 4);
     expect([-1, 0, 3, 4, 5, 99].map((seq) => countUpTo(log, seq))).toEqual([0, 1, 4, 4, 5, 9]);
   });
 
   it("waits as long as it took, divided by the speed", () => {
-    expect(nextStep(many(10), 0, 1)).toEqual({ seq: 1, wait: 100 });
-    expect(nextStep(many(10), 0, 4)).toEqual({ seq: 1, wait: 25 });
+    expect(nextStep(makeEvents(10), 0, 1)).toEqual({ seq: 1, wait: 100 });
+    expect(nextStep(makeEvents(10), 0, 4)).toEqual({ seq: 1, wait: 25 });
   });
 
   it("takes events of one moment together", () => {
-    expect(nextStep(many(100), 0, 16)).toEqual({ seq: 3, wait: 18.75 });
+    expect(nextStep(makeEvents(100), 0, 16)).toEqual({ seq: 3, wait: 18.75 });
   });
 
   it("cuts long pauses, and stops at the end", () => {
-    const log = [many(1)[0] as LogEvent, { ...(many(2)[1] as LogEvent), timestamp: "1970-01-02T00:00:00Z" }];
+    const log = [
+      makeEvents(1)[0] as LogEvent,
+      { ...(makeEvents(2)[1] as LogEvent), timestamp: "1970-01-02T00:00:00Z" },
+    ];
     expect(nextStep(log, 0, 1)?.wait).toBe(2000);
     expect(nextStep(log, 1, 1)).toBeNull();
   });
 
   it("jumps in steps of at least a second for who wants little motion", () => {
-    expect(nextStep(many(100), 0, 1, 1000)).toEqual({ seq: 10, wait: 1000 });
+    expect(nextStep(makeEvents(100), 0, 1, 1000)).toEqual({ seq: 10, wait: 1000 });
   });
 });

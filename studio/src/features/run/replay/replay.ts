@@ -72,14 +72,14 @@ export function nextStep(
   events: readonly LogEvent[],
   seq: number,
   speed: number,
-  least = FRAME_MS,
+  minWait = FRAME_MS,
 ): PlaybackStep | null {
   let at = countUpTo(events, seq);
   let wait = 0;
   while (at < events.length) {
     wait += pauseBefore(events, at) / speed;
-    if (wait >= least || at === events.length - 1) {
-      return { seq: events[at]?.seq ?? seq, wait: Math.max(wait, least) };
+    if (wait >= minWait || at === events.length - 1) {
+      return { seq: events[at]?.seq ?? seq, wait: Math.max(wait, minWait) };
     }
     at += 1;
   }

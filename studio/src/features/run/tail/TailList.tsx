@@ -49,7 +49,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
   const target = useRef<ScrollTarget | null>(null);
   useImperativeHandle(handle, () => ({
     scrollToIndex: (index, align = "auto") => {
-      target.current = { index, align, since: performance.now(), left: STABLE_FRAMES };
+      target.current = { index, align, since: performance.now(), framesLeft: STABLE_FRAMES };
       virtual.scrollToIndex(index, { align });
     },
   }));
@@ -59,8 +59,8 @@ export function TailList<Item>(props: TailListProps<Item>) {
     if (!current) {
       return;
     }
-    current.left -= isVisible(scroller.current, current.index) ? 1 : 0;
-    if (current.left <= 0 || gesture.isAfter(current.since)) {
+    current.framesLeft -= isVisible(scroller.current, current.index) ? 1 : 0;
+    if (current.framesLeft <= 0 || gesture.isAfter(current.since)) {
       target.current = null;
     } else {
       virtual.scrollToIndex(current.index, { align: current.align });
@@ -72,7 +72,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
       element.scrollTop = element.scrollHeight;
     }
   });
-  const fresh = useNewItemCount(items.length, following);
+  const newItems = useNewItemCount(items.length, following);
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <section
@@ -114,7 +114,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
           ))}
         </div>
       </section>
-      {fresh > 0 ? (
+      {newItems > 0 ? (
         <Button
           small
           tone="primary"
@@ -122,7 +122,7 @@ export function TailList<Item>(props: TailListProps<Item>) {
           className="absolute! bottom-3 left-1/2 -translate-x-1/2 rounded-full! shadow-lg"
           onClick={() => onFollowing(true)}
         >
-          {words.fresh(fresh)}
+          {words.fresh(newItems)}
         </Button>
       ) : null}
     </div>
@@ -134,7 +134,7 @@ interface ScrollTarget {
   align: "auto" | "center" | "start";
   since: number;
   /** How many more times it has to be found in sight. */
-  left: number;
+  framesLeft: number;
 }
 
 const STABLE_FRAMES = 3;
@@ -147,13 +147,13 @@ function isVisible(scroller: HTMLElement | null, index: number): boolean {
 
 /** How many items came since the end was last in sight. */
 function useNewItemCount(count: number, following: boolean): number {
-  const [seen, setSeen] = useState(count);
-  if (following && seen !== count) {
-    setSeen(count);
-  } else if (count < seen) {
-    setSeen(count);
+  const [seenCount, setSeenCount] = useState(count);
+  if (following && seenCount !== count) {
+    setSeenCount(count);
+  } else if (count < seenCount) {
+    setSeenCount(count);
   }
-  return following ? 0 : Math.max(0, count - seen);
+  return following ? 0 : Math.max(0, count - seenCount);
 }
 
 /** Distinguishes scrolls by the user from those caused by measured heights. */

@@ -34,8 +34,8 @@ export const BarButton = memo(function BarButton({
 }) {
   const words = useWords("timeline");
   const format = useFormat();
-  const say = bar.kind === "waiting" ? words.waitingBar : words.bar;
-  const label = say(name, format.duration(bar.to - bar.from), words.states[bar.state]);
+  const describe = bar.kind === "waiting" ? words.waitingBar : words.bar;
+  const label = describe(name, format.duration(bar.to - bar.from), words.states[bar.state]);
   const bad = BAD.has(bar.state);
   return (
     <>

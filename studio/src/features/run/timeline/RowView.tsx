@@ -23,14 +23,14 @@ export function useRowName(): (row: TimelineRow) => string {
 export function RowView({
   row,
   axis,
-  seen,
+  range,
   selected,
   reachable,
   onSelect,
 }: {
   row: TimelineRow;
   axis: Axis;
-  seen: VisibleRange;
+  range: VisibleRange;
   selected: number | undefined;
   reachable: number | undefined;
   onSelect: (seq: number) => void;
@@ -38,7 +38,7 @@ export function RowView({
   const format = useFormat();
   const name = displayText(useRowName()(row));
   const Icon = ICONS[row.kind];
-  const length = seen.last - seen.first;
+  const length = range.last - range.first;
   const took = row.bars.reduce((sum, bar) => sum + (bar.kind === row.kind ? bar.to - bar.from : 0), 0);
   return (
     <div className={`${COLUMNS} items-center border-b border-line/60 py-1 hover:bg-sunken/50`}>
@@ -55,7 +55,7 @@ export function RowView({
                 aria-hidden="true"
                 className="absolute inset-y-0 border-x border-dotted border-line-strong bg-sunken"
                 style={{
-                  left: `${((part.at - seen.first) / length) * 100}%`,
+                  left: `${((part.at - range.first) / length) * 100}%`,
                   width: `${(part.length / length) * 100}%`,
                 }}
               />
@@ -69,7 +69,7 @@ export function RowView({
                 key={bar.key}
                 bar={bar}
                 name={name}
-                left={((from - seen.first) / length) * 100}
+                left={((from - range.first) / length) * 100}
                 width={((to - from) / length) * 100}
                 selected={bar.seq === selected}
                 reachable={bar.seq === reachable}

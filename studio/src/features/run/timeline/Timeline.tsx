@@ -28,13 +28,13 @@ export function Timeline({
   const list = useRef<VirtualListHandle>(null);
   const frame = useRef<HTMLElement>(null);
   const scale = useZoom();
-  const chosen = useMemo(() => findBar(rows, selected)?.seq, [rows, selected]);
+  const selectedSeq = useMemo(() => findBar(rows, selected)?.seq, [rows, selected]);
   const bars = useMemo(
     () => rows.flatMap((row, index) => row.bars.map((bar) => ({ seq: bar.seq, index }))),
     [rows],
   );
-  const reachable = chosen ?? bars[0]?.seq;
-  const index = bars.find((bar) => bar.seq === chosen)?.index;
+  const reachable = selectedSeq ?? bars[0]?.seq;
+  const index = bars.find((bar) => bar.seq === selectedSeq)?.index;
   useEffect(() => {
     if (index !== undefined) {
       list.current?.scrollToIndex(index);
@@ -44,7 +44,7 @@ export function Timeline({
     return <EmptyState title={words.empty} />;
   }
   const first = scale.offset * axis.length;
-  const seen = { first, last: first + axis.length / scale.zoom };
+  const range = { first, last: first + axis.length / scale.zoom };
   const go = (step: number) => {
     const at = bars.findIndex((bar) => bar.seq === reachable);
     const next = bars[Math.min(bars.length - 1, Math.max(0, at + step))];
@@ -76,7 +76,7 @@ export function Timeline({
       <div className="flex min-h-0 flex-col overflow-hidden rounded-md border border-line bg-surface">
         <div className={`${COLUMNS} border-b @max-[480px]:grid-cols-1`}>
           <span className="@max-[480px]:hidden" />
-          <TimeAxis axis={axis} range={seen} />
+          <TimeAxis axis={axis} range={range} />
           <span className="@max-[480px]:hidden" />
         </div>
         {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the bars inside */}
@@ -106,8 +106,8 @@ export function Timeline({
               <RowView
                 row={row}
                 axis={axis}
-                seen={seen}
-                selected={chosen}
+                range={range}
+                selected={selectedSeq}
                 reachable={reachable}
                 onSelect={onSelect}
               />

@@ -34,22 +34,22 @@ const SHORTEST_MS = 20;
 /** The union of stretches, in order, without those that are no time at all. */
 export function mergeIntervals(intervals: readonly Interval[]): Interval[] {
   const ordered = intervals.filter(({ from, to }) => to >= from).toSorted((a, b) => a.from - b.from);
-  const whole: Interval[] = [];
+  const merged: Interval[] = [];
   for (const { from, to } of ordered) {
-    const last = whole.at(-1);
+    const last = merged.at(-1);
     if (last && from <= last.to) {
       last.to = Math.max(last.to, to);
     } else {
-      whole.push({ from, to });
+      merged.push({ from, to });
     }
   }
-  return whole;
+  return merged;
 }
 
 /** What is left of stretches when others are taken away. */
-export function subtractIntervals(intervals: readonly Interval[], taken: readonly Interval[]): Interval[] {
+export function subtractIntervals(intervals: readonly Interval[], removed: readonly Interval[]): Interval[] {
   let rest = mergeIntervals(intervals);
-  for (const gap of taken) {
+  for (const gap of removed) {
     rest = rest.flatMap((interval) => {
       if (gap.to <= interval.from || gap.from >= interval.to) {
         return [interval];
@@ -122,15 +122,15 @@ const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
 
 /** A round step so that at most `most` of them fit into a length. */
-export function roundStep(length: number, most: number): number {
-  const minStep = length / Math.max(1, most);
+export function roundStep(length: number, maxCount: number): number {
+  const minStep = length / Math.max(1, maxCount);
   const all = [...STEPS, ...LONG_STEPS.map((seconds) => seconds * 1000)];
   return all.find((step) => step >= minStep) ?? Math.ceil(minStep / 86_400_000) * 86_400_000;
 }
 
 /** Labelled places between two places of the axis: round times since the start, none inside what is collapsed. */
-export function ticksBetween(axis: Axis, first: number, last: number, most: number): Tick[] {
-  const step = roundStep(last - first, most);
+export function ticksBetween(axis: Axis, first: number, last: number, maxCount: number): Tick[] {
+  const step = roundStep(last - first, maxCount);
   const ticks: Tick[] = [];
   let latest = Number.NEGATIVE_INFINITY;
   for (const part of axis.parts) {

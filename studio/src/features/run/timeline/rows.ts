@@ -139,7 +139,7 @@ function buildRows(view: RunView, spans: readonly ClosedSpan[]): TimelineRow[] {
   return [...rows.values()];
 }
 
-function timeOf(time: string | null, otherwise: number): number {
+function timeOf(time: string | null, fallback: number): number {
   const milliseconds = time ? Date.parse(time) : Number.NaN;
-  return Number.isFinite(milliseconds) ? milliseconds : otherwise;
+  return Number.isFinite(milliseconds) ? milliseconds : fallback;
 }

@@ -7,10 +7,10 @@ import { ServerText } from "../../../ui/ServerText";
 
 /** What became of the requests of a call; it stays there: who, when, why and by which rule. */
 export function CallDecisions({ approvals }: { approvals: readonly ApprovalView[] }) {
-  const settled = approvals.filter((approval) => approval.decision !== null || approval.refused);
-  return settled.length === 0 ? null : (
+  const decided = approvals.filter((approval) => approval.decision !== null || approval.refused);
+  return decided.length === 0 ? null : (
     <ul className="flex flex-col gap-1">
-      {settled.map((approval) => (
+      {decided.map((approval) => (
         <Decision key={`${approval.approval_id}-${approval.seq}`} approval={approval} />
       ))}
     </ul>

@@ -20,7 +20,7 @@ export function CallEntry({ item }: { item: CallItem }) {
   const words = useWords("run");
   const format = useFormat();
   const { asking } = useRunContext();
-  const about = summarizeArguments(item.arguments);
+  const summary = summarizeArguments(item.arguments);
   const state = asking.has(item.call_id) && item.result === null ? "waiting" : item.state;
   const open = item.approvals.filter((approval) => approval.decision === null && !approval.refused);
   return (
@@ -31,9 +31,9 @@ export function CallEntry({ item }: { item: CallItem }) {
       title={
         <span className="flex min-w-0 flex-wrap gap-x-2">
           <code className="font-mono text-[0.8125rem]">{displayText(item.tool)}</code>
-          {about ? (
+          {summary ? (
             <bdi className="line-clamp-2 min-w-0 font-mono text-[0.8125rem] font-normal break-all text-soft">
-              {displayText(about)}
+              {displayText(summary)}
             </bdi>
           ) : null}
         </span>

@@ -35,7 +35,7 @@ export function Transcript({
   const words = useWords("run");
   const [opened] = useState(() => new Map<string, boolean>());
   const open = JSON.stringify(view.questions.map((question) => question.call_id));
-  const shown = useMemo<RunContextValue>(
+  const context = useMemo<RunContextValue>(
     () => ({ runId, live, onSelect, opened, asking: new Set(JSON.parse(open) as string[]) }),
     [runId, live, onSelect, opened, open],
   );
@@ -47,7 +47,7 @@ export function Transcript({
     [itemIndex, matches],
   );
   return (
-    <RunContext value={shown}>
+    <RunContext value={context}>
       {view.items.length === 0 ? (
         <EmptyState title={words.nothingYet} />
       ) : (

@@ -17,7 +17,7 @@ export function InputControl({
 }) {
   const words = useWords("execute");
   const title = displayText(field.title);
-  const about = {
+  const fieldProps = {
     label: field.required ? words.required(title) : title,
     hint: field.description ? <bdi>{displayText(field.description)}</bdi> : undefined,
     error: error ? words.errors[error.code](displayText(String(error.limit ?? ""))) : undefined,
@@ -31,8 +31,8 @@ export function InputControl({
     case "boolean":
       return (
         <Checkbox
-          label={about.label}
-          hint={about.hint}
+          label={fieldProps.label}
+          hint={fieldProps.hint}
           checked={value === "true"}
           onChange={(event) => onChange(event.target.checked ? "true" : "false")}
         />
@@ -41,7 +41,7 @@ export function InputControl({
       const none = field.required && value !== "" ? [] : [{ value: "", label: words.notChosen }];
       return (
         <Select
-          {...about}
+          {...fieldProps}
           {...typed}
           options={[
             ...none,
@@ -51,13 +51,13 @@ export function InputControl({
       );
     }
     case "long":
-      return <TextArea {...about} {...typed} rows={5} />;
+      return <TextArea {...fieldProps} {...typed} rows={5} />;
     case "json":
       return (
         <TextArea
-          {...about}
+          {...fieldProps}
           {...typed}
-          label={words.asJsonLabel(about.label)}
+          label={words.asJsonLabel(fieldProps.label)}
           rows={3}
           spellCheck={false}
           className="font-mono text-xs"
@@ -66,8 +66,10 @@ export function InputControl({
       );
     case "number":
     case "integer":
-      return <TextInput {...about} {...typed} inputMode={field.kind === "integer" ? "numeric" : "decimal"} />;
+      return (
+        <TextInput {...fieldProps} {...typed} inputMode={field.kind === "integer" ? "numeric" : "decimal"} />
+      );
     default:
-      return <TextInput {...about} {...typed} autoComplete="off" />;
+      return <TextInput {...fieldProps} {...typed} autoComplete="off" />;
   }
 }

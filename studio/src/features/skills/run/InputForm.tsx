@@ -19,19 +19,19 @@ export function InputForm({
   schema: Record<string, unknown> | null;
   busy: boolean;
   error: unknown;
-  onSubmit: (wish: ExecutionRequest) => void;
+  onSubmit: (request: ExecutionRequest) => void;
 }) {
   const words = useWords("execute");
   const fields = useMemo(() => parseFields(schema), [schema]);
   const [values, setValues] = useState(() => initialValues(fields ?? []));
   const [json, setJson] = useState<string | null>(fields ? null : "{}");
   const [limit, setLimit] = useState("");
-  const [tried, setTried] = useState(false);
+  const [isSubmitted, setIsSubmitted] = useState(false);
   const read = readInput(fields ?? [], values);
   const readAsJson = json === null ? null : readJson(json || "null");
   const wrongLimit = limit.trim() !== "" && !/^[1-9]\d*$/.test(limit.trim());
   const submit = () => {
-    setTried(true);
+    setIsSubmitted(true);
     const timeout = limit.trim() ? { timeout_ms: Number(limit) * 1000 } : {};
     if (wrongLimit) {
       return;
@@ -75,7 +75,7 @@ export function InputForm({
             key={field.name}
             field={field}
             value={values[field.name] ?? ""}
-            error={tried ? read.errors[field.name] : undefined}
+            error={isSubmitted ? read.errors[field.name] : undefined}
             onChange={(value) => setValues({ ...values, [field.name]: value })}
           />
         ))
@@ -86,7 +86,7 @@ export function InputForm({
           rows={8}
           spellCheck={false}
           className="font-mono text-xs"
-          error={tried && readAsJson && "error" in readAsJson ? words.errors.json("") : undefined}
+          error={isSubmitted && readAsJson && "error" in readAsJson ? words.errors.json("") : undefined}
           value={json ?? ""}
           onChange={(event) => setJson(event.target.value)}
         />

@@ -8,11 +8,11 @@ const MAX_EXECUTIONS = 20;
 /** The latest executions of a skill; one can be opened. */
 export function RecentExecutions({
   executions,
-  chosen,
+  selectedId,
   onChoose,
 }: {
   executions: readonly Execution[];
-  chosen: string | undefined;
+  selectedId: string | undefined;
   onChoose: (id: string) => void;
 }) {
   const words = useWords("execute");
@@ -31,7 +31,7 @@ export function RecentExecutions({
           <li key={execution.execution_id}>
             <button
               type="button"
-              aria-current={execution.execution_id === chosen ? "true" : undefined}
+              aria-current={execution.execution_id === selectedId ? "true" : undefined}
               onClick={() => onChoose(execution.execution_id)}
               className="flex min-h-9 w-full flex-wrap items-center gap-2 px-3 py-1 text-left hover:bg-sunken aria-[current=true]:bg-accent-soft"
             >

@@ -32,7 +32,7 @@ function Program({ skill, name }: { skill: SkillDocument; name: string }) {
           error={executing.error}
           onSubmit={executing.send}
         />
-        <RecentExecutions executions={executing.executions} chosen={values.execution} onChoose={open} />
+        <RecentExecutions executions={executing.executions} selectedId={values.execution} onChoose={open} />
       </div>
       <div className="min-w-0">
         {values.execution ? (

@@ -11,8 +11,8 @@ export interface ExecutionRequest {
 /** Executes a skill, and shows the execution as soon as it is known, which is before it has ended. */
 export function useExecuteSkill(skill: string, onStarted: (id: string) => void) {
   const { mutate, isPending, error } = useExecute();
-  const listed = useExecutions({ skill }, isPending);
-  const executions: Execution[] = listed.data?.pages.flatMap((page) => page.executions) ?? [];
+  const executionList = useExecutions({ skill }, isPending);
+  const executions: Execution[] = executionList.data?.pages.flatMap((page) => page.executions) ?? [];
   const before = useRef<ReadonlySet<string> | null>(null);
   const started = executions.find(
     (execution) => before.current && !before.current.has(execution.execution_id),
@@ -30,10 +30,10 @@ export function useExecuteSkill(skill: string, onStarted: (id: string) => void) 
     executions,
     busy: isPending,
     error,
-    send: (wish: ExecutionRequest) => {
+    send: (request: ExecutionRequest) => {
       before.current = new Set(executions.map((execution) => execution.execution_id));
       mutate(
-        { skill, ...wish, key: newIdempotencyKey() },
+        { skill, ...request, key: newIdempotencyKey() },
         {
           onSuccess: (ended) => {
             if (before.current) {
