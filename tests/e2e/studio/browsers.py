@@ -55,13 +55,13 @@ class Watched:
 
     def attach(self, page: Page) -> None:
         """Listen to a page from now on."""
-        page.on("console", lambda said: self._say(said.text) if said.type == "error" else None)
+        page.on("console", lambda message: self._say(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._note)
         page.on("dialog", self._answer)
 
     def _say(self, text: str) -> None:
-        if not any(one in text for one in QUIET):
+        if not any(pattern in text for pattern in QUIET):
             self.errors.append(text)
 
     def _note(self, request: Request) -> None:
@@ -196,8 +196,8 @@ class Pages:
 
 
 def _new_context(browser: Browser, **options: Any) -> BrowserContext:
-    given: dict[str, Any] = {"locale": "en-GB", "viewport": DESK, "reduced_motion": "reduce", **options}
-    context = browser.new_context(**given)
+    settings: dict[str, Any] = {"locale": "en-GB", "viewport": DESK, "reduced_motion": "reduce", **options}
+    context = browser.new_context(**settings)
     context.set_default_timeout(PATIENCE_MS)
     return context
 
@@ -229,11 +229,11 @@ def keep_screenshot(page: Page, name: str) -> Path:
     path = ARTIFACTS / f"{name}.png"
     # By the debugger, which packs a picture less tightly, but much quicker.
     session = page.context.new_cdp_session(page)
-    taken: dict[str, str] = cast(Any, session).send(
+    screenshot: dict[str, str] = cast(Any, session).send(
         "Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True}
     )
     session.detach()
-    path.write_bytes(base64.b64decode(taken["data"]))
+    path.write_bytes(base64.b64decode(screenshot["data"]))
     return path
 
 

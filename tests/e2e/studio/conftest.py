@@ -72,9 +72,9 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
 @pytest.fixture(scope="module")
 def pages(spares: Spares, service: Service) -> Iterator[Pages]:
     """Pages of the service of a file, used again by its next test."""
-    found = Pages(spares, service)
-    yield found
-    found.close()
+    pages = Pages(spares, service)
+    yield pages
+    pages.close()
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def studio(pages: Pages) -> Open:
 @pytest.fixture(scope="session")
 def seeded(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Seeded]:
     """A service with something on every page, which no test changes."""
-    with seed(tmp_path_factory.mktemp("seeded")) as found:
-        yield found
+    with seed(tmp_path_factory.mktemp("seeded")) as seeded:
+        yield seeded
 
 
 @pytest.fixture(scope="module")
 def page(spares: Spares, seeded: Seeded) -> Generator[Page]:
     """One page for the tests of a file that look at the seeded service, which goes from one view to the next."""
-    with spares.page(seeded.service) as found:
-        settle(found)
-        yield found
+    with spares.page(seeded.service) as page:
+        settle(page)
+        yield page

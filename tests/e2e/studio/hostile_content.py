@@ -54,7 +54,7 @@ _LINKS = {
 
 def nasty_value(kind: Any, text: str) -> Any:
     """Something of this type with the text wherever text may be."""
-    origin, parts = get_origin(kind) or kind, [one for one in get_args(kind) if one is not type(None)]
+    origin, parts = get_origin(kind) or kind, [part for part in get_args(kind) if part is not type(None)]
     if origin in (Union, types.UnionType, Literal):
         return parts[0] if origin is Literal else nasty_value(parts[0], text)
     if origin is list:
@@ -73,21 +73,21 @@ def nasty(kind: type[Any], text: str) -> Any:
     fields = msgspec.structs.fields(kind)
     return kind(
         **{
-            one.name: _LINKS[one.name] if one.name in _LINKS else nasty_value(one.type, text)
-            for one in fields
-            if not one.name.endswith("_blob") and one.name != "blob"
+            field.name: _LINKS[field.name] if field.name in _LINKS else nasty_value(field.type, text)
+            for field in fields
+            if not field.name.endswith("_blob") and field.name != "blob"
         }
     )
 
 
 def every_payload(text: str) -> list[Payload]:
     """One event of every kind that may stand within a run, and what makes it into a transcript."""
-    within = sorted((one for one in PAYLOAD_TYPES.values() if one.event_type not in _ENDS), key=_place)
-    said = [LlmResponseDelta(delta_type=kind, text=text) for kind in ("reasoning", "text")]
-    return [nasty(LlmRequestStarted, text), *said, *(nasty(one, text) for one in within)]
+    within = sorted((kind for kind in PAYLOAD_TYPES.values() if kind.event_type not in _ENDS), key=_sort_key)
+    deltas = [LlmResponseDelta(delta_type=kind, text=text) for kind in ("reasoning", "text")]
+    return [nasty(LlmRequestStarted, text), *deltas, *(nasty(kind, text) for kind in within)]
 
 
-def _place(kind: type[Payload]) -> int:
+def _sort_key(kind: type[Payload]) -> int:
     """A call is asked for before anything is said of it, and settled last."""
     order = ("tool_call_requested", "llm_response_finished", "tool_call_started", "approval_requested")
     return order.index(kind.event_type) if kind.event_type in order else 8 + (kind is ToolCallFinished)
@@ -96,7 +96,7 @@ def _place(kind: type[Payload]) -> int:
 def write_runs(home: Path) -> None:
     """A run with every kind of event, one with words of JavaScript, one with a very long line, one with many files."""
     _filled(open_run(home, "run_nasty"), every_payload(TEXT), TEXT)
-    _filled(open_run(home, "run_words"), [one for name in NAMES for one in every_payload(name)], "__proto__")
+    _filled(open_run(home, "run_words"), [payload for name in NAMES for payload in every_payload(name)], "__proto__")
     output = {"ok": False, "stdout": LONG, "stderr": LONG, "data": {"line": LONG}}
     _filled(open_run(home, "run_line"), [LlmResponseDelta(delta_type="text", text=LONG), *_call(LONG, output)], LONG)
     files = open_run(home, "run_files")
@@ -106,10 +106,10 @@ def write_runs(home: Path) -> None:
 
 
 def _call(command: str, result: dict[str, Any], **more: str) -> list[Payload]:
-    given = {"command": command} if command else more
+    arguments = {"command": command} if command else more
     tool = "look" if command else "apply_patch"
     return [
-        ToolCallRequested(call_id="call_big", tool=tool, name=tool, arguments=given),
+        ToolCallRequested(call_id="call_big", tool=tool, name=tool, arguments=arguments),
         LlmResponseFinished(finish_reason="tool_calls", calls=["call_big"]),
         ToolCallStarted(call_id="call_big", tool=tool),
         ToolCallFinished(call_id="call_big", tool=tool, result=result),
@@ -126,12 +126,12 @@ def _filled(run: Run, events: list[Payload], message: str) -> None:
 
 def write_skills(home: Path) -> None:
     """A skill whose texts are hostile, with files that are, too."""
-    place = home / ".agents" / "skills" / "nasty"
-    place.mkdir(parents=True)
+    directory = home / ".agents" / "skills" / "nasty"
+    directory.mkdir(parents=True)
     hidden = TEXT.replace("\x00", "").replace("\x07", "").replace("\x9b", "").replace("\x1b", "")
     quoted = msgspec.json.encode(hidden.replace("\n", " ")[:900]).decode()
-    (place / "SKILL.md").write_text(f"---\nname: nasty\ndescription: {quoted}\n---\n# Skill\n\n{TEXT}\n")
-    (place / "page.html").write_text(FRAMED)
+    (directory / "SKILL.md").write_text(f"---\nname: nasty\ndescription: {quoted}\n---\n# Skill\n\n{TEXT}\n")
+    (directory / "page.html").write_text(FRAMED)
     broken = home / ".agents" / "skills" / "<img src=x onerror=alert(1)>"
     broken.mkdir()
     (broken / "SKILL.md").write_text(f"---\nname: {quoted}\n---\n{TEXT}")
@@ -140,8 +140,8 @@ def write_skills(home: Path) -> None:
 def obeying(request: dict[str, Any]) -> Answer:
     """The answers of a model that is hostile itself."""
     messages: list[dict[str, Any]] = request["messages"]
-    task = str(next(one["content"] for one in messages if one["role"] == "user"))
-    if any(one["role"] == "tool" for one in messages):
+    task = str(next(message["content"] for message in messages if message["role"] == "user"))
+    if any(message["role"] == "tool" for message in messages):
         return says(TEXT)
     if task.startswith("ASK"):
         return calls(("ask_human", {"question": TEXT, "choices": [TEXT, "plain"], "context": TEXT}), text=TEXT)

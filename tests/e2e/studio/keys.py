@@ -88,7 +88,7 @@ class Overlay:
     @property
     def opener(self) -> To | None:
         """The button that opens it, if it is not a key of the page."""
-        return next((one for one in self.steps if isinstance(one, To)), None)
+        return next((step for step in self.steps if isinstance(step, To)), None)
 
     @property
     def folds(self) -> bool:
@@ -97,10 +97,10 @@ class Overlay:
 
     def open(self, page: Page, key: str = "Enter") -> Locator:
         """Open it, and wait until it is there; the key is what its button is pressed with."""
-        do(page, *(key if one == "Enter" else one for one in self.steps))
-        shown = named(page, self.role, self.name)
-        expect(shown).to_be_visible()
-        return shown
+        do(page, *(key if step == "Enter" else step for step in self.steps))
+        overlay = named(page, self.role, self.name)
+        expect(overlay).to_be_visible()
+        return overlay
 
     def close(self, page: Page) -> None:
         """Close it again, and wait until it is gone."""

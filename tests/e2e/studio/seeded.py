@@ -107,10 +107,10 @@ def seed(home: Path) -> Generator[Seeded]:
     with scripted(home) as service:
         run_id = finished_calls(service, *EVERYTHING, task="Write the report of this quarter.")
         other = finished_calls(service, *EVERYTHING[:3], task="Write the report of this quarter.")
-        open_runs = {name: start_calls(service, *wanted, **more) for name, (wanted, more) in OPEN.items()}
+        open_runs = {name: start_calls(service, *calls, **more) for name, (calls, more) in OPEN.items()}
         with service.client(token=True) as client:
-            made = client.post("/api/v1/keys", json={"name": KEY, "scopes": ["read", "admin"]})
-            assert made.status_code == 201, made.text
+            response = client.post("/api/v1/keys", json={"name": KEY, "scopes": ["read", "admin"]})
+            assert response.status_code == 201, response.text
         for run in open_runs.values():
             wait_for_person(service, run)
         pages = addresses(service, run_id, other)
@@ -129,8 +129,8 @@ def write_skills(home: Path) -> None:
         ("count", "print(json.dumps({'count': len(given['text'])}))"),
         ("fails", "raise SystemExit(3)"),
     ):
-        place = write_python(skills, name, script)
-        (place / "input.schema.json").write_text(json.dumps(SCHEMA))
+        directory = write_python(skills, name, script)
+        (directory / "input.schema.json").write_text(json.dumps(SCHEMA))
 
 
 def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:
@@ -138,7 +138,7 @@ def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:
     with service.client(token=True) as client:
         log = client.get(f"/api/v1/runs/{run_id}/events", params={"limit": 1000}).json()["events"]
         session = client.get("/api/v1/sessions").json()["sessions"][0]["session_id"]
-    patched = next(one["seq"] for one in log if one["payload"].get("tool") == "apply_patch")
+    patched = next(event["seq"] for event in log if event["payload"].get("tool") == "apply_patch")
     run = f"/studio/runs/{run_id}"
     return {
         "runs": "/studio/runs",

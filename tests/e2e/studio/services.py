@@ -80,12 +80,14 @@ class Script:
             return model_server.refuses(400, "the model is out of order")
         messages: list[dict[str, Any]] = request["messages"]
         last = max(index for index, message in enumerate(messages) if message["role"] == "user")
-        heard = str(messages[last]["content"])
-        _, found, wanted = heard.partition("CALLS ")
-        if found:
-            return _make_calls(json.loads(wanted), [one for one in messages[last:] if one["role"] == "tool"])
-        task = str(next(one["content"] for one in messages if one["role"] == "user"))
-        results = [one for one in messages if one["role"] == "tool"]
+        prompt = str(messages[last]["content"])
+        _, separator, script = prompt.partition("CALLS ")
+        if separator:
+            return _make_calls(
+                json.loads(script), [message for message in messages[last:] if message["role"] == "tool"]
+            )
+        task = str(next(message["content"] for message in messages if message["role"] == "user"))
+        results = [message for message in messages if message["role"] == "tool"]
         word, _, rest = task.partition(" ")
         match word:
             case "ASK" if not results:
@@ -102,12 +104,12 @@ class Script:
             case "FAIL" if not results:
                 return calls(("file_read", {"path": "missing.txt"}))
             case _:
-                return says(f"**Done.** Heard: {heard}", usage=(1500, 40))
+                return says(f"**Done.** Heard: {prompt}", usage=(1500, 40))
 
 
-def _make_calls(wanted: list[list[Any]], results: list[dict[str, Any]]) -> Answer:
-    if len(results) < len(wanted):
-        tool, arguments = wanted[len(results)]
+def _make_calls(planned: list[list[Any]], results: list[dict[str, Any]]) -> Answer:
+    if len(results) < len(planned):
+        tool, arguments = planned[len(results)]
         return calls((tool, arguments))
     return says(f"Done. {results[-1]['content'] if results else ''}")
 
@@ -117,10 +119,10 @@ def scripted(
     home: Path, model: Model | None = None, *, mode: str = "allow", skills: Path | None = None, **settings: str
 ) -> Generator[Service]:
     """A service in a workspace of its own whose model is a script."""
-    given = {"safety.mode": mode, **settings}
+    overrides = {"safety.mode": mode, **settings}
     with (
         model_server.start(model or Script()) as server,
-        serving_with(home, server.base_url, skills=skills, **given) as service,
+        serving_with(home, server.base_url, skills=skills, **overrides) as service,
     ):
         yield service
 
@@ -132,8 +134,8 @@ def serving_with(
     """A service that asks the model at an address."""
     (home / "skills").mkdir(parents=True, exist_ok=True)
     (home / "note.txt").write_text("a note\n")
-    given = model_settings(base_url) | {"run.max_steps": "10000"} | settings
-    options = [part for name, value in given.items() for part in ("--set", f"{name}={value}")]
+    overrides = model_settings(base_url) | {"run.max_steps": "10000"} | settings
+    options = [part for name, value in overrides.items() for part in ("--set", f"{name}={value}")]
     away = {"MODEL_KEY": "secret", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
     with serving(home, skills or home / "skills", *options, listen=listen, **away) as service:
         yield service
@@ -159,9 +161,9 @@ def start_run(service: Service, prompt: str, **more: Any) -> str:
         return answer.json()["run_id"]
 
 
-def start_calls(service: Service, *wanted: Call, task: str = "Do as you are told.", **more: Any) -> str:
+def start_calls(service: Service, *planned: Call, task: str = "Do as you are told.", **more: Any) -> str:
     """A new run that makes these calls."""
-    return start_run(service, f"{task} CALLS {json.dumps(wanted)}", **more)
+    return start_run(service, f"{task} CALLS {json.dumps(planned)}", **more)
 
 
 def finished_run(service: Service, prompt: str, **more: Any) -> str:
@@ -169,9 +171,9 @@ def finished_run(service: Service, prompt: str, **more: Any) -> str:
     return wait_for_end(service, start_run(service, prompt, **more))
 
 
-def finished_calls(service: Service, *wanted: Call, task: str = "Do as you are told.", **more: Any) -> str:
+def finished_calls(service: Service, *planned: Call, task: str = "Do as you are told.", **more: Any) -> str:
     """A run that has made these calls and ended."""
-    return wait_for_end(service, start_calls(service, *wanted, task=task, **more))
+    return wait_for_end(service, start_calls(service, *planned, task=task, **more))
 
 
 def wait_for_end(service: Service, run_id: str) -> str:
@@ -209,8 +211,8 @@ def events_of(service: Service, run_id: str) -> list[dict[str, Any]]:
 
 def decision_in(events: list[dict[str, Any]]) -> dict[str, Any]:
     """The only decision of a run."""
-    [found] = [event["payload"] for event in events if event["type"] == "approval_decided"]
-    return found
+    [decision] = [event["payload"] for event in events if event["type"] == "approval_decided"]
+    return decision
 
 
 def lines_in(text: str) -> list[dict[str, Any]]:

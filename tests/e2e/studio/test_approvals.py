@@ -54,8 +54,8 @@ def test_a_card_says_what_would_be_done_and_approving_it_does_it(studio: Open, s
     with studio(INBOX) as page:
         card = card_of(page, "echo one two")
         expect(card.get_by_role("heading", name="shell_command wants to run")).to_be_visible()
-        for told in ("safety.mode: ask", "to say it", "bubblewrap", "Low risk", "Expires in", "Talk."):
-            expect(card.get_by_text(told).first).to_be_visible()
+        for text in ("safety.mode: ask", "to say it", "bubblewrap", "Low risk", "Expires in", "Talk."):
+            expect(card.get_by_text(text).first).to_be_visible()
         expect(card.get_by_text("writes only in the workspace")).to_be_visible()
         keep_screenshot(page, "approvals-one")
         card.get_by_role("button", name="Approve once").click()
@@ -168,11 +168,11 @@ def test_no_rule_is_offered_for_what_is_dangerous_and_the_card_says_why(studio: 
 
 def begin_in_turn(page: Page, service: Service, *commands: str) -> list[str]:
     """Runs that ask one after another, so that their order is known."""
-    begun: list[str] = []
+    run_ids: list[str] = []
     for command in commands:
-        begun.append(start_calls(service, ("shell_command", {"command": command})))
+        run_ids.append(start_calls(service, ("shell_command", {"command": command})))
         expect(card_of(page, command)).to_be_visible()
-    return begun
+    return run_ids
 
 
 def test_a_request_is_decided_with_keys_alone_and_the_next_gets_the_focus(studio: Open, service: Service) -> None:
@@ -252,9 +252,9 @@ def test_what_is_typed_into_a_card_that_vanishes_decides_nothing_else(studio: Op
         first, second = begin_in_turn(page, service, "echo c1", "echo c2")
         card_of(page, "echo c1").get_by_label("Reason").focus()
         with service.client(token=True) as client:
-            [asked] = client.get(f"/api/v1/runs/{first}/approvals").json()["approvals"]
-            body = {"decision": "denied", "approval_key": asked["approval_key"]}
-            assert client.post(f"/api/v1/approvals/{asked['approval_id']}", json=body).status_code == 202
+            [approval] = client.get(f"/api/v1/runs/{first}/approvals").json()["approvals"]
+            body = {"decision": "denied", "approval_key": approval["approval_key"]}
+            assert client.post(f"/api/v1/approvals/{approval['approval_id']}", json=body).status_code == 202
             expect(card_of(page, "echo c2")).to_be_focused()
             page.keyboard.type("a a a")
             expect(card_of(page, "echo c2")).to_be_focused()
@@ -296,11 +296,11 @@ def test_the_inbox_fits_and_is_translated(studio: Open, service: Service, langua
 def freeze(page: Page, service: Service) -> None:
     """Let a page go on seeing what waits now, whatever happens."""
     with service.client(token=True) as client:
-        seen = client.get("/api/v1/approvals").json()
+        approvals = client.get("/api/v1/approvals").json()
 
     def answer(route: Route) -> None:
         if route.request.method == "GET":
-            route.fulfill(json=seen)
+            route.fulfill(json=approvals)
         else:
             route.continue_()
 
@@ -315,10 +315,10 @@ def test_the_other_tab_is_told_at_once(studio: Open, service: Service) -> None:
         expect(card_of(other, "echo first").get_by_role("button", name="Approve once")).to_be_visible()
         card_of(page, "echo first").get_by_role("button", name="Approve once").click()
         expect(other.get_by_text("A request from shell_command was decided elsewhere").first).to_be_visible()
-        told = card_of(other, "echo first")
-        expect(told.get_by_text("Approved")).to_be_visible()
-        expect(told.get_by_text("by owner")).to_be_visible()
-        expect(told.get_by_role("button")).to_have_count(0)
+        card = card_of(other, "echo first")
+        expect(card.get_by_text("Approved")).to_be_visible()
+        expect(card.get_by_text("by owner")).to_be_visible()
+        expect(card.get_by_role("button")).to_have_count(0)
         expect(page.get_by_text("decided elsewhere")).to_have_count(0)
         keep_screenshot(other, "approvals-other-tab")
     assert decision_in(events_of(service, run_id))["decision"] == "approved"
@@ -335,11 +335,11 @@ def test_one_of_two_tabs_decides_and_the_other_names_the_winner(studio: Open, se
         card_of(page, "echo second").get_by_role("button", name="Approve once").click()
         events = events_of(service, run_id)
         late.click()
-        told = card_of(other, "echo second")
-        expect(told.get_by_text("This request was already decided")).to_be_visible()
-        expect(told.get_by_text("Approved")).to_be_visible()
-        expect(told.get_by_text("by owner")).to_be_visible()
-        expect(told.locator("time")).to_be_visible()
+        card = card_of(other, "echo second")
+        expect(card.get_by_text("This request was already decided")).to_be_visible()
+        expect(card.get_by_text("Approved")).to_be_visible()
+        expect(card.get_by_text("by owner")).to_be_visible()
+        expect(card.locator("time")).to_be_visible()
         expect(late).to_have_count(0)
         keep_screenshot(other, "approvals-too-late")
     assert decision_in(events)["decision"] == "approved"
@@ -352,14 +352,14 @@ def test_a_decision_made_in_a_terminal_is_stale_here(studio: Open, service: Serv
         expect(approve).to_be_visible()
         freeze(page, service)
         with service.client(token=True) as client:
-            [asked] = client.get(f"/api/v1/runs/{run_id}/approvals").json()["approvals"]
-            body = {"decision": "denied", "approval_key": asked["approval_key"], "note": "no, said the terminal"}
-            assert client.post(f"/api/v1/approvals/{asked['approval_id']}", json=body).status_code == 202
+            [approval] = client.get(f"/api/v1/runs/{run_id}/approvals").json()["approvals"]
+            body = {"decision": "denied", "approval_key": approval["approval_key"], "note": "no, said the terminal"}
+            assert client.post(f"/api/v1/approvals/{approval['approval_id']}", json=body).status_code == 202
         approve.click()
-        told = card_of(page, "echo third")
-        expect(told.get_by_text("This request was already decided")).to_be_visible()
-        expect(told.get_by_text("Rejected")).to_be_visible()
-        expect(told.get_by_text("no, said the terminal")).to_be_visible()
+        card = card_of(page, "echo third")
+        expect(card.get_by_text("This request was already decided")).to_be_visible()
+        expect(card.get_by_text("Rejected")).to_be_visible()
+        expect(card.get_by_text("no, said the terminal")).to_be_visible()
     assert decision_in(events_of(service, run_id))["decision"] == "denied"
 
 
@@ -391,11 +391,11 @@ def _seq_of(service: Service, run_id: str, kind: str) -> int:
 
 def _decide(service: Service, run_id: str, **decision: str) -> None:
     with service.client(token=True) as client:
-        asked: list[dict[str, str]] = []
-        while not asked:
-            asked = client.get(f"/api/v1/runs/{run_id}/approvals").json()["approvals"]
-        body = {"approval_key": asked[0]["approval_key"], "run_id": run_id, **decision}
-        answer = client.post(f"/api/v1/approvals/{asked[0]['approval_id']}", json=body)
+        approvals: list[dict[str, str]] = []
+        while not approvals:
+            approvals = client.get(f"/api/v1/runs/{run_id}/approvals").json()["approvals"]
+        body = {"approval_key": approvals[0]["approval_key"], "run_id": run_id, **decision}
+        answer = client.post(f"/api/v1/approvals/{approvals[0]['approval_id']}", json=body)
         assert answer.status_code == 202, answer.text
 
 
@@ -428,8 +428,8 @@ def test_the_card_tells_it_in_chinese_at_phone_width(studio: Open, service: Serv
 def test_a_decision_is_reported_with_its_rule_its_risk_and_who_made_it(studio: Open, service: Service) -> None:
     run_id = start_calls(service, HARMLESS)
     _decide(service, run_id, decision="denied", note="not <b>here</b>")
-    asked = _seq_of(service, run_id, "approval_requested")
-    with studio(f"/studio/runs/{run_id}?event={asked}") as page:
+    request_seq = _seq_of(service, run_id, "approval_requested")
+    with studio(f"/studio/runs/{run_id}?event={request_seq}") as page:
         details = _details(page)
         expect(details.get_by_role("tab", name="Policy")).to_have_attribute("aria-selected", "true")
         policy = details.get_by_role("tabpanel", name="Policy")
@@ -444,8 +444,8 @@ def test_a_decision_is_reported_with_its_rule_its_risk_and_who_made_it(studio: O
 def test_an_added_rule_is_shown_as_it_was_written(studio: Open, service: Service) -> None:
     run_id = start_calls(service, HARMLESS)
     _decide(service, run_id, decision="approved", rule="run")
-    decided = _seq_of(service, run_id, "approval_decided")
-    with studio(f"/studio/runs/{run_id}?event={decided}") as page:
+    decision_seq = _seq_of(service, run_id, "approval_decided")
+    with studio(f"/studio/runs/{run_id}?event={decision_seq}") as page:
         policy = _details(page).get_by_role("tabpanel", name="Policy")
         expect(policy.get_by_text("Approved once", exact=True)).to_be_visible()
         expect(policy.get_by_text("Rule added")).to_be_visible()
@@ -455,8 +455,8 @@ def test_an_added_rule_is_shown_as_it_was_written(studio: Open, service: Service
 def test_the_evidence_of_the_fence_names_the_places(studio: Open, service: Service) -> None:
     run_id = start_calls(service, HARMLESS)
     _decide(service, run_id, decision="approved")
-    ended = _seq_of(service, run_id, "tool_call_finished")
-    with studio(f"/studio/runs/{run_id}?event={ended}") as page:
+    result_seq = _seq_of(service, run_id, "tool_call_finished")
+    with studio(f"/studio/runs/{run_id}?event={result_seq}") as page:
         details = _details(page)
         details.get_by_role("tab", name="Sandbox").click()
         evidence = details.get_by_role("tabpanel", name="Sandbox")
@@ -465,7 +465,7 @@ def test_the_evidence_of_the_fence_names_the_places(studio: Open, service: Servi
         evidence.get_by_role("button", name=re.compile("protected · .* hidden")).click()
         expect(evidence.get_by_text("./.env", exact=True)).to_be_visible()
         keep_screenshot(page, "sandbox-evidence")
-    [finished] = [one for one in events_of(service, run_id) if one["type"] == "tool_call_finished"]
+    [finished] = [event for event in events_of(service, run_id) if event["type"] == "tool_call_finished"]
     assert "file_access" not in finished["payload"]["result"]["data"]["sandbox"]
 
 

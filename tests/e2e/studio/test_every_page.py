@@ -84,33 +84,33 @@ NOTE_FOCUS = """() => {
 
 
 def test_every_page_is_accessible_fits_and_is_translated(page: Page, seeded: Seeded) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))  # those to elsewhere fail when the page closes
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))  # those to elsewhere fail when the page closes
     load_axe(page)
     wrong: dict[str, list[str]] = {}
     for name, path in seeded.pages.items():
-        if found := look_at(page, name, path):
-            wrong[name] = found
-    assert not wrong, "\n".join(f"{name}: {found}" for name, found in wrong.items())
-    assert len(asked) > len(seeded.pages)
+        if findings := look_at(page, name, path):
+            wrong[name] = findings
+    assert not wrong, "\n".join(f"{name}: {findings}" for name, findings in wrong.items())
+    assert len(requests) > len(seeded.pages)
 
 
 def look_at(page: Page, name: str, path: str) -> list[str]:
     """What is wrong with one page."""
     go(page, path)
-    found = tab_through(page) + run_axe(page, FULL) + too_wide(page)
-    found += look_around_in_chinese(page, name)
+    findings = tab_through(page) + run_axe(page, FULL) + too_wide(page)
+    findings += look_around_in_chinese(page, name)
     choose(page, language="en", theme="light")
-    return found
+    return findings
 
 
 def too_wide(page: Page) -> list[str]:
     """What makes a page scroll sideways, on a phone or on a desk."""
-    found: list[str] = []
+    findings: list[str] = []
     for size in (PHONE, DESK):
         page.set_viewport_size(size)
-        found += page.evaluate(WIDER)
-    return found
+        findings += page.evaluate(WIDER)
+    return findings
 
 
 def look_around_in_chinese(page: Page, name: str) -> list[str]:
@@ -118,31 +118,36 @@ def look_around_in_chinese(page: Page, name: str) -> list[str]:
     keep_screenshot(page, f"page-{name}-en-light")
     choose(page, language="zh-CN", theme="dark")
     keep_screenshot(page, f"page-{name}-zh-dark")
-    found = run_axe(page, TEXTS_AND_COLOURS) + too_wide(page)
-    ours = [one for one in page.evaluate(TITLES) if not DATA.match(one) and not re.search(r"[\u4e00-\u9fff]", one)]
-    found += [one for one in ours if re.search(r"[A-Za-z]{3}", SAME.sub("", one))]
+    findings = run_axe(page, TEXTS_AND_COLOURS) + too_wide(page)
+    ours = [
+        title for title in page.evaluate(TITLES) if not DATA.match(title) and not re.search(r"[\u4e00-\u9fff]", title)
+    ]
+    findings += [title for title in ours if re.search(r"[A-Za-z]{3}", SAME.sub("", title))]
     if name not in ("welcome", "new"):
         unfold(page)
-    known = NAMED_BY_PEOPLE.get(name)
-    return found + [one for one in page.evaluate(ENGLISH, FOREIGN) if not (known and re.search(known, one))]
+    pattern = NAMED_BY_PEOPLE.get(name)
+    return findings + [text for text in page.evaluate(ENGLISH, FOREIGN) if not (pattern and re.search(pattern, text))]
 
 
 def tab_through(page: Page) -> list[str]:
     """Which elements the tabulator does not reach, and where the focus cannot be seen."""
-    wanted = set(page.evaluate(REACHABLE))
+    reachable = set(page.evaluate(REACHABLE))
     noted: dict[str, Any] = page.evaluate(NOTE_FOCUS)
     for _ in range(MOST_TABS // AT_ONCE):
         for _ in range(AT_ONCE):
             page.keyboard.press("Tab")
         noted = page.evaluate("(window.note(), window.noted)")
-        wanted -= set(noted["reached"])
-        if not wanted or noted["rounds"] >= ROUNDS:
+        reachable -= set(noted["reached"])
+        if not reachable or noted["rounds"] >= ROUNDS:
             break
-    left: list[str | None] = page.evaluate(
+    unreached: list[str | None] = page.evaluate(
         "names => names.map((name) => document.querySelector(`[data-wanted='${name}']`)?.outerHTML.slice(0, 160))",
-        sorted(wanted),
+        sorted(reachable),
     )
-    return [*(f"not reached: {one}" for one in left if one), *(f"not seen: {one}" for one in noted["unseen"])]
+    return [
+        *(f"not reached: {element}" for element in unreached if element),
+        *(f"not seen: {element}" for element in noted["unseen"]),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -219,21 +224,21 @@ def _keep(answer: Response, fetched: dict[str, bytes]) -> None:
 def _first_files(fetched: set[str]) -> set[str]:
     """What the page names and the words of its language, with everything they import."""
     page = (DIST / "index.html").read_text()
-    found = {name for name in re.findall(r"([\w.-]+\.js)", page) if name in fetched}
-    waiting = [*found, *(name for name in fetched if name.startswith("en-"))]
+    files = {name for name in re.findall(r"([\w.-]+\.js)", page) if name in fetched}
+    waiting = [*files, *(name for name in fetched if name.startswith("en-"))]
     while waiting:
         name = waiting.pop()
-        found.add(name)
+        files.add(name)
         path = DIST / "assets" / name
         text = path.read_text() if path.is_file() else ""
-        waiting += [one for one in re.findall(r'(?:from|import)\s*"\./([\w.-]+\.js)"', text) if one not in found]
-    return found & fetched
+        waiting += [one for one in re.findall(r'(?:from|import)\s*"\./([\w.-]+\.js)"', text) if one not in files]
+    return files & fetched
 
 
 def test_the_whole_app_is_at_most_one_megabyte(built: None) -> None:
     sizes = {path.name: path.stat().st_size for path in DIST.rglob("*") if path.is_file()}
     assert "index.html" in sizes
-    assert sum(sizes.values()) <= WHOLE_BYTES, sorted(sizes.items(), key=lambda one: -one[1])[:10]
+    assert sum(sizes.values()) <= WHOLE_BYTES, sorted(sizes.items(), key=lambda item: -item[1])[:10]
 
 
 def test_the_files_name_nothing_of_elsewhere(built: None) -> None:

@@ -77,7 +77,9 @@ def waiting(service: Service) -> list[str]:
 def answer(request: dict[str, Any]) -> Answer:
     """Answer as a model that is hostile itself, or wants to apply a large patch, as the task says."""
     messages: list[dict[str, Any]] = request["messages"]
-    wanted = PATCH_CALLS.get(str(next(one["content"] for one in messages if one["role"] == "user")).split()[0])
+    wanted = PATCH_CALLS.get(
+        str(next(message["content"] for message in messages if message["role"] == "user")).split()[0]
+    )
     if wanted is None:
         return obeying(request)
     return calls(wanted) if messages[-1]["role"] == "user" else says("Done.")
@@ -94,13 +96,13 @@ def check_harmless(page: Page) -> None:
            ).map((one) => one.outerHTML.slice(0, 200))"""
     )
     assert not strange
-    shown = page.evaluate("document.body.innerText + document.title")
-    assert not [hex(ord(one)) for one in RAW if one in shown]
+    text = page.evaluate("document.body.innerText + document.title")
+    assert not [hex(ord(character)) for character in RAW if character in text]
     names = page.evaluate(
         """() => [...document.querySelectorAll("[title], [aria-label]")]
              .map((one) => (one.title ?? "") + one.ariaLabel).join()"""
     )
-    assert not [hex(ord(one)) for one in RAW if one in names]
+    assert not [hex(ord(character)) for character in RAW if character in names]
     expect(page.get_by_role("heading", name="Something went wrong on this page")).to_have_count(0)
 
 
@@ -175,15 +177,15 @@ def test_a_run_that_was_saved_as_a_page_is_only_text(
     (tmp_path / "run.html").write_bytes(answer.content)
     context = browser.new_context()
     try:
-        page, asked = context.new_page(), list[str]()
-        page.on("request", lambda request: asked.append(request.url))
+        page, requests = context.new_page(), list[str]()
+        page.on("request", lambda request: requests.append(request.url))
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
         page.goto((tmp_path / "run.html").as_uri())
         assert page.evaluate("window.hit === undefined")
         assert page.locator("img[src^=http], [onerror], [onload], iframe, base, a[href^=javascript]").count() == 0
-        assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-        shown = page.evaluate("document.body.innerText + document.title")
-        assert not [hex(ord(one)) for one in RAW if one in shown]
+        assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+        text = page.evaluate("document.body.innerText + document.title")
+        assert not [hex(ord(character)) for character in RAW if character in text]
     finally:
         context.close()
 
@@ -194,9 +196,9 @@ def test_previews_lie_on_an_origin_of_their_own_and_run_nothing(browser: Browser
         page.on("requestfailed", lambda request: failed.update({request.url: request.failure}))
         page.goto(f"{service.url}/studio/runs/run_files/files")
         for name in ("page.html", "drawing.svg"):
-            with page.expect_response(lambda answer: "preview=1" in answer.url) as told:
+            with page.expect_response(lambda answer: "preview=1" in answer.url) as response:
                 page.get_by_role("button", name=name).click()
-            assert told.value.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+            assert response.value.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
             expect(page.locator("iframe")).to_have_attribute("sandbox", "")
             page.wait_for_function("document.querySelector('iframe').contentDocument === null")  # not our origin
             check_harmless(page)
@@ -204,7 +206,7 @@ def test_previews_lie_on_an_origin_of_their_own_and_run_nothing(browser: Browser
             page.get_by_role("button", name=name).click()
             expect(page.get_by_text("gnp.exe").first).to_be_visible()
             check_harmless(page)
-        assert any("Blocked script execution" in one and "page.html" in one for one in watched.errors)
+        assert any("Blocked script execution" in error and "page.html" in error for error in watched.errors)
         # The browser tells of requests that its policy then refuses to make.
         assert {failed.get(url) for url in watched.elsewhere} <= {"csp"}
 
@@ -223,9 +225,9 @@ def test_an_inline_script_is_refused_by_the_policy(browser: Browser, service: Se
         )
         expect(page.locator("main h1")).to_be_visible()
         assert page.evaluate("window.hit === undefined")
-        refused = [one for one in watched.errors if "violates the following Content Security Policy" in one]
-        assert any("inline script" in one for one in refused), watched.errors
-        assert any("evil.example" in one for one in refused), watched.errors
+        refused = [error for error in watched.errors if "violates the following Content Security Policy" in error]
+        assert any("inline script" in error for error in refused), watched.errors
+        assert any("evil.example" in error for error in refused), watched.errors
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tests.e2e.studio.conftest import Open
 from tests.e2e.studio.keys import OVERLAYS, Overlay, named
 from tests.e2e.studio.seeded import Seeded
 
-PLACES = {
+LANDMARKS = {
     "New run": "/studio/new", "Go to Runs": "/studio/runs", "Go to Approvals": "/studio/approvals",
     "Go to Sessions": "/studio/sessions", "Go to Skills": "/studio/skills", "Go to Operations": "/studio/operations",
 }  # fmt: skip
@@ -29,13 +29,13 @@ def test_what_opens_over_a_page_keeps_the_focus_gives_it_back_and_is_accessible(
     overlay = OVERLAYS[name]
     go(page, seeded.pages[overlay.page])
     for key in ("Enter", "Space") if overlay.opener else ("Enter",):
-        shown = overlay.open(page, key)
+        element = overlay.open(page, key)
         if not overlay.folds:
-            expect(shown.locator(":focus").or_(shown.and_(page.locator(":focus")))).to_have_count(1)
+            expect(element.locator(":focus").or_(element.and_(page.locator(":focus")))).to_have_count(1)
         if overlay.role == "dialog":
-            for _ in range(shown.locator("a[href], button, input, select, textarea").count() + 2):
+            for _ in range(element.locator("a[href], button, input, select, textarea").count() + 2):
                 page.keyboard.press("Tab")
-                assert shown.evaluate(INSIDE), "the focus has left the dialog"
+                assert element.evaluate(INSIDE), "the focus has left the dialog"
         if key == "Enter":
             assert findings(page, overlay) == []
         overlay.close(page)
@@ -47,11 +47,11 @@ def findings(page: Page, overlay: Overlay) -> list[str]:
     within = "main article" if overlay.folds else f"[role={overlay.role}]"
     if not page.evaluate("'axe' in window"):
         load_axe(page)
-    found = run_axe(page, HIDDEN) + run_axe(page, FULL, within)
+    violations = run_axe(page, HIDDEN) + run_axe(page, FULL, within)
     choose(page, language="zh-CN", theme="dark")
-    found += run_axe(page, TEXTS_AND_COLOURS, within)
+    violations += run_axe(page, TEXTS_AND_COLOURS, within)
     choose(page, language="en", theme="light")
-    return found
+    return violations
 
 
 def expect_focus_back(page: Page, overlay: Overlay) -> None:
@@ -66,7 +66,7 @@ def expect_focus_back(page: Page, overlay: Overlay) -> None:
 def test_the_palette_opens_every_page(studio: Open, seeded: Seeded) -> None:
     with studio("/studio/welcome") as page:
         settle(page)
-        for label, path in PLACES.items():
+        for label, path in LANDMARKS.items():
             page.keyboard.press("Control+k")
             field = page.get_by_role("combobox", name="Type a command or a page")
             expect(field).to_be_focused()

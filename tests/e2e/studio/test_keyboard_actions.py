@@ -102,26 +102,26 @@ ACTIONS = {
 
 
 @pytest.fixture(scope="module")
-def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Seeded]:
+def workspace(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Seeded]:
     home = tmp_path_factory.mktemp("actions")
     (home / "packs" / "alpha").mkdir(parents=True)
     (home / "packs" / "alpha" / "SKILL.md").write_text(PACK)
-    with seed(home) as found:
-        yield found
+    with seed(home) as seeded:
+        yield seeded
 
 
 @pytest.fixture(scope="module")
-def page(spares: Spares, place: Seeded) -> Generator[Page]:
+def page(spares: Spares, workspace: Seeded) -> Generator[Page]:
     """One page for all actions, which goes from one to the next as a person would."""
-    with spares.page(place.service) as found:
-        settle(found)
-        yield found
+    with spares.page(workspace.service) as page:
+        settle(page)
+        yield page
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_it_is_done_by_keyboard_alone(page: Page, place: Seeded, name: str) -> None:
+def test_it_is_done_by_keyboard_alone(page: Page, workspace: Seeded, name: str) -> None:
     action = ACTIONS[name]
-    go(page, place.pages[action.page])
+    go(page, workspace.pages[action.page])
     do(page, *action.steps)
     done = named(page, action.role, action.text) if action.role else page.get_by_text(action.text).first
     expect(done).to_be_visible()
@@ -129,7 +129,7 @@ def test_it_is_done_by_keyboard_alone(page: Page, place: Seeded, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("command", "steps", "decided"),
+    ("command", "steps", "decision"),
     [
         ("echo a", (To("button", "Approve once"), "Space"), {"decision": "approved"}),
         ("echo b", (To("textbox", "Reason"), Type("No b."), "Control+Enter"), {"decision": "denied", "note": "No b."}),
@@ -138,33 +138,33 @@ def test_it_is_done_by_keyboard_alone(page: Page, place: Seeded, name: str) -> N
     ],
 )  # fmt: skip
 def test_a_request_is_decided_where_the_run_is_shown(
-    page: Page, place: Seeded, command: str, steps: tuple[Step, ...], decided: dict[str, str]
+    page: Page, workspace: Seeded, command: str, steps: tuple[Step, ...], decision: dict[str, str]
 ) -> None:
-    assert decision_after(page, place, command, *steps).items() >= decided.items()
+    assert decision_after(page, workspace, command, *steps).items() >= decision.items()
 
 
-def test_a_call_is_changed_before_it_is_approved(page: Page, place: Seeded) -> None:
+def test_a_call_is_changed_before_it_is_approved(page: Page, workspace: Seeded) -> None:
     edited = Type(json.dumps({"command": "echo f"}))
     steps = (To("button", "Edit arguments"), "Enter", "Control+a", edited, To("button", "Approve with"), "Enter")
-    assert decision_after(page, place, "echo e", *steps)["arguments_blob"]
+    assert decision_after(page, workspace, "echo e", *steps)["arguments_blob"]
 
 
-def test_a_rule_is_added_with_an_approval(page: Page, place: Seeded) -> None:
+def test_a_rule_is_added_with_an_approval(page: Page, workspace: Seeded) -> None:
     steps = (To("button", "Approve and add a rule"), "Space", To("button", "Allow `echo g`"), "Enter")
-    assert decision_after(page, place, "echo g", *steps)["rule"]["scope"] == "run"
+    assert decision_after(page, workspace, "echo g", *steps)["rule"]["scope"] == "run"
 
 
-def decision_after(page: Page, place: Seeded, command: str, *steps: Step) -> dict[str, Any]:
+def decision_after(page: Page, workspace: Seeded, command: str, *steps: Step) -> dict[str, Any]:
     """What was decided about a command after these steps on the page of its run."""
-    run_id = start_calls(place.service, ("shell_command", {"command": command}), policy_mode="ask")
-    wait_for_person(place.service, run_id)
+    run_id = start_calls(workspace.service, ("shell_command", {"command": command}), policy_mode="ask")
+    wait_for_person(workspace.service, run_id)
     go(page, f"/studio/runs/{run_id}")
     do(page, *steps)
-    return decision_in(events_of(place.service, run_id))
+    return decision_in(events_of(workspace.service, run_id))
 
 
-def test_a_run_gets_a_message_and_is_then_cancelled(page: Page, place: Seeded) -> None:
-    run_id = start_calls(place.service, ("shell_command", {"command": "sleep 50"}))
+def test_a_run_gets_a_message_and_is_then_cancelled(page: Page, workspace: Seeded) -> None:
+    run_id = start_calls(workspace.service, ("shell_command", {"command": "sleep 50"}))
     go(page, f"/studio/runs/{run_id}")
     do(page, To("textbox", "Send a message to the run"), Type("Hurry up."), "Enter")
     expect(page.get_by_role("list", name="Unread messages")).to_contain_text("Hurry up.")
@@ -174,8 +174,8 @@ def test_a_run_gets_a_message_and_is_then_cancelled(page: Page, place: Seeded) -
     expect(page.get_by_role("heading", level=1)).to_have_text("Once more.")
 
 
-def test_two_runs_are_swapped_and_compared(page: Page, place: Seeded) -> None:
-    path = place.pages["compare"]
+def test_two_runs_are_swapped_and_compared(page: Page, workspace: Seeded) -> None:
+    path = workspace.pages["compare"]
     go(page, path)
     do(page, To("button", "Swap"), "Enter")
     a, b = re.findall(r"=(\w+)", path)
@@ -189,25 +189,25 @@ def test_two_runs_are_swapped_and_compared(page: Page, place: Seeded) -> None:
     [("Theme", "Dark", "data-theme", "dark"), ("Language", "简体中文", "lang", "zh-CN")],
 )
 def test_the_look_is_chosen_from_a_menu(
-    spares: Spares, place: Seeded, menu: str, entry: str, attribute: str, value: str
+    spares: Spares, workspace: Seeded, menu: str, entry: str, attribute: str, value: str
 ) -> None:
-    with spares.page(place.service, place.pages["runs"]) as own:
+    with spares.page(workspace.service, workspace.pages["runs"]) as own:
         settle(own)
         do(own, To("button", menu), "Enter", Down("menuitemradio", entry), "Enter")
         expect(own.locator("html")).to_have_attribute(attribute, value)
 
 
 @pytest.mark.parametrize("entry", ["Run directory", "Events", "Single page"])
-def test_a_run_is_exported(page: Page, place: Seeded, entry: str) -> None:
-    go(page, place.pages["run"])
+def test_a_run_is_exported(page: Page, workspace: Seeded, entry: str) -> None:
+    go(page, workspace.pages["run"])
     with page.expect_download() as saving:
         do(page, To("button", "Export"), "Enter", Down("menuitem", entry), "Enter")
     assert saving.value.suggested_filename
 
 
-def test_a_run_is_imported(page: Page, place: Seeded, tmp_path: Path) -> None:
+def test_a_run_is_imported(page: Page, workspace: Seeded, tmp_path: Path) -> None:
     (tmp_path / "run.zip").write_bytes(b"no archive")
-    go(page, place.pages["runs"])
+    go(page, workspace.pages["runs"])
     with page.expect_file_chooser() as choosing:
         do(page, To("button", "Import"), "Enter", To("button", "Run archive"), "Enter")
     choosing.value.set_files(tmp_path / "run.zip")
@@ -218,8 +218,8 @@ def test_a_run_is_imported(page: Page, place: Seeded, tmp_path: Path) -> None:
     expect(named(page, "button", "Import")).to_be_focused()
 
 
-def test_the_details_of_an_event_are_opened_and_closed(page: Page, place: Seeded) -> None:
-    go(page, place.pages["run"].partition("?")[0])
+def test_the_details_of_an_event_are_opened_and_closed(page: Page, workspace: Seeded) -> None:
+    go(page, workspace.pages["run"].partition("?")[0])
     do(page, To("button", "Details of event"), "Enter")
     expect(page).to_have_url(re.compile(r"event=\d+"))
     tabs = page.get_by_role("complementary").get_by_role("tab")

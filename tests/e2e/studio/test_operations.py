@@ -65,9 +65,9 @@ def test_a_key_is_made_used_revoked_and_then_refused(studio: Open, service: Serv
         page.reload()
         expect(line).to_contain_text("last used")
         line.get_by_role("button", name="Revoke nightly").click()
-        asked = page.get_by_role("dialog", name="Revoke nightly?")
-        expect(asked.get_by_role("button", name="Keep the key")).to_be_focused()
-        asked.get_by_role("button", name="Revoke the key").click()
+        dialog = page.get_by_role("dialog", name="Revoke nightly?")
+        expect(dialog.get_by_role("button", name="Keep the key")).to_be_focused()
+        dialog.get_by_role("button", name="Revoke the key").click()
         expect(line).to_be_hidden()
         expect(page.get_by_role("main")).to_be_focused()  # the button that began it is gone
         assert status_with(service, secret, "/api/v1/runs") == 401
@@ -123,8 +123,8 @@ def test_what_overrides_a_chosen_model_is_named(spares: Spares, fresh: Service) 
         page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:8/v1")
         page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)
         page.get_by_role("button", name="Save").click()
-        told = page.get_by_role("group", name="Saved, but overridden by another source")
-        expect(told).to_contain_text("environment variable SKILLS_RUNTIME_SDK_LLM_BASE_URL")
+        note = page.get_by_role("group", name="Saved, but overridden by another source")
+        expect(note).to_contain_text("environment variable SKILLS_RUNTIME_SDK_LLM_BASE_URL")
         assert fresh.environment["OPENAI_API_KEY"] not in page.content()
 
 

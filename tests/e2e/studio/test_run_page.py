@@ -71,7 +71,7 @@ def test_the_views_have_addresses_and_keys_and_share_the_selection(studio: Open)
 
 def test_an_address_with_an_event_opens_there(studio: Open, service: Service) -> None:
     log = log_of(service, "run_long")
-    seq = next(one["seq"] for one in log if one["payload"].get("arguments", {}).get("path") == "part-700.txt")
+    seq = next(event["seq"] for event in log if event["payload"].get("arguments", {}).get("path") == "part-700.txt")
     with studio(f"/studio/runs/run_long?event={seq}") as page:
         expect(page.get_by_role("region", name="Transcript").get_by_text("part-700.txt")).to_be_visible()
 
@@ -137,12 +137,12 @@ def test_a_run_that_is_not_there_says_so(studio: Open) -> None:
         expect(page.get_by_role("alert")).to_be_visible()
 
 
-def downloaded(page: Page, place: Path) -> list[object]:
+def download_events(page: Page, path: Path) -> list[object]:
     """The events that the page holds."""
     with page.expect_download() as download:
         page.get_by_role("button", name="Events (.jsonl)").click()
-    download.value.save_as(place)
-    return [*lines_in(place.read_text())]
+    download.value.save_as(path)
+    return [*lines_in(path.read_text())]
 
 
 def free_address() -> str:
@@ -168,8 +168,8 @@ def test_a_killed_server_loses_and_doubles_nothing(built: None, browser: Browser
             expect(page.get_by_text("Connection lost, reconnecting")).to_be_visible()
         second = until_the_end.enter_context(serving_with(tmp_path, model.base_url, listen=listen))
         expect(page.get_by_role("main").get_by_text("Completed", exact=True)).to_be_visible(timeout=60_000)
-        shown = downloaded(page, tmp_path / "shown.jsonl")
-        assert shown == log_of(second, run_id)
+        events = download_events(page, tmp_path / "shown.jsonl")
+        assert events == log_of(second, run_id)
 
 
 def test_the_end_stays_in_view_until_the_user_scrolls_up(studio: Open, home: Path) -> None:
@@ -201,26 +201,26 @@ def test_many_events_a_second_all_arrive_in_order(studio: Open, home: Path, serv
             add_turns(run, number * 5, 5)
         end_run(run)
         expect(page.get_by_role("main").get_by_text("Completed", exact=True)).to_be_visible()
-        shown = downloaded(page, tmp_path / "shown.jsonl")
-        assert shown == log_of(service, "run_flood")
-        assert len(shown) > 2000
+        events = download_events(page, tmp_path / "shown.jsonl")
+        assert events == log_of(service, "run_flood")
+        assert len(events) > 2000
 
 
 @pytest.mark.parametrize("language", ["en-GB", "zh-CN"])
 def test_runs_fit_on_the_screen(studio: Open, service: Service, language: str) -> None:
     finished, failed = finished_run(service, TASK), finished_run(service, "FAIL once")
-    asking, held = start_run(service, "ASK what to do"), start_run(service, "HOLD on")
+    asking, running = start_run(service, "ASK what to do"), start_run(service, "HOLD on")
     with studio(locale=language) as page:
         views = {
-            "runs": ("/studio/runs", page.locator(f"[data-run={held}]")),
+            "runs": ("/studio/runs", page.locator(f"[data-run={running}]")),
             "run-failed-call": (f"/studio/runs/{failed}", page.get_by_role("article").first),
             "run-asking": (f"/studio/runs/{asking}", page.get_by_role("radio").first),
             "run-transcript": (f"/studio/runs/{finished}", page.get_by_role("heading", level=1, name=TASK)),
             "run-events": (f"/studio/runs/{finished}/events", page.get_by_text("run_created", exact=True)),
         }
-        for name, (path, shown) in views.items():
+        for name, (path, text) in views.items():
             go(page, path)
-            expect(shown).to_be_visible()
+            expect(text).to_be_visible()
             for size, theme in product((DESK, PHONE), ("light", "dark")):
                 page.set_viewport_size(size)
                 choose(page, theme=theme)

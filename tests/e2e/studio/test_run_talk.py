@@ -36,20 +36,20 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Place]:
+def stack(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Place]:
     home, script = tmp_path_factory.mktemp("talk"), Script()
     with model_server.start(script) as model, serving_with(home, model.base_url) as running:
         yield Place(running, model, script, home)
 
 
 @pytest.fixture(scope="module")
-def service(place: Place) -> Service:
-    return place.service
+def service(stack: Place) -> Service:
+    return stack.service
 
 
-def test_a_message_is_acknowledged_and_then_read(studio: Open, place: Place) -> None:
-    place.script.go.clear()
-    run_id = start_run(place.service, "HOLD until told")
+def test_a_message_is_acknowledged_and_then_read(studio: Open, stack: Place) -> None:
+    stack.script.go.clear()
+    run_id = start_run(stack.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
         box = page.get_by_role("textbox", name="Send a message to the run")
         box.fill("Prefer <b>blue</b> paint")
@@ -57,7 +57,7 @@ def test_a_message_is_acknowledged_and_then_read(studio: Open, place: Place) -> 
         waiting = page.get_by_role("list", name="Unread messages")
         expect(waiting).to_contain_text("Prefer <b>blue</b> paint")
         expect(box).to_have_value("")
-        place.script.go.set()
+        stack.script.go.set()
         expect(page.get_by_role("article").filter(has_text="Message to the run")).to_contain_text(
             "Prefer <b>blue</b> paint"
         )
@@ -114,8 +114,8 @@ def test_a_failed_call_shows_its_error_without_being_opened(studio: Open, servic
         expect(call.get_by_role("button", name="Input")).to_have_attribute("aria-expanded", "false")
 
 
-def _status(page: Page, word: str) -> None:
-    expect(page.get_by_role("main").get_by_text(word, exact=True).first).to_be_visible()
+def _status(page: Page, text: str) -> None:
+    expect(page.get_by_role("main").get_by_text(text, exact=True).first).to_be_visible()
 
 
 def test_a_run_that_reached_its_limit_goes_on_with_more(studio: Open, service: Service) -> None:
@@ -129,9 +129,9 @@ def test_a_run_that_reached_its_limit_goes_on_with_more(studio: Open, service: S
         _status(page, "Completed")
         expect(box).to_have_count(0)
         expect(page.get_by_role("button", name="Resume")).to_have_count(0)
-    told = [event["type"] for event in log_of(service, run_id)]
-    assert told.count("run_started") + told.count("run_resumed") >= 1
-    assert told[-1] == "run_completed"
+    types = [event["type"] for event in log_of(service, run_id)]
+    assert types.count("run_started") + types.count("run_resumed") >= 1
+    assert types[-1] == "run_completed"
 
 
 def test_a_run_whose_limit_was_not_raised_says_so_again(studio: Open, service: Service) -> None:
@@ -141,23 +141,23 @@ def test_a_run_whose_limit_was_not_raised_says_so_again(studio: Open, service: S
         expect(box).to_be_visible()
         keep_screenshot(page, "resume-parked-360-zh")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        asked = page.get_by_role("article").filter(has_text="运行在等待")
-        expect(asked).to_have_count(1)
+        notices = page.get_by_role("article").filter(has_text="运行在等待")
+        expect(notices).to_have_count(1)
         box.get_by_role("button", name="恢复运行").click()
-        expect(asked).to_have_count(2)
+        expect(notices).to_have_count(2)
         expect(box).to_be_visible()
     assert "run_completed" not in [event["type"] for event in log_of(service, run_id)]
 
 
-def _killed_at_work(place: Place) -> str:
+def _start_and_kill(stack: Place) -> str:
     """A run of the command line whose process was killed while its model thought."""
-    run_id, asked = "run_killed", len(place.model.requests)
-    settings = model_settings(place.model.base_url)
-    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    run_id, request_count = "run_killed", len(stack.model.requests)
+    settings = model_settings(stack.model.base_url)
+    options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     process = subprocess.Popen(
-        [SCRIPTS / "skills-runtime", "run", "--json", "--run-id", run_id, *given, "HOLD until told"],
-        cwd=place.home,
-        env=dict(place.service.environment),
+        [SCRIPTS / "skills-runtime", "run", "--json", "--run-id", run_id, *options, "HOLD until told"],
+        cwd=stack.home,
+        env=dict(stack.service.environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
     )
@@ -168,49 +168,49 @@ def _killed_at_work(place: Place) -> str:
                 break
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=PATIENCE_SEC)
-    assert len(place.model.requests) - asked <= 1
+    assert len(stack.model.requests) - request_count <= 1
     return run_id
 
 
-def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, place: Place) -> None:
-    place.script.go.clear()
-    run_id = _killed_at_work(place)
+def test_a_run_whose_process_was_killed_says_so_and_goes_on(studio: Open, stack: Place) -> None:
+    stack.script.go.clear()
+    run_id = _start_and_kill(stack)
     with studio(f"/studio/runs/{run_id}") as page:
         box = page.get_by_role("region", name="The run is paused")
         expect(box).to_contain_text("the process that executed this run has ended")
         keep_screenshot(page, "resume-interrupted")
-        place.script.go.set()
+        stack.script.go.set()
         page.get_by_role("button", name="Resume").first.click()
         _status(page, "Completed")
         expect(box).to_have_count(0)
-    seqs = [event["seq"] for event in log_of(place.service, run_id)]
+    seqs = [event["seq"] for event in log_of(stack.service, run_id)]
     assert seqs == list(range(len(seqs)))
 
 
-def test_a_working_run_is_not_shown_as_stalled(studio: Open, place: Place) -> None:
-    place.script.go.clear()
-    run_id = start_run(place.service, "HOLD until told")
+def test_a_working_run_is_not_shown_as_stalled(studio: Open, stack: Place) -> None:
+    stack.script.go.clear()
+    run_id = start_run(stack.service, "HOLD until told")
     with studio(f"/studio/runs/{run_id}") as page:
         _status(page, "Running")
         expect(page.get_by_role("region", name="The run is paused")).to_have_count(0)
-        place.script.go.set()
+        stack.script.go.set()
         _status(page, "Completed")
 
 
-def test_a_run_that_failed_is_not_resumed_but_tried_again_from_where_it_was(studio: Open, place: Place) -> None:
-    place.script.is_broken = True
-    run_id = finished_run(place.service, "READ 1 times")
+def test_a_run_that_failed_is_not_resumed_but_tried_again_from_where_it_was(studio: Open, stack: Place) -> None:
+    stack.script.is_broken = True
+    run_id = finished_run(stack.service, "READ 1 times")
     with studio(f"/studio/runs/{run_id}") as page:
         _status(page, "Failed")
         expect(page.get_by_text("the model is out of order").first).to_be_visible()
         expect(page.get_by_role("button", name="Resume")).to_have_count(0)
         keep_screenshot(page, "resume-failed")
-        place.script.is_broken = False
+        stack.script.is_broken = False
         page.get_by_role("button", name="Try again").click()
         page.wait_for_url(lambda address: f"/runs/{run_id}" not in address)
         _status(page, "Completed")
         expect(page.get_by_role("link", name=re.compile(run_id))).to_be_visible()
-    assert log_of(place.service, run_id)[-1]["type"] == "run_failed"
+    assert log_of(stack.service, run_id)[-1]["type"] == "run_failed"
 
 
 def _reviews(service: Service, run_id: str) -> list[str]:

@@ -81,12 +81,12 @@ def write_compared(home: Path) -> None:
 def write_pictures(home: Path, away: Listener) -> None:
     """A run that leaves a picture, a page that is called a picture, and a document."""
     run = open_run(home, PICTURES)
-    made = {
+    images = {
         "slope.png": _picture(),
         "fake.png": HOSTILE_PAGE.replace("AWAY", away.url).encode(),
         "report.pdf": _document(away.url),
     }
-    for name, content in made.items():
+    for name, content in images.items():
         (run.paths.deliverables / name).write_bytes(content)
     finish_run(run, RunCompleted(final_output="Here they are."))
     run.close()
@@ -231,7 +231,7 @@ def test_the_position_can_be_left_where_it_is(studio: Open, service: Service, sl
 
 
 def test_the_timeline_shows_only_what_had_happened(studio: Open, service: Service, slow: str) -> None:
-    started = next(one["seq"] for one in log_of(service, slow) if one["type"] == "tool_call_started")
+    started = next(event["seq"] for event in log_of(service, slow) if event["type"] == "tool_call_started")
     with studio(f"/studio/runs/{slow}/timeline?at={started - 1}") as page:
         expect(page.get_by_role("button", name=re.compile("^Model talker"))).to_have_count(1)
         expect(page.get_by_role("button", name=re.compile("^shell_command"))).to_have_count(0)
@@ -241,13 +241,13 @@ def test_the_timeline_shows_only_what_had_happened(studio: Open, service: Servic
 def test_a_hostile_page_stays_inert(browser: Browser, service: Service, name: str, text: str) -> None:
     with listening() as elsewhere:
         content = {"page.html": HOSTILE_PAGE, "drawing.svg": DRAWING}[name].replace("AWAY", elsewhere.url)
-        made = finished_calls(
+        run_id = finished_calls(
             service, ("file_write", {"path": f"deliverables/{name}", "content": content}), task="Report."
         )
-        with complaining(browser, service, f"/studio/runs/{made}/files") as page:
-            with page.expect_response(lambda answer: "preview=1" in answer.url) as shown:
+        with complaining(browser, service, f"/studio/runs/{run_id}/files") as page:
+            with page.expect_response(lambda answer: "preview=1" in answer.url) as response:
                 page.get_by_role("button", name=re.compile(name)).first.click()
-            assert shown.value.headers["content-security-policy"].startswith("sandbox;")
+            assert response.value.headers["content-security-policy"].startswith("sandbox;")
             element = page.locator(f"iframe[title$='{name}']")
             expect(element).to_have_attribute("sandbox", "")
             handle = element.element_handle()
@@ -312,7 +312,7 @@ def _picture() -> bytes:
 def _document(away: str) -> bytes:
     """A document of one page that wants to open an address and to run a script as soon as it is shown."""
     text = b"BT /F1 24 Tf 40 100 Td (Quarterly report) Tj ET"
-    wanted = f"app.launchURL('{away}/script', true); this.submitForm('{away}/form');"
+    script = f"app.launchURL('{away}/script', true); this.submitForm('{away}/form');"
     objects = (
         b"<< /Type /Catalog /Pages 2 0 R /OpenAction 6 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -320,14 +320,14 @@ def _document(away: str) -> bytes:
         b" /Resources << /Font << /F1 5 0 R >> >> /AA << /O 7 0 R >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(text), text),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /S /JavaScript /JS (%s) >>" % wanted.replace("(", "\\(").replace(")", "\\)").encode(),
+        b"<< /S /JavaScript /JS (%s) >>" % script.replace("(", "\\(").replace(")", "\\)").encode(),
         b"<< /S /URI /URI (%s/uri) >>" % away.encode(),
     )
-    body, places = b"%PDF-1.4\n", list[int]()
+    body, offsets = b"%PDF-1.4\n", list[int]()
     for number, content in enumerate(objects, 1):
-        places.append(len(body))
+        offsets.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     count = len(objects) + 1
     trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (count, len(body))
     return body + b"xref\n0 %d\n0000000000 65535 f \n" % count + table + trailer
@@ -335,8 +335,8 @@ def _document(away: str) -> bytes:
 
 def _is_viewer(frame: Frame) -> bool:
     """Whether it is where the browser's own viewer shows a document: inside a frame of ours."""
-    above = frame.parent_frame
-    return above is not None and above.parent_frame is not None
+    parent = frame.parent_frame
+    return parent is not None and parent.parent_frame is not None
 
 
 def _file(name: str) -> str:
@@ -399,7 +399,7 @@ def test_a_document_is_shown_on_an_origin_of_its_own_and_reaches_nothing(
 
 def _second_call(service: Service, run_id: str) -> int:
     """The event after which the second call had begun and had not ended."""
-    started = [one["seq"] for one in log_of(service, run_id) if one["type"] == "tool_call_started"]
+    started = [event["seq"] for event in log_of(service, run_id) if event["type"] == "tool_call_started"]
     return started[1]
 
 
@@ -423,15 +423,15 @@ def test_a_fork_from_the_middle_links_parent_and_child(studio: Open, service: Se
         forks = page.get_by_role("list", name="Fork of this run:")
         expect(forks.get_by_role("link", name=child)).to_be_visible()
         keep_screenshot(page, "fork-parent")
-    told = log_of(service, child)
-    assert told[0]["payload"]["fork"]["seq"] == middle
-    assert [one["payload"]["call_id"] for one in told if one["type"] == "tool_call_finished"] == [
-        one["payload"]["call_id"] for one in log_of(service, parent) if one["type"] == "tool_call_finished"
+    events = log_of(service, child)
+    assert events[0]["payload"]["fork"]["seq"] == middle
+    assert [event["payload"]["call_id"] for event in events if event["type"] == "tool_call_finished"] == [
+        event["payload"]["call_id"] for event in log_of(service, parent) if event["type"] == "tool_call_finished"
     ][1:]
 
 
 def test_a_fork_with_other_words_by_keyboard_alone(studio: Open, service: Service, parent: str) -> None:
-    started = next(one["seq"] for one in log_of(service, parent) if one["type"] == "run_started")
+    started = next(event["seq"] for event in log_of(service, parent) if event["type"] == "run_started")
     with studio(f"/studio/runs/{parent}?event={started}") as page:
         expect(page.get_by_role("tab", name="Raw")).to_be_visible()
         page.locator("body").press("f")

@@ -32,9 +32,9 @@ SCRIPT = Script()
 def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     home = tmp_path_factory.mktemp("runs")
     for name, description in DESCRIPTIONS.items():
-        place = home / ".agents" / "skills" / name
-        place.mkdir(parents=True)
-        (place / "SKILL.md").write_text(
+        directory = home / ".agents" / "skills" / name
+        directory.mkdir(parents=True)
+        (directory / "SKILL.md").write_text(
             f"---\nname: {name}\ndescription: {json.dumps(description)}\n---\n\nDo it.\n", encoding="utf-8"
         )
     limits = {"run.max_steps": "7"}
@@ -153,15 +153,15 @@ def test_a_mention_is_chosen_by_keyboard_and_the_run_begins(studio: Open, servic
         task = page.get_by_role("textbox", name="Task")
         expect(task).to_be_focused()
         task.press_sequentially("Say hello with $gre")
-        offered = page.get_by_role("listbox", name="Matching skills")
-        expect(offered.get_by_role("option", name="greet-people")).to_have_attribute("aria-selected", "true")
-        expect(offered.get_by_role("option", name="greet-people")).to_contain_text("Greets people by name.")
+        suggestions = page.get_by_role("listbox", name="Matching skills")
+        expect(suggestions.get_by_role("option", name="greet-people")).to_have_attribute("aria-selected", "true")
+        expect(suggestions.get_by_role("option", name="greet-people")).to_contain_text("Greets people by name.")
         keep_screenshot(page, "start-mention-1440")
         page.keyboard.press("Enter")
         expect(task).to_have_value("Say hello with $[user].greet-people ")
-        expect(offered).to_be_hidden()
+        expect(suggestions).to_be_hidden()
         task.press_sequentially("and $")
-        expect(offered.get_by_role("option")).to_have_count(3)
+        expect(suggestions.get_by_role("option")).to_have_count(3)
         page.keyboard.press("ArrowDown")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Tab")
@@ -184,14 +184,14 @@ def test_escape_closes_the_list_until_another_mention_begins(studio: Open) -> No
     with studio("/studio/new") as page:
         task = page.get_by_role("textbox", name="Task")
         task.press_sequentially("$gre")
-        offered = page.get_by_role("listbox", name="Matching skills")
-        expect(offered).to_be_visible()
+        suggestions = page.get_by_role("listbox", name="Matching skills")
+        expect(suggestions).to_be_visible()
         page.keyboard.press("Escape")
-        expect(offered).to_be_hidden()
+        expect(suggestions).to_be_hidden()
         task.press_sequentially("et")
-        expect(offered).to_be_hidden()
+        expect(suggestions).to_be_hidden()
         task.press_sequentially(" $rel")
-        expect(offered.get_by_role("option", name="release-notes")).to_be_visible()
+        expect(suggestions.get_by_role("option", name="release-notes")).to_be_visible()
 
 
 def test_the_router_says_why_and_a_suggestion_can_be_given_from_the_start(studio: Open, service: Service) -> None:
@@ -321,7 +321,7 @@ def test_the_next_run_knows_the_conversation_and_its_request_is_decided_in_the_t
         expect(page).not_to_have_url(f"{service.url}/studio/runs/{first}")
         second = page.url.split("/runs/")[1].split("/")[0].split("?")[0]
     with service.client(token=True) as client:
-        runs = [client.get(f"/api/v1/runs/{one}").json() for one in (first, second)]
+        runs = [client.get(f"/api/v1/runs/{run_id}").json() for run_id in (first, second)]
     assert runs[0]["session_id"] == runs[1]["session_id"]
 
 

@@ -70,9 +70,9 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
         yield running
 
 
-def _write(place: Path, text: str) -> None:
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text(text, encoding="utf-8")
+def _write(path: Path, text: str) -> None:
+    path.mkdir(parents=True)
+    (path / "SKILL.md").write_text(text, encoding="utf-8")
 
 
 def test_the_catalog_is_searched_by_the_address(studio: Open) -> None:
@@ -125,14 +125,14 @@ def test_a_skill_is_created_edited_and_checked_while_typing(studio: Open, servic
         expect(page.get_by_role("article").get_by_text("what happened")).to_be_visible()
         page.get_by_role("tab", name="Edit").click()
         text = page.get_by_role("textbox", name="SKILL.md")
-        written = text.input_value()
-        text.fill(written.replace("description:", "descriptio:"))
-        found = page.get_by_role("list", name="Diagnostics")
-        expect(found.get_by_text("Missing required field")).to_be_visible()
-        found.get_by_role("button", name=re.compile("line")).first.click()
+        original = text.input_value()
+        text.fill(original.replace("description:", "descriptio:"))
+        diagnostics = page.get_by_role("list", name="Diagnostics")
+        expect(diagnostics.get_by_text("Missing required field")).to_be_visible()
+        diagnostics.get_by_role("button", name=re.compile("line")).first.click()
         expect(text).to_be_focused()
         keep_screenshot(page, "skills-edit-1440")
-        text.fill(f"{written}\nAnd **thank** everybody.\n")
+        text.fill(f"{original}\nAnd **thank** everybody.\n")
         expect(page.get_by_text("Valid")).to_be_visible()
         page.keyboard.press("Control+s")
         expect(page.get_by_role("region", name="Notifications").get_by_text("Saved")).to_be_visible()
@@ -164,8 +164,8 @@ def test_skills_are_installed_only_after_consent_and_never_malicious_ones(studio
         dialog = page.get_by_role("dialog", name="Install skills")
         dialog.get_by_role("textbox", name="Source").fill("./packs")
         dialog.get_by_role("button", name="Review").click()
-        found = dialog.get_by_role("list", name="Skills in this source")
-        bad = found.get_by_role("listitem").filter(has_text="malicious")
+        candidates = dialog.get_by_role("list", name="Skills in this source")
+        bad = candidates.get_by_role("listitem").filter(has_text="malicious")
         expect(bad.get_by_role("checkbox", name="bad")).to_be_disabled()
         install = dialog.get_by_role("button", name="Install 1 skill")
         expect(install).to_be_disabled()
@@ -253,11 +253,11 @@ def test_a_skill_without_a_schema_takes_json(studio: Open) -> None:
 def test_the_form_fits_a_narrow_screen(studio: Open, service: Service, locale: str, scheme: str) -> None:
     with service.client(token=True) as client:
         body = {"skill": "greet", "input": {"name": "Anna"}}
-        made = client.post("/api/v1/executions", json=body).json()["execution_id"]
+        execution = client.post("/api/v1/executions", json=body).json()["execution_id"]
     viewport = {"width": 360, "height": 1500}
-    path = f"/studio/skills/greet/run?execution={made}"
+    path = f"/studio/skills/greet/run?execution={execution}"
     with studio(path, locale=locale, viewport=viewport, color_scheme=scheme) as page:
-        expect(page.get_by_text(made)).to_be_visible()
+        expect(page.get_by_text(execution)).to_be_visible()
         expect(page.get_by_text("greeting Anna")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         keep_screenshot(page, f"skills-run-{locale}-360")

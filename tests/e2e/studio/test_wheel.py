@@ -27,26 +27,26 @@ SYSTEM = "/usr/local/nowhere"
 @pytest.fixture(scope="module")
 def wheel(built: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this checkout; nobody builds the page meanwhile."""
-    place = tmp_path_factory.mktemp("wheel")
+    directory = tmp_path_factory.mktemp("wheel")
     with (ROOT / "scripts" / "studio").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run([*HATCHLING, "-d", str(place)], cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (found,) = place.glob("*.whl")
-    return found
+        subprocess.run([*HATCHLING, "-d", str(directory)], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (path,) = directory.glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a fresh environment that has the wheel; what it requires is borrowed from ours."""
-    place = tmp_path_factory.mktemp("fresh") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=120)
-    python = place / "bin" / "python"
+    venv = tmp_path_factory.mktemp("fresh") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
+    python = venv / "bin" / "python"
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "--no-deps", str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=120)
-    (site,) = place.glob("lib/python*/site-packages")
+    (site,) = venv.glob("lib/python*/site-packages")
     # A line of a .pth file comes after the environment's own packages, and no .pth file there is followed.
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return place / "bin"
+    return venv / "bin"
 
 
 @contextmanager
@@ -62,8 +62,8 @@ def studio(scripts: Path, home: Path) -> Generator[tuple[str, str]]:
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            if found := LINK.match(line.replace(b"/studio/?", b"/?")):
-                yield found[1].decode(), found[2].decode()
+            if match := LINK.match(line.replace(b"/studio/?", b"/?")):
+                yield match[1].decode(), match[2].decode()
                 return
         raise AssertionError((home / "stderr.txt").read_text())
     finally:
@@ -75,8 +75,8 @@ def studio(scripts: Path, home: Path) -> Generator[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def link(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, str]]:
     """Where `studio` listens, and its token."""
-    with studio(scripts, tmp_path_factory.mktemp("served") / "home") as found:
-        yield found
+    with studio(scripts, tmp_path_factory.mktemp("served") / "home") as link:
+        yield link
 
 
 def visitor(url: str, **headers: str) -> httpx2.Client:
@@ -95,8 +95,8 @@ def page(link: tuple[str, str]) -> Generator[httpx2.Client]:
 def test_the_installed_package_is_that_of_the_wheel_and_there_is_no_node(scripts: Path) -> None:
     say = "import skills_runtime, shutil; print(skills_runtime.__file__, shutil.which('node'))"
     command = [scripts / "python", "-c", say]
-    told = subprocess.run(command, env={"PATH": SYSTEM}, check=True, capture_output=True, text=True, timeout=60)
-    where, node = told.stdout.split()
+    result = subprocess.run(command, env={"PATH": SYSTEM}, check=True, capture_output=True, text=True, timeout=60)
+    where, node = result.stdout.split()
     assert Path(where).is_relative_to(scripts.parent)
     assert node == "None"
 
@@ -109,9 +109,9 @@ def test_the_page_and_everything_it_names_is_served(page: httpx2.Client) -> None
     assert any(name.endswith(".js") for name in named)
     assert any(name.endswith(".css") for name in named)
     for name in named:
-        found = page.get(httpx2.URL(str(index.url)).join(name))
-        assert found.status_code == 200, name
-        assert found.content or name.endswith("/"), name
+        response = page.get(httpx2.URL(str(index.url)).join(name))
+        assert response.status_code == 200, name
+        assert response.content or name.endswith("/"), name
 
 
 def test_every_built_file_is_in_the_wheel_and_served(page: httpx2.Client, scripts: Path) -> None:
@@ -119,9 +119,9 @@ def test_every_built_file_is_in_the_wheel_and_served(page: httpx2.Client, script
     files = [path for path in dist.rglob("*") if path.is_file()]
     assert len(files) > 5
     for path in files:
-        found = page.get(f"/studio/{path.relative_to(dist)}")
-        assert (found.status_code, found.content) == (200, path.read_bytes()), path
-        assert found.headers["x-content-type-options"] == "nosniff"
+        response = page.get(f"/studio/{path.relative_to(dist)}")
+        assert (response.status_code, response.content) == (200, path.read_bytes()), path
+        assert response.headers["x-content-type-options"] == "nosniff"
 
 
 def test_a_deep_address_gives_the_page_and_the_api_knows_its_visitor(page: httpx2.Client) -> None:
@@ -165,9 +165,12 @@ def test_a_wheel_without_the_page_is_refused_with_what_to_do(tmp_path: Path) -> 
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("studio_dist", "__pycache__"))
     command = [*HATCHLING, "-d", str(tmp_path / "dist")]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    told = subprocess.run(
+    result = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-    assert told.returncode != 0
-    assert f"`{DIST / 'index.html'}` is missing: build Studio first, with `scripts/studio`" in told.stdout + told.stderr
+    assert result.returncode != 0
+    assert (
+        f"`{DIST / 'index.html'}` is missing: build Studio first, with `scripts/studio`"
+        in result.stdout + result.stderr
+    )
     assert not list(tmp_path.glob("dist/*.whl"))

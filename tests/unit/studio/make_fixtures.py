@@ -21,7 +21,7 @@ from skills_runtime.runs.log import read_events
 from tests.replay.make_golden import GOLDEN
 from tests.support.events import numbered
 
-PLACE = Path(__file__).parents[2] / "fixtures" / "studio"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "studio"
 _LEFT_OUT = frozenset(
     {
         "config_fingerprint", "fork", "snapshots", "last_mac", "epoch", "children", "worked_sec", "segment_since",
@@ -63,18 +63,18 @@ def expected_of(events: Sequence[Event]) -> dict[str, Any]:
 
 def _state(call: Call, view: RunView, talk: Conversation, decisions: dict[str, str]) -> str:
     """How far a call came, in one word."""
-    result = next((one.result for one in talk.messages if one.call_id == call.id), None)
+    result = next((message.result for message in talk.messages if message.call_id == call.id), None)
     if result is not None:
         if not decisions.get(call.id, "approved").startswith("approved"):
             return "denied"
         return "ok" if result.data.get("ok") else "failed"
     if not view.state.open:
         return "abandoned"
-    known = talk.open_calls.get(call.id, call)
-    asking = (one.call_id.partition("#")[0] for one in view.pending.approvals.open.values())
+    current = talk.open_calls.get(call.id, call)
+    asking = (approval.call_id.partition("#")[0] for approval in view.pending.approvals.open.values())
     if call.id in asking:
         return "waiting"
-    if known.phase == "started":
+    if current.phase == "started":
         return "running"
     return "requested" if decisions.get(call.id, "approved").startswith("approved") else "denied"
 
@@ -84,17 +84,17 @@ def logs() -> dict[str, list[Event]]:
     golden = {
         name: list(read_events(RunPaths(GOLDEN / name))) for name in ("agent", "complete") if (GOLDEN / name).exists()
     }
-    return {**golden, **{f"v0-{name}": _old(name) for name in ("completed", "waiting")}, **_made()}
+    return {**golden, **{f"v0-{name}": _old(name) for name in ("completed", "waiting")}, **_build_logs()}
 
 
 def _old(name: str) -> list[Event]:
-    with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "events.jsonl").write_bytes((GOLDEN.parent / "v0" / f"{name}.jsonl").read_bytes())
-        return list(read_events(RunPaths(Path(place))))
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "events.jsonl").write_bytes((GOLDEN.parent / "v0" / f"{name}.jsonl").read_bytes())
+        return list(read_events(RunPaths(Path(directory))))
 
 
-def _made() -> dict[str, list[Event]]:
-    asked = [*_begin("Clean up."), *_answer("I look first.", ("c1", "shell_command")), _ask("a1", "c1")]
+def _build_logs() -> dict[str, list[Event]]:
+    requested = [*_begin("Clean up."), *_answer("I look first.", ("c1", "shell_command")), _ask("a1", "c1")]
     allowed: list[Payload] = [
         p.ApprovalDecided(approval_key="k-a1", approval_id="a1", call_id="c1", decision="approved", decided_by="owner"),
         p.ToolCallStarted(call_id="c1", tool="shell_command"),
@@ -123,13 +123,13 @@ def _made() -> dict[str, list[Event]]:
     ]
     failed = [p.RunFailed(error_kind="budget_exceeded", message="no more steps")]
     return {
-        "asking": numbered(asked),
-        "deciding": numbered([*asked, *allowed, *ended, *denied]),
+        "asking": numbered(requested),
+        "deciding": numbered([*requested, *allowed, *ended, *denied]),
         "cut": numbered([*_begin("Look."), *cut, *failed]),
-        "running": numbered([*asked, *allowed]),
+        "running": numbered([*requested, *allowed]),
         "refused": numbered(
             [
-                *asked,
+                *requested,
                 p.ApprovalRefused(reason="expired", approval_id="a1", call_id="c1"),
                 p.RunCancelled(message="stop"),
             ]
@@ -148,11 +148,11 @@ def _begin(task: str) -> list[Payload]:
 
 
 def _answer(text: str, *calls: tuple[str, str]) -> list[Payload]:
-    said = [p.LlmResponseDelta(delta_type="text", text=text)] if text else []
-    asked = [p.ToolCallRequested(call_id=call_id, tool=tool, name=tool) for call_id, tool in calls]
-    used = p.LlmUsage(model="m", input_tokens=100, output_tokens=10, cached_tokens=40, cost_usd=0.25)
+    deltas = [p.LlmResponseDelta(delta_type="text", text=text)] if text else []
+    requests = [p.ToolCallRequested(call_id=call_id, tool=tool, name=tool) for call_id, tool in calls]
+    usage = p.LlmUsage(model="m", input_tokens=100, output_tokens=10, cached_tokens=40, cost_usd=0.25)
     finished = p.LlmResponseFinished(finish_reason="tool_calls", calls=[call_id for call_id, _ in calls])
-    return [p.LlmRequestStarted(model="m"), *said, *asked, used, finished]
+    return [p.LlmRequestStarted(model="m"), *deltas, *requests, usage, finished]
 
 
 def _ask(approval_id: str, call_id: str) -> Payload:
@@ -163,11 +163,11 @@ def _ask(approval_id: str, call_id: str) -> Payload:
 
 def fixture_text(events: Iterable[Event]) -> str:
     """One fixture as it is committed."""
-    known = list(events)
-    told = [{**msgspec.structs.asdict(event), "payload": data_of(event.payload)} for event in known]
-    return json.dumps({"events": told, "expected": expected_of(known)}, indent=1, ensure_ascii=False) + "\n"
+    log = list(events)
+    documents = [{**msgspec.structs.asdict(event), "payload": data_of(event.payload)} for event in log]
+    return json.dumps({"events": documents, "expected": expected_of(log)}, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     for log_name, log_events in logs().items():
-        (PLACE / f"{log_name}.json").write_text(fixture_text(log_events), encoding="utf-8")
+        (FIXTURES / f"{log_name}.json").write_text(fixture_text(log_events), encoding="utf-8")

@@ -46,8 +46,8 @@ def build(checkout: Path, *options: str) -> list[str]:
 
 
 def age(path: Path, seconds: int) -> None:
-    found = path.stat()
-    os.utime(path, (found.st_atime, found.st_mtime + seconds))
+    stat = path.stat()
+    os.utime(path, (stat.st_atime, stat.st_mtime + seconds))
 
 
 def test_the_app_is_built_once_and_again_when_a_source_is_newer(checkout: Path) -> None:
