@@ -123,7 +123,7 @@ async def test_a_skill_without_a_definition_is_refused(executor: Executor) -> No
 async def test_a_skill_without_its_entry_leaves_nothing(executor: Executor, skill: MakeSkill) -> None:
     made = skill(ECHO)
     ((made.directory or Path()) / "run.py").unlink()
-    with pytest.raises(Exception, match=r"has no `run\.py`"):
+    with pytest.raises(Exception, match=r"has no entry file `run\.py`"):
         await executor.execute(made, {})
     assert not await executor.list()
 

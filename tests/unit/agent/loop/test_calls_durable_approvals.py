@@ -358,5 +358,5 @@ def test_the_second_of_two_concurrent_decisions_is_refused(directory: Place) -> 
     directory.work()
     desk = RunControl(Unseen(), log_ports())
     desk.decide(directory.paths, YES)
-    with pytest.raises(ApprovalStale, match="was decided already"):
+    with pytest.raises(ApprovalStale, match="has already been decided"):
         desk.decide(directory.paths, NO)
