@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.measure import Number, report
 from skills_runtime.skills import FilesystemSource, Library, Origin
 from skills_runtime.skills.sources import IndexedSource
-from skills_runtime.skills.sources.indexed import GRAIN_NS
+from skills_runtime.skills.sources.filesystem_index import GRAIN_NS
 
 SKILLS = 10_000
 ROUNDS = 5

@@ -11,10 +11,10 @@ from skills_runtime.executions.values import Artifact, Execution, ExecutionLimit
 from skills_runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from skills_runtime.executions.from_settings import ScriptPackages, build_sandboxes, declared_variables
     from skills_runtime.executions.layout import STDERR, STDOUT, is_execution_id
     from skills_runtime.executions.retention import Retention
     from skills_runtime.executions.runner import wait_uncancelled
-    from skills_runtime.executions.settings import ScriptPackages, build_sandboxes, declared_variables
     from skills_runtime.executions.values import Status
     from skills_runtime.executions.zygotes import zygote_sources
 

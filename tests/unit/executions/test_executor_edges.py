@@ -10,8 +10,8 @@ import pytest
 from skills_runtime.config.models import EgressSettings, SandboxSettings
 from skills_runtime.errors import NotFound, SandboxError, ValidationFailed
 from skills_runtime.executions import ExecutionLimits, Executor, Interpreter, Supplies
+from skills_runtime.executions.from_settings import build_sandboxes
 from skills_runtime.executions.layout import ExecutionLayout, stages_in_memory
-from skills_runtime.executions.settings import build_sandboxes
 from skills_runtime.executions.snapshot import SnapshotCache
 from skills_runtime.ports import ProcessRequest
 from skills_runtime.sandbox import NoSandbox, UnavailableSandbox

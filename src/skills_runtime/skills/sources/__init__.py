@@ -1,7 +1,7 @@
 """Sources of skills, one module each."""
 
 from skills_runtime.skills.sources.filesystem import FilesystemSource
-from skills_runtime.skills.sources.indexed import IndexedSource
+from skills_runtime.skills.sources.filesystem_index import IndexedSource
 from skills_runtime.skills.sources.memory import MemorySource, Row
 from skills_runtime.skills.sources.source import Origin, Report, ScanOptions, Source
 

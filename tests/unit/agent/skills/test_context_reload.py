@@ -209,7 +209,7 @@ async def test_a_replay_does_not_diverge(directory: Path) -> None:
 
 
 def test_many_turns_without_a_change_search_no_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skills_runtime.skills.sources.indexed.GRAIN_NS", -(10**18))  # whatever was read is believed
+    monkeypatch.setattr("skills_runtime.skills.sources.filesystem_index.GRAIN_NS", -(10**18))
     searched, search = list[str](), IndexedSource.skills
 
     def counted(source: IndexedSource) -> Report:

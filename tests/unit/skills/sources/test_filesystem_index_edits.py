@@ -7,7 +7,7 @@ import pytest
 
 from skills_runtime.skills import FilesystemSource
 from skills_runtime.skills.sources import filesystem
-from skills_runtime.skills.sources import indexed as source_module
+from skills_runtime.skills.sources import filesystem_index as source_module
 from skills_runtime.skills.sources.filesystem import ReadSkill, SkillDirectory, read_skill
 from tests.unit.skills.samples import make_skill, skill_text
 from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick

@@ -9,9 +9,9 @@ import pytest
 
 from skills_runtime.skills import FilesystemSource, Report
 from skills_runtime.skills.sources import IndexedSource, filesystem
-from skills_runtime.skills.sources import indexed as source_module
+from skills_runtime.skills.sources import filesystem_index as source_module
 from skills_runtime.skills.sources.filesystem import STAMP, ReadSkill, SkillDirectory, VisitedDirectory, read_skill
-from skills_runtime.skills.sources.indexed import GRAIN_NS, is_reliable, load_index
+from skills_runtime.skills.sources.filesystem_index import GRAIN_NS, is_reliable, load_index
 from tests.support.users import Unprivileged
 from tests.unit.skills.samples import make_skill, skill_text
 from tests.unit.skills.sources.trees import ORIGIN, found_again, index_files, indexed, next_tick

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skills_runtime.skills.sources import indexed as module
+from skills_runtime.skills.sources import filesystem_index as module
 from skills_runtime.skills.sources.filesystem import VisitedDirectory
-from skills_runtime.skills.sources.indexed import Index, load_index, save_index
+from skills_runtime.skills.sources.filesystem_index import Index, load_index, save_index
 from skills_runtime.storage import files as written
 from tests.support.users import Unprivileged
 from tests.unit.skills.samples import make_skill
