@@ -1,4 +1,4 @@
-"""The guard: what a call would do, read before it is done, and how bad that could be."""
+"""The guard: reads what a call would do before it runs, and assesses its risk."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What any call would do, and how bad that could be: commands, files, and tools that only declare their effect."""
+"""Assess the risk of a call: commands, files, and tools that only declare their effect."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 
 def read_line(line: str, environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
-    """What a line or a script of shell would do; `environment` holds variables whose values are known."""
+    """Read what a shell line or script would do; `environment` holds variables whose values are known."""
     from skills_runtime.safety.guard.reader import read_text  # loads the parser of shell, which is slow
 
     return read_text(line, environment)
 
 
 def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
-    """What a program would do that is started without a shell."""
+    """Read what a program would do that is started without a shell."""
     from skills_runtime.safety.guard.reader import read_words  # as above
 
     return read_words(argv, environment)
@@ -75,7 +75,7 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
 
 
 def worst_risk(*risks: Risk) -> Risk:
-    """The first of the worst_risk risks."""
+    """Return the first of the worst_risk risks."""
     return max(risks, key=lambda risk: LEVELS.index(risk.level), default=Risk())
 
 
@@ -122,7 +122,7 @@ def _variable_risks(environment: Mapping[str, str]) -> Iterator[Risk]:
 
 
 def _file_risk(touch: FileTouch) -> Risk:
-    """Assessor where a file tool reaches, and what it does there."""
+    """Assess where a file tool reaches, and what it does there."""
     from skills_runtime.safety.guard.paths import (  # its expressions are slow to compile
         CONTROL,
         assess_read,

@@ -61,7 +61,7 @@ class CommandContext(msgspec.Struct, frozen=True):
     """Whether arguments are added to it that nobody has seen, as by `xargs`."""
 
     def nested(self) -> "CommandContext":
-        """Inside of one more wrapper."""
+        """Return the context inside one more wrapper."""
         return msgspec.structs.replace(self, depth=self.depth + 1)
 
 
@@ -70,7 +70,7 @@ class CommandReader(Protocol):
 
     @property
     def findings(self) -> Findings:
-        """Where everything is collected."""
+        """Return the collector of all findings."""
         ...
 
     def is_known_program(self, name: str) -> bool:
@@ -78,7 +78,7 @@ class CommandReader(Protocol):
         ...
 
     def read_command(self, script: Script, words: list[Word], context: CommandContext) -> None:
-        """Assessor one simple command."""
+        """Assess one simple command."""
         ...
 
     def read_code(self, script: Script, text: str, byte_range: tuple[int, int], context: CommandContext) -> None:
@@ -131,7 +131,7 @@ class Call:
         return self.words[0].start, max(part.end for part in self.words)
 
     def read_wrapped(self, words: list[Word], context: CommandContext | None = None) -> None:
-        """Assessor the command that this one wraps."""
+        """Assess the command that this one wraps."""
         if words:
             self.reader.read_command(self.script, words, (context or self.context).nested())
 
@@ -151,18 +151,18 @@ class Call:
             self.reader.read_code(self.script, text, byte_range, (context or self.context).nested())
 
     def has_short(self, letters: str) -> bool:
-        """Whether one of these short options is option, alone or in a cluster."""
+        """Return whether one of these short options is option, alone or in a cluster."""
         return any(
             word.shape[:1] == "-" and word.shape[1:2] != "-" and any(letter in word.shape for letter in letters)
             for word in self.args
         )
 
     def long_values(self, name: str) -> Iterator[Word]:
-        """The values of a long option, also when its name is cut short; of `--name` alone the next word."""
+        """Return the values of a long option, also when its name is cut short; of `--name` alone the next word."""
         return (value for _, value in self.long_options(name))
 
     def long_options(self, name: str) -> Iterator[tuple[str, Word]]:
-        """The same, with the option as it is written."""
+        """Yield the same values, each with the option as it is written."""
         for index, word in enumerate(self.args):
             option = word.option
             if len(option) > 2 and option.startswith("--") and name.startswith(option[2:]):
@@ -172,9 +172,9 @@ class Call:
                     yield option, self.args[index + 1] if index + 1 < len(self.args) else word
 
     def has_long(self, *names: str) -> bool:
-        """Whether one of these long options is option."""
+        """Return whether one of these long options is option."""
         return any(True for name in names for _ in self.long_values(name))
 
     def operands(self) -> list[Word]:
-        """The words that are no options; values of options may be among them."""
+        """Return the words that are no options; values of options may be among them."""
         return [word for word in self.args if not word.option]

@@ -108,7 +108,7 @@ class Findings:
         self.add_risk("medium", reason, part, span)
 
     def spend(self, work: int = 1) -> bool:
-        """Whether there is work left to spend."""
+        """Return whether there is work left to spend."""
         self.work += work
         if self.work <= MAX_WORK:
             return True
@@ -116,7 +116,7 @@ class Findings:
         return False
 
     def reading(self) -> Reading:
-        """Everything as one value."""
+        """Return everything as one value."""
         reason, part, span = self._risk
         return Reading(
             commands=tuple(self.commands),

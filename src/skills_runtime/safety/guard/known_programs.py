@@ -46,7 +46,7 @@ LOW = names(
 
 
 def reasons(groups: dict[str, str]) -> dict[str, str]:
-    """A table from names to reasons, out of one from reasons to names."""
+    """Invert a table from reasons to names."""
     return {name: reason for reason, group in groups.items() for name in group.split()}
 
 
@@ -141,7 +141,7 @@ READ_ONLY_USES: dict[str, re.Pattern[str]] = {
 
 
 def assess_by_name(name: str) -> tuple[Level, str]:
-    """What a program's name alone says."""
+    """Assess a program by its name alone."""
     if name in HIGH:
         return "high", HIGH[name]
     if name.startswith(HIGH_PREFIXES):
@@ -152,7 +152,7 @@ def assess_by_name(name: str) -> tuple[Level, str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a table or a judge knows the program."""
+    """Return whether a table or a judge knows the program."""
     return name in LOW or name in HIGH or name in MEDIUM or name.startswith(HIGH_PREFIXES)
 
 
@@ -161,7 +161,7 @@ _LOGIN = re.compile(r"^[\w.-]+@([\w.-]+):")
 
 
 def program_name(word: str) -> str:
-    """What a program is called: a path into a system directory is as good as the name alone.
+    """Return the name of a program; a path into a system directory becomes the bare name.
 
     Any other path stays a path, because `./git` is not the `git` that somebody has allowed.
     """
@@ -170,7 +170,7 @@ def program_name(word: str) -> str:
 
 
 def find_url_hosts(text: str) -> list[str]:
-    """The hosts that a word names by an address or a login."""
+    """Return the hosts that a word names by an address or a login."""
     hosts = [match.strip("[]").lower() for match in _URL.findall(text)]
     login = _LOGIN.match(text)
     return [*hosts, login[1].lower()] if login else hosts
@@ -223,7 +223,7 @@ _MEDIUM = re.compile(
 
 
 def assess_variable(name: str, value: str | None) -> tuple[Level, str] | None:
-    """What setting a variable means, when it means something."""
+    """Assess setting a variable; return nothing where it is harmless."""
     name = name.removesuffix("+").split("[", 1)[0]
     if _HARMLESS.fullmatch(name) or (_SHOWING.fullmatch(name) and value in _SHOWS):
         return None

@@ -84,7 +84,7 @@ _ALIAS = re.compile(r"^/+proc/+[^/]+(?:/+task/+[^/]+)?/+cwd(?=/|$)")
 
 
 def normalize(shape: str) -> str:
-    """A path without detours; `../..` that climb to the root are taken to reach it."""
+    """Normalize a path; a leading `../..` before a system directory is taken to reach the root."""
     if "/" not in shape:
         return shape
     path = posixpath.normpath(_ALIAS.sub(".", shape) if "/proc" in shape else shape)
@@ -95,12 +95,12 @@ def normalize(shape: str) -> str:
 
 
 def may_be_sensitive(text: str) -> bool:
-    """A quick look that never misses what the slow one would find."""
+    """Return whether a text may name a sensitive path: a fast check without false negatives."""
     return bool(_HINT.search(text))
 
 
 def assess_read(shape: str) -> Assessment | None:
-    """What it means to read this path, when it means something."""
+    """Assess reading a path; return nothing where it is harmless."""
     path = normalize(shape)
     if _CONTROL.search(path):
         return "high", CONTROL
@@ -108,7 +108,7 @@ def assess_read(shape: str) -> Assessment | None:
 
 
 def assess_pattern_read(pattern: str) -> Assessment | None:
-    """What it means to read whatever matches a pattern."""
+    """Assess reading every path that matches a pattern."""
     if pattern == PLACEHOLDER:
         return None
     if len(pattern) > _MAX_PATTERN:
@@ -124,7 +124,7 @@ def assess_pattern_read(pattern: str) -> Assessment | None:
 
 
 def assess_write(shape: str) -> Assessment:
-    """What it means to write this path."""
+    """Assess writing a path."""
     path = normalize(shape)
     if _CONTROL.search(path):
         return "high", CONTROL
@@ -148,7 +148,7 @@ def assess_write(shape: str) -> Assessment:
 
 
 def is_broad_target(shape: str) -> bool:
-    """Whether removing or changing all below this could hit more than a part of the working directory."""
+    """Return whether removing or changing all below this could hit more than a part of the working directory."""
     path = normalize(shape).rstrip("/") or "/"
     if (
         shape.startswith(("/", "~", PLACEHOLDER))
@@ -160,5 +160,5 @@ def is_broad_target(shape: str) -> bool:
 
 
 def is_plain_relative_path(text: str) -> bool:
-    """Whether a text is at most the name of something ordinary below the working directory."""
+    """Return whether a text is at most the name of something ordinary below the working directory."""
     return bool(re.fullmatch(r"[\w*?][\w.*?/+%-]*", text)) and ".." not in text and not assess_read(text)

@@ -51,7 +51,7 @@ class Reader:
         self.read_script(script.inner(text, *byte_range), context)
 
     def read_command(self, script: Script, words: list[Word], context: CommandContext) -> None:
-        """Assessor one simple command and what it wraps."""
+        """Assess one simple command and what it wraps."""
         first = words[0]
         byte_range = (first.start, max(word.end for word in words))
         text, span = script.text_at(*byte_range), script.span(*byte_range)
@@ -77,7 +77,7 @@ class Reader:
         self._assess_arguments(call)
 
     def _refuse_to_read(self, reason: str, part: str, span: Span | None) -> None:
-        """What is not looked offset can be anything."""
+        """Return what is not looked offset can be anything."""
         self.findings.mark_unclear(reason, part, span)
         self.findings.add_risk("high", reason, part, span)
 
@@ -145,7 +145,7 @@ class Reader:
 
 
 def read_text(line: str, environment: Mapping[str, str]) -> Reading:
-    """What a line or a script of shell would do."""
+    """Read what a shell line or script would do."""
     reader = Reader(environment)
     if flaw := find_flaw(line):
         reader.findings.mark_unclear(flaw, line[:200], (0, len(line)))
@@ -155,7 +155,7 @@ def read_text(line: str, environment: Mapping[str, str]) -> Reading:
 
 
 def read_words(argv: Sequence[str], environment: Mapping[str, str]) -> Reading:
-    """What a program would do that is started without a shell."""
+    """Read what a program would do that is started without a shell."""
     reader = Reader(environment)
     text = " ".join(argv)
     flaw = find_flaw(text.replace("\n", " ")) if argv and argv[0] else "there is no program to run"

@@ -71,7 +71,7 @@ class Script:
 
     @property
     def root(self) -> "Node":
-        """The whole text as a tree, parsed when it is first asked for."""
+        """Return the whole text as a tree, parsed when it is first asked for."""
         if self._root is None:
             # A parser is not to be shared between threads.
             parser: Parser | None = getattr(_local, "parser", None)
@@ -88,11 +88,11 @@ class Script:
         return self._root
 
     def text_at(self, start: int, end: int) -> str:
-        """A part as it is written; the places are bytes."""
+        """Return the source text between two byte offsets."""
         return self.source[start:end].decode(errors="replace")
 
     def span(self, start: int, end: int) -> Span | None:
-        """A part's byte_range in the outermost line, in characters."""
+        """Return the span of a part in the outermost line, in characters."""
         if self.offset is None:
             return self.fallback_span
         if self._ascii:
@@ -101,7 +101,7 @@ class Script:
         return self.offset + prefix, self.offset + prefix + len(self.text_at(start, end))
 
     def inner(self, text: str, start: int, end: int) -> "Script":
-        """Code that a word of this script holds."""
+        """Build the script for code that a word of this script holds."""
         source = self.text_at(start, end)
         offset = source.find(text) if text else -1
         span, level = self.span(start, end), self.level + 1
@@ -146,7 +146,7 @@ _COMPUTED_NAMES = re.compile(r"(?:^|[\s'\"=])(?:[/~]|-\w*printf|--(?:format|pret
 
 
 def only_lists_names(text: str) -> bool:
-    """Whether the commands of a substitution write nothing but names that they find below the working directory."""
+    """Return whether a substitution writes only names that it finds below the working directory."""
     first, *filters = stages = text.removeprefix("$(").removesuffix(")").strip().split(" | ")
     return counts(stages) or (
         _LISTING_COMMAND.fullmatch(first) is not None
@@ -156,12 +156,12 @@ def only_lists_names(text: str) -> bool:
 
 
 def counts(stages: list[str]) -> bool:
-    """Whether a pipeline writes nothing but a number."""
+    """Return whether a pipeline writes nothing but a number."""
     return all(map(_STAGE.fullmatch, stages)) and len(stages) > 1 and _COUNTS.fullmatch(stages[-1]) is not None
 
 
 def replace_counts(text: str) -> str:
-    """A text with a number in the byte_range of each substitution that writes one."""
+    """Replace each substitution that writes only a number by a number."""
     return re.sub(r"\$\(([^()`]*)\)", lambda match: "1" if counts(match[1].split(" | ")) else match[0], text)
 
 
@@ -188,7 +188,7 @@ class Bindings:
         self._has_untracked_setters = False
 
     def lookup(self, name: str) -> Binding | None:
-        """What is known of a variable; nothing when the script does not set it."""
+        """Look up a variable; return nothing when the script does not set it."""
         if self._bindings is None:
             self._bindings = self._collect()
         binding = self._bindings.get(name)
@@ -215,7 +215,7 @@ class Bindings:
         return bindings
 
     def is_numeric(self, text: str) -> bool:
-        """Whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
+        """Return whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
         if re.search(r"[`\[]|\$[({\d@*]", text):
             return False
         variables = re.findall(r"[A-Za-z_]\w*", text)
@@ -232,7 +232,7 @@ class Bindings:
         )
 
     def _classify_variables(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The variables that the script sets to numbers, and those that it or its environment sets to anything else."""
+        """Return the variables that the script sets to numbers, and those that may hold any other text."""
         numbers: set[str] = set()
         text_variables = {name for name, value in self._environment.items() if not value.isdecimal()}
         text_variables |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
@@ -287,7 +287,7 @@ class Bindings:
 
 
 def _is_text(values: "list[Node]") -> bool:
-    """Whether one of these values may be anything but a number."""
+    """Return whether one of these values may be anything but a number."""
     return not all(
         value.type in ("number", "arithmetic_expansion", "brace_expression")
         or re.fullmatch(r"\d+", replace_counts((value.text or b"").decode(errors="replace")))
@@ -321,7 +321,7 @@ class Evaluator:
         self._visit_later = visit_later
 
     def evaluate_words(self, node: "Node") -> list[Word]:
-        """The words one node becomes: mostly one."""
+        """Return the words one node becomes: mostly one."""
         start, end = node.start_byte, node.end_byte
         if node.type == "word" or node.type == "number":
             raw = self._script.source[start:end]
@@ -473,7 +473,7 @@ class Evaluator:
         )
 
     def _variable_name(self, node: "Node") -> str | None:
-        """The name, when nothing but the variable's value is asked for."""
+        """Return the name, when nothing but the variable's value is asked for."""
         inner = self._script.text_at(node.start_byte, node.end_byte)[1:]
         if node.type == "expansion":
             inner = inner[1:-1]
@@ -482,7 +482,7 @@ class Evaluator:
         return inner if inner.isidentifier() or inner.isdecimal() or (len(inner) == 1 and inner in "@*#?-$!") else None
 
     def _split_constant(self, node: "Node") -> list[Word]:
-        """The words of an unquoted variable whose value is known and is more than one word."""
+        """Return the words of an unquoted variable whose value is known and is more than one word."""
         name = self._variable_name(node)
         binding = self._bindings.lookup(name) if name and name.isidentifier() else None
         value = binding[1] if binding and binding[0] == "constant" else None

@@ -46,12 +46,12 @@ class FunctionTable:
                     self._defined[self._name(node)] = node.end_byte
 
     def is_call(self, word: Word, node: "Node") -> bool:
-        """Whether a command is a call of a function that has been read."""
+        """Return whether a command is a call of a function that has been read."""
         end = self._defined.get(word.value or "")
         return end is not None and not _shadows_program(word.value or "") and node.start_byte >= end
 
     def assess_definition(self, node: "Node") -> tuple[str, bool]:
-        """What is not understood about a definition, and whether it calls itself."""
+        """Return what is unclear about a definition, and whether the function calls itself."""
         name = self._name(node)
         body = self._script.source[node.start_byte : node.end_byte].decode(errors="replace")
         itself = body.replace("()", "", 1).count(name) > 2 or (name == ":" and body.count(":") > 2)
@@ -146,7 +146,7 @@ class WalkState:
             self.stack.append((node, self.context))
 
     def assess_word(self, word: Word) -> None:
-        """Assessor a word that is no argument, but can still become one."""
+        """Assess a word that is no argument, but can still become one."""
         assessment = assess_pattern_read(word.shape) if word.glob else assess_read(word.shape)
         if assessment:
             self.findings.add_risk(*assessment, *self.locate(word))
@@ -156,15 +156,15 @@ class WalkState:
         self.findings.mark_unclear(reason, self.text(node), self.span(node))
 
     def text(self, node: "Node") -> str:
-        """A node as it is delimiter_text."""
+        """Return the source text of a node."""
         return self.script.text_at(node.start_byte, node.end_byte)
 
     def span(self, node: "Node") -> Span | None:
-        """A node's byte_range in the outermost line."""
+        """Return the span of a node in the outermost line."""
         return self.script.span(node.start_byte, node.end_byte)
 
     def locate(self, word: Word) -> tuple[str, Span | None]:
-        """A word as it is delimiter_text, and where."""
+        """Return the source text of a word and its span."""
         return self.script.text_at(word.start, word.end), self.script.span(word.start, word.end)
 
 
@@ -234,12 +234,12 @@ _EXPANDED = re.compile(rb"[$`](?!')")
 
 
 def visit_command(state: WalkState, node: "Node") -> None:
-    """One simple command that stands alone."""
+    """Read a simple command."""
     _read_simple_command(state, node, state.trailing_words.pop(node.id, []), state.context)
 
 
 def _read_simple_command(state: WalkState, node: "Node", trailing_words: list[Word], context: CommandContext) -> None:
-    """One simple command: variables, a name, arguments, and redirections between them."""
+    """Read a simple command: variables, name, arguments and redirections."""
     words: list[Word] = []
     end = -1
     for child in node.children:
@@ -269,7 +269,7 @@ def _evaluate_program_name(state: WalkState, node: "Node") -> list[Word]:
 
 
 def visit_redirected(state: WalkState, node: "Node") -> None:
-    """A command with redirections behind it; more arguments may follow those."""
+    """Read a command with redirections behind it; more arguments may follow those."""
     body = node.child_by_field_name("body")
     context, trailing_words = state.context, list[Word]()
     for child in node.children:
@@ -296,14 +296,14 @@ def visit_redirected(state: WalkState, node: "Node") -> None:
 
 
 def _last_command(node: "Node") -> "Node | None":
-    """The command that a redirection behind several belongs to."""
+    """Return the command that a redirection behind several belongs to."""
     while node.type in ("list", "pipeline", "negated_command") and node.named_children:
         node = node.named_children[-1]
     return node if node.type == "command" else None
 
 
 def visit_lone_redirect(state: WalkState, node: "Node") -> None:
-    """A redirection without a command."""
+    """Read a redirection without a command."""
     read_redirect(state, node, state.context)
 
 
@@ -325,7 +325,7 @@ def visit_pipeline(state: WalkState, node: "Node") -> None:
 
 
 def visit_substitution(state: WalkState, node: "Node") -> None:
-    """Commands inside of a word."""
+    """Read commands inside a word."""
     source = state.script.source[node.start_byte : node.end_byte]
     if source[:1] == b"`" and b"\\" in source:
         state.mark_unclear("backslashes inside of backquotes are not read", node)
@@ -336,7 +336,7 @@ def visit_substitution(state: WalkState, node: "Node") -> None:
 
 
 def visit_function(state: WalkState, node: "Node") -> None:
-    """A function: its body is read where it is defined."""
+    """Read the body of a function where it is defined."""
     reason, calls_itself = state.functions.assess_definition(node)
     if reason:
         state.mark_unclear(reason, node)
@@ -347,7 +347,7 @@ def visit_function(state: WalkState, node: "Node") -> None:
 
 
 def visit_declaration(state: WalkState, node: "Node") -> None:
-    """`export` and its like, which the grammar knows as something of their own."""
+    """Read `export` and its like: which the grammar knows as something of their own."""
     words: list[Word] = []
     for child in node.children:
         if child.type == "variable_assignment":
@@ -364,7 +364,7 @@ def visit_declaration(state: WalkState, node: "Node") -> None:
 
 
 def read_assignment(state: WalkState, node: "Node") -> Word | None:
-    """Assessor a variable that is set, and give back its value."""
+    """Assess a variable that is set, and give back its value."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is not None and name.type == "subscript":
         state.stack.append((name, state.context))
@@ -382,7 +382,7 @@ def read_assignment(state: WalkState, node: "Node") -> Word | None:
 
 
 def visit_lone_assignment(state: WalkState, node: "Node") -> None:
-    """A variable that is set without a command."""
+    """Read a variable that is set without a command."""
     read_assignment(state, node)
 
 
@@ -390,7 +390,7 @@ _CALCULATES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\s-[vR]\s")
 
 
 def visit_test(state: WalkState, node: "Node") -> None:
-    """`[ … ]` and `[[ … ]]`; only the first is a program, and only the second is_numeric."""
+    """Read `[ … ]` and `[[ … ]]`: only the first is a program, and only the second is_numeric."""
     if node.children[0].type == "[":
         bracket = plain_word("[", node.start_byte, node.start_byte + 1)
         state.reader.read_command(state.script, [bracket], state.context)
@@ -402,7 +402,7 @@ def visit_test(state: WalkState, node: "Node") -> None:
 
 
 def _words_between(state: WalkState, node: "Node") -> list[Word]:
-    """The words of a test in their order; commands inside of them are read elsewhere."""
+    """Return the words of a test in their order; commands inside of them are read elsewhere."""
     evaluator = Evaluator(state.script, state.bindings, Findings(), lambda _: None)
     words: list[Word] = []
     stack = list(reversed(node.children[1:-1]))
@@ -418,7 +418,7 @@ def _words_between(state: WalkState, node: "Node") -> list[Word]:
 
 
 def visit_arithmetic(state: WalkState, node: "Node") -> None:
-    """`$(( … ))`, `(( … ))` and subscripts: code in the value of a variable is carried out."""
+    """Read `$(( … ))`: `(( … ))` and subscripts: code in the value of a variable is carried out."""
     if node.type == "subscript":
         index = node.child_by_field_name("index")
         if index and state.text(index) not in ("@", "*"):
@@ -431,13 +431,13 @@ def visit_arithmetic(state: WalkState, node: "Node") -> None:
 
 
 def check_arithmetic(state: WalkState, text: str, node: "Node") -> None:
-    """Assessor a text that the shell is_numeric."""
+    """Report arithmetic whose text may hold code."""
     if not state.bindings.is_numeric(replace_counts(text)):
         state.mark_unclear("calculates with a text that may hold code", node)
 
 
 def visit_loop(state: WalkState, node: "Node") -> None:
-    """`for` and `select`: the variable is set like by an assignment."""
+    """Read `for` and `select`: the variable is set like by an assignment."""
     name = node.child_by_field_name("variable")
     if name and (risk := assess_variable(state.text(name), None)):
         state.findings.add_risk(*risk, state.text(name), state.span(name))
@@ -445,7 +445,7 @@ def visit_loop(state: WalkState, node: "Node") -> None:
 
 
 def visit_comment(state: WalkState, node: "Node") -> None:
-    """A comment, if the shell agrees that it is one."""
+    """Report a comment that the shell may not read as one."""
     previous = state.script.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b""
     if previous and previous not in b" \t\n;&|()":
         state.mark_unclear("a comment is not understood", node)
@@ -501,7 +501,7 @@ def read_redirect(state: WalkState, node: "Node", context: CommandContext) -> tu
 
 
 def with_stdin(context: CommandContext, stdin: StandardInput) -> CommandContext:
-    """The same context, with something on the standard input."""
+    """Return the context with this standard input."""
     return msgspec.structs.replace(context, stdin=lambda: stdin)
 
 
@@ -551,7 +551,7 @@ _WRAPPERS = frozenset({"command", "builtin", "time", "env", "nohup", "exec"})
 
 
 def find_pipe_input(script: Script, stages: "list[Node]", bindings: Bindings) -> StandardInput:
-    """What the stages of a pipeline write: their programs, and the text when one `echo` is all there is."""
+    """Return what the stages of a pipeline write: their programs, and the text when one `echo` is all there is."""
     evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # what is inside is read where it stands
     programs: list[str | None] = []
     byte_range = (stages[0].start_byte, stages[-1].end_byte)
@@ -636,7 +636,7 @@ def parse_heredoc(node: "Node", script: Script) -> Heredoc:
 
 
 def _unterminated_heredoc(script: Script, start: int) -> Heredoc:
-    """A here-document whose end is not certain: whatever follows may be carried out as a substitution."""
+    """Treat everything after an uncertain end as code: the shell may run it as a substitution."""
     end = len(script.source)
     text = script.text_at(start, end)
     codes = (*_BACKQUOTED.findall(text), *_DOLLARED.findall(text))
@@ -644,7 +644,7 @@ def _unterminated_heredoc(script: Script, start: int) -> Heredoc:
 
 
 def _parse_expanded_heredoc(body: "Node | None", script: Script, text: str, byte_range: tuple[int, int]) -> Heredoc:
-    """A here-document whose substitutions the shell carries out."""
+    """Parse a here-document whose substitutions the shell runs."""
     expansions = [child for child in body.named_children if child.type in EXPANSIONS] if body else []
     literal, at = "", byte_range[0]
     for child in expansions:

@@ -36,13 +36,13 @@ class Word(msgspec.Struct, frozen=True):
 
     @property
     def option(self) -> str:
-        """The word as an option, without its value; empty when it is none."""
+        """Return the word as an option, without its value; empty when it is none."""
         if not self.shape.startswith("-") or self.shape == "-":
             return ""
         return self.shape.split("=", 1)[0]
 
     def suffix(self, length: int) -> "Word":
-        """The rest of this word, such as the value of `--option=value`."""
+        """Return the rest of this word, such as the value of `--option=value`."""
         text = self.shape[length:]
         return msgspec.structs.replace(self, shape=text, value=None if self.value is None else text)
 
@@ -65,17 +65,17 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
-    """A word that means what it says."""
+    """Build a word whose value is its text."""
     return Word(text, text, start, end)
 
 
 def unknown_word(*, start: int = 0, end: int = 0, computed: bool = True, may_split: bool = False) -> Word:
-    """A word of which nothing is known."""
+    """Build a word of unknown value."""
     return Word(None, PLACEHOLDER, start, end, computed, may_split, may_be_option=True)
 
 
 def join(parts: list[Part], start: int, end: int) -> list[Word]:
-    """The words that these parts become: one, or several by braces."""
+    """Return the words that these parts become: one, or several by braces."""
     bare = "".join("Q" * len(part.text) if part.quoted or part.unknown else part.text for part in parts)
     shape = "".join(part.text for part in parts)
     if "{" in bare and any("," in braces or ".." in braces for braces in _BRACES.findall(bare)):
@@ -99,7 +99,7 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
 
 
 def _may_be_option(parts: list[Part], shape: str, bare: str) -> bool:
-    """Whether a word that is not known may begin with a dash, or be split into words that do."""
+    """Return whether a word that is not known may begin with a dash, or be split into words that do."""
     if any(part.unknown and part.may_split for part in parts):
         return True
     first = next((part for part in parts if part.text), None)
@@ -135,7 +135,7 @@ def _expand_braces(parts: list[Part], shape: str, bare: str, start: int, end: in
 
 
 def values(words: Iterable[Word]) -> tuple[str | None, ...]:
-    """What a rule may look at: a value, or nothing where it is not known."""
+    """Return the values of words, `None` where one is unknown."""
     return tuple(word.value for word in words)
 
 
@@ -149,7 +149,7 @@ _ANSI = re.compile(
 
 
 def decode_ansi_c(inside: str) -> str | None:
-    """The value of what stands inside of `$'…'`; nothing when it is not text."""
+    """Return the value of what stands inside of `$'…'`; nothing when it is not text."""
 
     def decode(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
@@ -170,7 +170,7 @@ def decode_ansi_c(inside: str) -> str | None:
 
 
 def split_escapes(text: str) -> list[Part]:
-    """A bare word, with what its backslashes quote set apart."""
+    """Split a bare word at its backslash escapes."""
     if "\\" not in text:
         return [Part(text)]
     parts: list[Part] = []
@@ -199,7 +199,7 @@ _BRACKETS = re.compile(r"[(\[{<|`]")
 
 
 def find_flaw(text: str) -> str:
-    """Why this text is not even tried, or nothing when it can be."""
+    """Return why a text is not parsed, or nothing when it can be."""
     if len(text) > MAX_CHARACTERS:
         return "the command is too long to be read"
     if _CONTROL.search(text):
@@ -212,5 +212,5 @@ def find_flaw(text: str) -> str:
 
 
 def names(text: str) -> frozenset[str]:
-    """A set of names, written as a text so that a table stays a table."""
+    """Build a set of names from a text."""
     return frozenset(text.split())

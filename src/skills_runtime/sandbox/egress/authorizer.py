@@ -56,7 +56,7 @@ class Flow:
         self._authorizer.use_bytes(count)
 
     async def connect(self) -> Peer:
-        """A connection to the first of the checked addresses that answers."""
+        """Connect to the first checked address that answers."""
         reason = ""
         share = self._authorizer.ports.limits.connect_seconds / len(self._addresses)
         for address in self._addresses:
@@ -100,7 +100,7 @@ def _find_refusal(error: BaseException | None) -> Refused | None:
 
 
 class EgressAuthorizer:
-    """The memory of one proxy: numbers, answers to questions, bytes used."""
+    """State of one proxy: request numbers, approval answers and used bytes."""
 
     def __init__(self, ports: EgressPorts) -> None:
         self.ports = ports
@@ -221,7 +221,7 @@ async def _wait_for_answer(question: Awaitable[bool]) -> bool:
 async def resolve_allowed(
     policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver
 ) -> list[Address] | Refused:
-    """The addresses that may be connected to; those that may not are left out, and it takes one to be left."""
+    """Return the addresses that may be connected to; those that may not are left out, and it takes one to be left."""
     literal = host.address
     if literal is not None:
         candidates: list[Address | None] = [literal]
@@ -245,13 +245,13 @@ async def resolve_allowed(
 
 
 async def system_resolver(name: str, port: int) -> Sequence[str]:
-    """The addresses that this machine finds for a name."""
+    """Return the addresses that this machine finds for a name."""
     results = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(result[4][0]) for result in results))
 
 
 def is_local_address(address: Address) -> bool:
-    """Whether the address is one of this machine's, where services listen that trust their neighbours."""
+    """Return whether the address is one of this machine's, where services listen that trust their neighbours."""
     endpoint = (str(address), 0)
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
@@ -265,7 +265,7 @@ def is_local_address(address: Address) -> bool:
 
 
 async def connect(address: Address, port: int) -> socket.socket:
-    """A connection to exactly this address."""
+    """Connect to exactly this address."""
     connection = socket.socket(_family(address), socket.SOCK_STREAM)
     try:
         connection.settimeout(0)

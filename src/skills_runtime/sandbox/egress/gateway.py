@@ -39,7 +39,7 @@ _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class EgressCallbacks(msgspec.Struct, frozen=True, kw_only=True):
-    """Who hears of every decision, and who is asked about a host that no rule names; nobody means no."""
+    """Callbacks that record each decision and ask about a host that no rule names; without `ask` it is denied."""
 
     record: Recorder
     ask: Asker | None = None
@@ -71,7 +71,7 @@ class Gateway:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What the command must be given, numbered on after the inputs of its fence."""
+        """Return the descriptors the command inherits, numbered after the inputs of its sandbox."""
         return (self._handover.descriptor,)
 
     def start(self) -> None:
@@ -123,7 +123,7 @@ class Gateway:
 
 
 async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
-    """Cancel a task and wait for its end, however often somebody asks us to hurry."""
+    """Cancel a task and wait for its end, ignoring cancellation meanwhile; re-raise it afterwards."""
     cancelled = False
     while not task.done():
         task.cancel()
@@ -162,13 +162,13 @@ class Handover:
 
     @property
     def descriptor(self) -> int:
-        """What the sandbox must inherit."""
+        """Return the descriptor that the sandbox inherits."""
         return self._sandbox_end.fileno()
 
     def argv(
         self, command: Sequence[str], interpreter: str = "/usr/bin/python3", *, descriptor: int | None = None
     ) -> tuple[str, ...]:
-        """The command line to run inside, with an interpreter that is visible there; it becomes the command.
+        """Return the command line to run inside, with an interpreter that is visible there; it becomes the command.
 
         `descriptor` is the number under which the sandbox inherits its end, if that is another one there.
         """
@@ -180,7 +180,7 @@ class Handover:
         self._sandbox_end.close()
 
     async def receive_listener(self, seconds: float = HANDOVER_SECONDS) -> socket.socket:
-        """The listening socket from inside; raises when there comes none, or one that is not fit for it."""
+        """Return the listening socket from inside; raises when there comes none, or one that is not fit for it."""
         try:
             async with asyncio.timeout(seconds):
                 loop = asyncio.get_running_loop()
@@ -217,7 +217,7 @@ class Handover:
 
 
 def find_listener_problem(listener: socket.socket, port: int) -> str:
-    """Why a socket is not a listener in a network of its own, or nothing."""
+    """Return why a socket is not a listener in a separate network namespace, or nothing."""
     if listener.family != socket.AF_INET or listener.type != socket.SOCK_STREAM:
         return "it is not one for TCP"
     if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
@@ -231,7 +231,7 @@ def find_listener_problem(listener: socket.socket, port: int) -> str:
 
 
 def _network_cookie(connection: socket.socket) -> int:
-    """The number of the network that a socket belongs to; zero where the kernel cannot tell."""
+    """Return the number of the network that a socket belongs to; zero where the kernel cannot tell."""
     try:
         return struct.unpack("Q", connection.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
     except OSError:
@@ -246,25 +246,25 @@ def _source() -> str:
 def build_stage_command(
     command: Sequence[str], interpreter: str, *, source: int, port: int = PROXY_PORT
 ) -> tuple[str, ...]:
-    """The command line with the small program first: it reads itself from `source`, and talks on the next number."""
+    """Return the command line behind the stage program, read from `source`; its channel is the next descriptor."""
     boot = _BOOT.format(number=source, most=MAX_SOURCE)
     return (interpreter, "-I", "-S", "-c", boot, str(source + 1), str(port), *command)
 
 
 @cache
 def stage_source() -> bytes:
-    """The small program."""
+    """Return the small program."""
     return Path(inside.__file__).read_bytes()
 
 
 def find_interpreter(home: Path | None) -> str | None:
-    """A Python that is there inside as well; `home` is where that of the runtime lives, if it is."""
+    """Find a Python that is visible inside the sandbox; `home` is the runtime's own installation, if any."""
     own = () if home is None else (f"{home}/bin/python3",)
     return next((path for path in (*INTERPRETERS, *own) if os.access(path, os.X_OK)), None)
 
 
 def compile_egress(egress: Egress) -> EgressPolicy:
-    """The rules that people wrote; raises `ValidationFailed` for one that cannot be used."""
+    """Return the rules that people wrote; raises `ValidationFailed` for one that cannot be used."""
     return EgressPolicy(
         allow=(
             *(allow_rule(text) for text in egress.allow),
@@ -275,7 +275,7 @@ def compile_egress(egress: Egress) -> EgressPolicy:
 
 
 def proxy_variables(port: int = PROXY_PORT, *, rule_hosts: Collection[str] = ()) -> dict[str, str]:
-    """What a process in the sandbox needs in its environment, in both cases since programs disagree about that.
+    """Return the proxy variables of a sandboxed process, in upper and lower case since programs disagree.
 
     `named` are the hosts of rules: for those the proxy is asked, also where it is a name of the own machine.
     `ALL_PROXY` names HTTP too: some clients refuse to start over a SOCKS address whose library they lack. SOCKS5 is

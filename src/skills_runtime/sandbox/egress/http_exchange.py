@@ -39,7 +39,7 @@ class Exchange:
         self._limits = limits
 
     async def run(self) -> bool:
-        """Whether the client may send another request afterwards."""
+        """Return whether the client may send another request afterwards."""
         async with IdleLimit(self._limits.idle_seconds) as idle:
             await self._to_server(idle, render_request_head(self._request))
             upload = asyncio.create_task(self._upload(idle))
@@ -56,7 +56,7 @@ class Exchange:
                 await asyncio.gather(upload, download, return_exceptions=True)
 
     async def _upload(self, idle: IdleLimit) -> bool:
-        """Whether the whole body went out; a server may answer without reading it."""
+        """Return whether the whole body went out; a server may answer without reading it."""
         framing = self._request.framing
         if framing.kind != "none" and self._request.headers.get("expect") and self._request.minor_version == 1:
             await self._client.send(CONTINUE)

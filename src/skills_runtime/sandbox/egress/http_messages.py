@@ -68,25 +68,25 @@ class Headers(msgspec.Struct, frozen=True):
     pairs: tuple[tuple[str, str], ...]
 
     def get(self, name: str) -> str | None:
-        """The first value under this name."""
+        """Return the first value under this name."""
         return next((value for key, value in self.pairs if key == name), None)
 
     def tokens(self, name: str) -> frozenset[str]:
-        """The list that the value is, in lower case."""
+        """Return the list that the value is, in lower case."""
         return frozenset(token.strip(" \t").lower() for token in (self.get(name) or "").split(","))
 
     def end_to_end(self) -> tuple[tuple[str, str], ...]:
-        """What is meant for the other end and not for this connection."""
+        """Return the headers meant for the other end and not for this connection."""
         connection_headers = self.tokens("connection")
         return tuple(pair for pair in self.pairs if pair[0] not in HOP_BY_HOP and pair[0] not in connection_headers)
 
     def has_close(self) -> bool:
-        """Whether the sender ends the connection after this message."""
+        """Return whether the sender ends the connection after this message."""
         return "close" in self.tokens("connection") | self.tokens("proxy-connection")
 
 
 def parse_head(data: bytes, limit: int) -> Parsed[tuple[str, Headers]] | Incomplete | Refused:
-    """The first line and the headers, up to the empty line."""
+    """Return the first line and the headers, up to the empty line."""
     end = data.find(_HEAD_END)
     head = data[: end + 2] if end >= 0 else data
     if len(head) > limit:
@@ -147,7 +147,7 @@ _LINE_END = b"\r\n"
 
 
 def parse_chunk_size(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """The size that stands before a chunk; zero is the last one."""
+    """Return the size that stands before a chunk; zero is the last one."""
     match = _SIZE.match(data)
     if data and not match:
         return Refused("request_invalid", "a chunk of the body does not begin with its size")
@@ -161,12 +161,12 @@ def parse_chunk_size(data: bytes) -> Parsed[int] | Incomplete | Refused:
 
 
 def parse_chunk_end(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """The line end that stands behind the bytes of a chunk."""
+    """Return the line end that stands behind the bytes of a chunk."""
     return _parse_line_end(data, "a chunk of the body is longer or shorter than its size says")
 
 
 def parse_last_line(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """The empty line that ends the body."""
+    """Return the empty line that ends the body."""
     return _parse_line_end(data, "the body has headers at its end")
 
 
@@ -195,12 +195,12 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether another request may follow on the connection."""
+        """Return whether another request may follow on the connection."""
         return self.minor_version == 1 and not self.headers.has_close()
 
 
 def parse_request(data: bytes, limit: int, tunnel: Authority | None = None) -> Parsed[Request] | Incomplete | Refused:
-    """The request at the beginning of the data; in a `tunnel` it must be meant for the tunnel's own end."""
+    """Return the request at the beginning of the data; in a `tunnel` it must be meant for the tunnel's own end."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
@@ -259,7 +259,7 @@ def _validate_request(request: Request) -> Request | Refused:
 
 
 def _check_host_header(request: Request) -> Refused | None:
-    """Why the Host header speaks of another host than the target."""
+    """Return a refusal when the Host header and the target name different hosts."""
     text = request.headers.get("host")
     if text is None:
         return _invalid("the request has no Host header") if request.minor_version == 1 else None
@@ -287,12 +287,12 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def is_interim(self) -> bool:
-        """Whether the real answer is still to come."""
+        """Return whether the real answer is still to come."""
         return self.status < 200
 
 
 def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | Incomplete | Refused:
-    """The answer at the beginning of the data, to a request with this method."""
+    """Return the answer at the beginning of the data, to a request with this method."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
@@ -334,7 +334,7 @@ _HINTS: dict[Kind, str] = {
 
 
 def render_request_head(request: Request) -> bytes:
-    """The request as the server gets it: a path, one Host header, and the end of the connection behind it."""
+    """Return the request as the server gets it: a path, one Host header, and the end of the connection behind it."""
     authority = request.authority
     host = authority.host.text if authority.port == HTTP_PORT else authority.text
     forwarded = [pair for pair in request.headers.end_to_end() if pair[0] != "host"]
@@ -343,7 +343,7 @@ def render_request_head(request: Request) -> bytes:
 
 
 def render_response_head(response: Response, request: Request, *, keep_alive: bool) -> bytes:
-    """The answer as the client gets it."""
+    """Return the answer as the client gets it."""
     lines = list(response.headers.end_to_end())
     length = response.headers.get("content-length")
     if response.framing.kind == "none" and length is not None and response.status != 204:
@@ -355,12 +355,12 @@ def render_response_head(response: Response, request: Request, *, keep_alive: bo
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """One chunk of a body."""
+    """Encode one chunk of a body."""
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def render_refusal(refused: Refused) -> bytes:
-    """The answer to a client whose request goes no further."""
+    """Return the answer to a client whose request goes no further."""
     begin = (
         "The request did not get through" if refused.kind in _UPSTREAM_FAILURES else "The sandbox refuses the request"
     )

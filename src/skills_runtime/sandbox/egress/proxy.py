@@ -95,7 +95,7 @@ def _release(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio
 
 
 async def _accept(listener: socket.socket) -> socket.socket | None:
-    """The next connection, or nothing when the listener was shut down: then those there are come to their end."""
+    """Return the next connection, or nothing once the listener is shut down."""
     while True:
         # Return when somebody wants to connect; not `sock_accept`, which loses a connection when it is cancelled.
         loop = asyncio.get_running_loop()
@@ -203,7 +203,7 @@ def _record_refusal(authorizer: EgressAuthorizer, protocol: Protocol, refused: R
 
 
 def parse_greeting(data: bytes) -> Parsed[bool] | Incomplete | Refused:
-    """Whether the client can do without a login."""
+    """Return whether the client can do without a login."""
     if data and data[0] != VERSION:
         return _invalid("the greeting is not one of SOCKS5")
     if len(data) < 2:
@@ -215,7 +215,7 @@ def parse_greeting(data: bytes) -> Parsed[bool] | Incomplete | Refused:
 
 
 def parse_socks_request(data: bytes) -> Parsed[Authority] | Incomplete | Refused:
-    """Where the client wants to be connected to."""
+    """Parse the destination of a SOCKS5 request."""
     for position, expected, problem in (
         (0, (VERSION,), "the request is not one of SOCKS5"),
         (1, (_CONNECT,), "only the command that connects is known"),
@@ -246,7 +246,7 @@ def parse_socks_request(data: bytes) -> Parsed[Authority] | Incomplete | Refused
 
 
 def render_socks_reply(refused: Refused | None) -> bytes:
-    """The answer to a request; the address in it is never used by a client that connects."""
+    """Return the answer to a request; the address in it is never used by a client that connects."""
     code = SUCCEEDED if refused is None else _CODES.get(refused.kind, _FAILED)
     return bytes((VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0))
 

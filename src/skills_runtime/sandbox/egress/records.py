@@ -1,4 +1,4 @@
-"""What is told of every decision, and how much a sandbox may use up."""
+"""Records of egress decisions, and limits on what a sandbox may use."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
@@ -63,7 +63,7 @@ MAX_HOSTS = 50
 
 
 class HostUsage(msgspec.Struct):
-    """One host and port, as often as somebody wanted to go there."""
+    """Usage of one host and port."""
 
     verdict: str
     by: str
@@ -99,7 +99,7 @@ class EgressUsage:
             usage.bytes_down += record.bytes_down
 
     def summary(self) -> dict[str, Any]:
-        """All of it as plain data; hosts beyond the first ones are only counted."""
+        """Return all of it as plain data; hosts beyond the first ones are only counted."""
         hosts = [
             {"host": host, "port": port, **msgspec.to_builtins(usage)} for (host, port), usage in self._hosts.items()
         ]

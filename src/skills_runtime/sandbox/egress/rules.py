@@ -54,7 +54,7 @@ class Stopped(Exception):
 
 
 def escape_text(text: str) -> str:
-    """Hostile text as harmless characters, for records and answers."""
+    """Escape untrusted text for records and answers."""
     escaped = ascii(text)[1:-1]
     return escaped if len(escaped) <= MAX_ESCAPED_CHARS else escaped[: MAX_ESCAPED_CHARS - 3] + "..."
 
@@ -89,7 +89,7 @@ class Host(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> Address | None:
-        """The address that the host is, if it is not a name."""
+        """Return the address that the host is, if it is not a name."""
         match self.kind:
             case "name":
                 return None
@@ -107,17 +107,17 @@ class Authority(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As it stands in a request."""
+        """Return `host:port`."""
         return f"{self.host.text}:{self.port}"
 
 
 def host_from_address(address: Address) -> Host:
-    """The host that an address is."""
+    """Return the host that an address is."""
     return Host(str(address), "ipv4") if isinstance(address, IPv4Address) else Host(f"[{address}]", "ipv6")
 
 
 def canonical_host(text: str) -> Host | Refused:
-    """The host that the text names, or why it is not taken for one."""
+    """Return the host that the text names, or why it is not taken for one."""
     if not text:
         return _invalid_host(text, "is empty")
     if len(text) > MAX_NAME + 1:
@@ -157,7 +157,7 @@ def canonical_host(text: str) -> Host | Refused:
 
 
 def split_authority(text: str, default_port: int | None = None) -> Authority | Refused:
-    """The host and port of `host:port`; without a default the port must be there."""
+    """Return the host and port of `host:port`; without a default the port must be there."""
     head, colon, port_text = text.rpartition(":") if _PORT_PART.search(text) else (text, "", "")
     host = canonical_host(head)
     if isinstance(host, Refused):
@@ -169,7 +169,7 @@ def split_authority(text: str, default_port: int | None = None) -> Authority | R
 
 
 def parse_port(text: str) -> int | None:
-    """The port, if the text is a plain number from 1 to 65535."""
+    """Return the port, if the text is a plain number from 1 to 65535."""
     return int(text) if _PORT.fullmatch(text) and int(text) <= MAX_PORT else None
 
 
@@ -251,12 +251,12 @@ _TEREDO = IPv6Network("2001::/32")
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is that of a machine on the open internet."""
+    """Return whether the address is that of a machine on the open internet."""
     return find_reach(address) == "public"
 
 
 def find_reach(address: Address) -> Reach:
-    """Where the address leads."""
+    """Classify where an address leads."""
     if address in METADATA or find_embedded_ipv4(address) in METADATA:
         return "metadata"
     if isinstance(address, IPv4Address):
@@ -273,7 +273,7 @@ def find_reach(address: Address) -> Reach:
 
 
 def find_embedded_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address that a gateway would make of this IPv6 address, if any."""
+    """Return the IPv4 address that a gateway would make of this IPv6 address, if any."""
     if isinstance(address, IPv4Address):
         return None
     if any(address in network for network in _LAST_32_BITS):
@@ -286,7 +286,7 @@ def find_embedded_ipv4(address: Address) -> IPv4Address | None:
 
 
 def parse_address(text: str) -> Address | None:
-    """The address that a resolver answered with; one bound to an interface counts as none."""
+    """Return the address that a resolver answered with; one bound to an interface counts as none."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -328,13 +328,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The rule as somebody would write it."""
+        """Return the rule as somebody would write it."""
         prefix = next(prefix for prefix, scope in _PREFIXES if scope == self.scope)
         ports = "*" if self.ports == "every" else ",".join(map(str, self.ports))
         return f"{prefix}{self.host}:{ports}"
 
     def covers(self, host: Host, port: int) -> bool:
-        """Whether the rule is about this host and port."""
+        """Return whether the rule is about this host and port."""
         if self.ports != "every" and port not in self.ports:
             return False
         if host.text == self.host:
@@ -360,7 +360,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule] = ()) -> EgressPolicy:
-    """A policy from rules as people write them."""
+    """Build a policy from rules in their written form."""
     return EgressPolicy(
         allow=tuple(rule if isinstance(rule, Rule) else allow_rule(rule) for rule in allow),
         deny=tuple(rule if isinstance(rule, Rule) else deny_rule(rule) for rule in deny),
@@ -368,19 +368,19 @@ def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule
 
 
 def allow_rule(text: str, *, private: Permission = "refused", raw: Permission = "refused") -> Rule:
-    """The rule `host`, `*.host` or `**.host`, with `:port,port` or `:*`; ports 80 and 443 when none are given."""
+    """Parse `host`, `*.host` or `**.host`, with `:port,port` or `:*`; ports 80 and 443 when none are given."""
     host, scope, ports = _parse_rule(text)
     return _build_rule(host, scope, ports or WEB_PORTS, private, raw)
 
 
 def deny_rule(text: str) -> Rule:
-    """The same for what must not be reached; every port when none are given."""
+    """Parse a deny rule; it covers every port when none are given."""
     host, scope, ports = _parse_rule(text)
     return _build_rule(host, scope, ports or "every", "refused", "refused")
 
 
 def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
-    """What the policy says, before anything is looked up or connected to."""
+    """Decide by the policy alone, before any lookup or connection."""
     for rule in policy.deny:
         if rule.covers(host, port):
             return Verdict("deny", f"the rule `{rule.text}` denies it", "denied", rule, "rule")
@@ -394,7 +394,7 @@ def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
 
 
 def check_address(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: Reach) -> Refused | None:
-    """Why a name that the rule allows may still not lead to this address, or nothing when it may."""
+    """Return why a name that the rule allows may still not lead to this address, or nothing when it may."""
     inner = find_embedded_ipv4(address)
     for candidate in (address, *([inner] if inner else [])):
         denial = next((deny for deny in policy.deny if deny.covers(host_from_address(candidate), port)), None)

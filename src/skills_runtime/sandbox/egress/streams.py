@@ -34,7 +34,7 @@ class Peer:
         self._socket.close()
 
     async def peek(self, seconds: float) -> bytes:
-        """What has been read ahead, at least one byte unless the other end has closed."""
+        """Return buffered bytes, at least one unless the other end has closed."""
         if not self._buffer:
             async with asyncio.timeout(seconds):
                 self._buffer = await self._receive(MAX_READ_BYTES)
@@ -43,7 +43,7 @@ class Peer:
     async def parse_next(
         self, parse: Callable[[bytes], Parsed[T] | Incomplete | Refused], seconds: float | None = None
     ) -> T | None:
-        """What the parser makes of the next bytes; nothing when the other end closed before the first of them."""
+        """Parse the next message; return `None` when the other end closed before its first byte."""
         async with asyncio.timeout(seconds):
             while True:
                 parsed = parse(self._buffer) if self._buffer else Incomplete()
@@ -60,7 +60,7 @@ class Peer:
                 self._buffer += piece
 
     async def read(self, most: int = MAX_READ_BYTES) -> bytes:
-        """The next bytes, nothing at the end."""
+        """Return the next bytes, nothing at the end."""
         if self._buffer:
             piece, self._buffer = self._buffer[:most], self._buffer[most:]
             return piece

@@ -61,7 +61,7 @@ class _Bytes:
 
 
 def parse_server_name(data: bytes) -> Parsed[Host] | Incomplete | Refused:
-    """The name in the ClientHello at the beginning of the data; bytes after its last record are not looked at."""
+    """Parse the server name in the ClientHello at the start of the data; ignore bytes after its last record."""
     try:
         handshake = _read_handshake(data)
         if isinstance(handshake, Incomplete):
@@ -81,7 +81,7 @@ def parse_server_name(data: bytes) -> Parsed[Host] | Incomplete | Refused:
 
 
 def _read_handshake(data: bytes) -> tuple[bytes, int] | Incomplete:
-    """The whole handshake message, joined from as many records as it was cut into."""
+    """Return the whole handshake message, joined from as many records as it was cut into."""
     message, offset = b"", 0
     for _ in range(_MAX_RECORDS):
         head = data[offset : offset + _RECORD_HEAD]
@@ -107,7 +107,7 @@ def _read_handshake(data: bytes) -> tuple[bytes, int] | Incomplete:
 
 
 def _message_length(message: bytes) -> int:
-    """How long the message is going to be with its head; as long as possible while that is not known."""
+    """Return how long the message is going to be with its head; as long as possible while that is not known."""
     if message and message[0] != _CLIENT_HELLO:
         raise _Malformed("the first message is not a ClientHello")
     if len(message) < _MESSAGE_HEAD:
@@ -172,7 +172,7 @@ async def tunnel(client: Peer, server: Peer, authority: Authority, flow: Flow, l
 
 
 async def _serve_http(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:
-    """Every request of the tunnel by itself, on connections to the address that was checked for the tunnel."""
+    """Serve each request of the tunnel separately, connecting only to the address checked for it."""
     parse = partial(parse_request, limit=limits.head_bytes, tunnel=authority)
     spare: Peer | None = server
     try:
@@ -187,7 +187,7 @@ async def _serve_http(client: Peer, server: Peer, authority: Authority, flow: Fl
 
 
 async def relay(client: Peer, server: Peer, flow: Flow, idle_seconds: float) -> None:
-    """Bytes in both directions until both ends have said that nothing more comes."""
+    """Relay bytes in both directions until both ends have finished writing."""
     async with IdleLimit(idle_seconds) as idle:
         await run_all(
             _pump(client, server, flow.count_sent, idle),
@@ -206,7 +206,7 @@ async def _pump(source: Peer, sink: Peer, count: Callable[[int], None], idle: Id
 
 
 def _check_server_name(data: bytes, authority: Authority) -> Parsed[Host] | Incomplete | Refused:
-    """The server name, if it is that of the tunnel; its bytes stay where they are, for the server to read."""
+    """Return the server name, if it is that of the tunnel; its bytes stay where they are, for the server to read."""
     server_name = parse_server_name(data)
     if not isinstance(server_name, Parsed):
         return server_name

@@ -13,7 +13,7 @@ _LAST = frozenset({"cp", "ln", "install", "rsync", "scp"})
 
 
 def assess_rm(call: Call) -> None:
-    """Deleting: how much depends on what is named."""
+    """Assess `rm` by what it names."""
     recursive = call.has_short("rR") or call.has_long("recursive")
     call.add_risk("medium", "deletes files")
     if call.has_long("no-preserve-root"):
@@ -29,13 +29,13 @@ def assess_rm(call: Call) -> None:
 
 
 def assess_change(shape: str) -> Assessment | None:
-    """What changing or deleting one file means; only what is high is of interest."""
+    """Assess a change or deletion of one file; return nothing below high."""
     level, _ = assess_write(shape)
     return ("high", "changes a file that matters") if level == "high" else None
 
 
 def assess_writers(call: Call) -> None:
-    """Programs whose operands are written."""
+    """Assess programs that write their operands."""
     call.add_risk("medium", MEDIUM.get(call.name, "changes files"))
     assess_options(call)
     operands = call.operands()
@@ -44,7 +44,7 @@ def assess_writers(call: Call) -> None:
 
 
 def assess_written(call: Call, word: Word) -> None:
-    """Assessor one path that is written by a program which is there to write."""
+    """Assess one path that is written by a program which is there to write."""
     if word.shape in ("-", "/dev/null", "/dev/stdout", "/dev/stderr"):
         return
     if word.computed:
@@ -58,7 +58,7 @@ _VALUED = {"uniq": "fsw", "xxd": "cgloRns"}
 
 
 def assess_second_operand(call: Call) -> None:
-    """Programs that read their first operand and write their second."""
+    """Assess programs that read their first operand and write their second."""
     operands: list[Word] = []
     index, ended = 0, False
     while index < len(call.args):
@@ -76,7 +76,7 @@ def assess_second_operand(call: Call) -> None:
 
 
 def assess_dd(call: Call) -> None:
-    """Copying blocks, which may be those of a disk."""
+    """Assess `dd`, which may copy the blocks of a disk."""
     call.add_risk("medium", "copies raw data")
     for word in call.args:
         if word.shape.startswith("of="):
@@ -92,7 +92,7 @@ def assess_dd(call: Call) -> None:
 
 
 def assess_chmod(call: Call) -> None:
-    """Changing modes: a whole tree, everybody, or the right to become somebody else."""
+    """Assess `chmod`: a whole tree, world-writable files, or setuid bits."""
     call.add_risk("medium", "changes who may do what")
     recursive = call.has_short("R") or call.has_long("recursive")
     operands = [word for word in call.args if not word.option or re.match(r"-[rwxst]", word.shape)]
@@ -109,7 +109,7 @@ def assess_chmod(call: Call) -> None:
 
 
 def assess_chown(call: Call) -> None:
-    """Changing owners."""
+    """Assess `chown` and `chgrp`."""
     call.add_risk("medium", "changes who may do what")
     recursive = call.has_short("R") or call.has_long("recursive")
     for word in call.operands()[1:]:
@@ -118,7 +118,7 @@ def assess_chown(call: Call) -> None:
 
 
 def assess_kill(call: Call) -> None:
-    """Ending processes by number."""
+    """Assess `kill`."""
     if call.has_short("lL") or call.has_long("list"):
         return
     call.add_risk("medium", "ends a process")
@@ -131,7 +131,7 @@ def assess_kill(call: Call) -> None:
 
 
 def assess_tar(call: Call) -> None:
-    """Archives: what is unpacked may overwrite, and options may run programs."""
+    """Assess `tar`: unpacking may overwrite files, and options may run programs."""
     call.add_risk("medium", "changes files")
     assess_options(call)
     first = call.args[0].shape if call.args else ""

@@ -53,7 +53,7 @@ _VALUED = names(
 
 
 def assess_git(call: Call) -> None:
-    """Assessor one use of git."""
+    """Assess one use of git."""
     args = call.args
     for word, value in _global_options(args):
         _assess_global_option(call, word, value)
@@ -85,7 +85,7 @@ def _assess_verb(call: Call, verb: Word, name: str, arguments: list[Word]) -> No
 
 
 def _global_options(args: list[Word]) -> Iterator[tuple[Word, Word]]:
-    """The options before the word that says what git is to do, with their values."""
+    """Return the options before the word that says what git is to do, with their values."""
     index = 0
     while index < len(args) and args[index].option:
         word = args[index]
@@ -95,13 +95,13 @@ def _global_options(args: list[Word]) -> Iterator[tuple[Word, Word]]:
 
 
 def _verb_index(args: list[Word]) -> int:
-    """Where the word stands that says what git is to do."""
+    """Return where the word stands that says what git is to do."""
     options = list(_global_options(args))
     return sum(1 if value is word or word.option not in _VALUED else 2 for word, value in options)
 
 
 def find_read_verb(call: Call) -> Word | None:
-    """The word that says what git is to do, where that only reads, whatever names and revisions follow."""
+    """Return the word that says what git is to do, where that only reads, whatever names and revisions follow."""
     index = _verb_index(call.args)
     verb = call.args[index] if index < len(call.args) else None
     arguments = call.args[index + 1 :]
@@ -111,7 +111,7 @@ def find_read_verb(call: Call) -> Word | None:
 
 
 def _changes_with_options(verb: str, arguments: list[Word]) -> bool:
-    """Whether a word that mostly looks at something is used to change it."""
+    """Return whether a word that mostly looks at something is used to change it."""
     shapes = [word.shape for word in arguments]
     if verb == "reflog":
         return bool(shapes) and shapes[0] in ("expire", "delete", "drop", "write")
@@ -130,7 +130,7 @@ _LISTING_MODE = re.compile(r"-[avr]*l[avr]*|--(?:list|contains|no-contains|merge
 
 
 def _only_lists(verb: str, arguments: list[Word]) -> bool:
-    """Whether a word that mostly changes something is used to look at it."""
+    """Return whether a word that mostly changes something is used to look at it."""
     text = " ".join(word.shape for word in arguments)
     if verb in ("branch", "tag"):
         options = [word.shape for word in arguments if word.option]

@@ -55,7 +55,7 @@ LANGUAGES: dict[str, Language] = {name: grammar for group, grammar in _LANGUAGES
 
 
 def assess_interpreter(call: Call) -> None:
-    """An interpreter: code in an option, a module, a script file, or what it is fed."""
+    """Assess an interpreter: code in an option, a module, a script file, or standard input."""
     grammar = LANGUAGES[re.sub(r"[\d.]+$", "", call.name) if call.name not in LANGUAGES else call.name]
     index, args = 0, call.args
     while index < len(args):
@@ -82,7 +82,7 @@ def assess_interpreter(call: Call) -> None:
 
 
 def _option(call: Call, grammar: Language, index: int) -> int | None:
-    """How many words one option takes; nothing when it says what to run."""
+    """Return how many words one option takes; nothing when it says what to run."""
     word = call.args[index]
     following = call.args[index + 1] if index + 1 < len(call.args) else None
     if word.shape.startswith("--"):
@@ -103,13 +103,13 @@ def _option(call: Call, grammar: Language, index: int) -> int | None:
 
 
 def assess_code(call: Call, word: Word | None) -> None:
-    """Code in another language: never understood, and high when it reaches beyond itself."""
+    """Assess code in another language: always unclear, and high when it may touch files, programs or the network."""
     harmless = word is not None and word.value is not None and not _DANGEROUS.search(word.value)
     call.mark_unclear("runs code in another language", word, "medium" if harmless else "high")
 
 
 def assess_module(call: Call, word: Word | None, operands: list[Word]) -> None:
-    """`python -m`: some modules are programs of their own."""
+    """Assess `python -m`: some modules are programs of their own."""
     if word is None or word.value is None:
         call.mark_unclear("runs a module that is only known when it runs", word)
     elif word.value in ("pytest", "mypy", "pip", "coverage", "ruff", "black", "pylint", "flake8", "isort"):
@@ -128,7 +128,7 @@ _AWK_CODE = re.compile(r"-e|--source(?:=|$)")
 
 
 def assess_awk(call: Call) -> None:
-    """`awk`: a language of its own, harmless as long as it only prints."""
+    """Assess `awk`: a language of its own, harmless as long as it only prints."""
     index, args = 0, call.args
     codes: list[Word | None] = []
     while index < len(args) and args[index].option and args[index].shape != "--":
@@ -176,7 +176,7 @@ _SED_LONG = re.compile(
 
 
 def assess_sed(call: Call) -> None:
-    """`sed`: editing text, in byte_range or not; its language can also run programs and write files."""
+    """Assess `sed`: editing text, in byte_range or not; its language can also run programs and write files."""
     scripts, operands, in_place = _sed_words(call)
     for script in scripts:
         _sed_script(call, script)
@@ -189,7 +189,7 @@ def assess_sed(call: Call) -> None:
 
 
 def _sed_words(call: Call) -> tuple[list[Word], list[Word], bool]:
-    """The scripts, the files, and whether these are changed."""
+    """Return the scripts, the files, and whether these are changed."""
     scripts: list[Word] = []
     operands: list[Word] = []
     index, in_place = 0, call.has_long("in-place")

@@ -208,7 +208,7 @@ def assess_options(call: Call) -> None:
 
 
 def option_values(call: Call, option: str) -> list[Word]:
-    """The values given to an option, in any spelling; the option itself when it stands alone."""
+    """Return the values given to an option, in any spelling; the option itself when it stands alone."""
     if option.startswith("--"):
         harmless = _HARMLESS.get(call.name, frozenset[str]())
         return [value for spelling, value in call.long_options(option[2:]) if spelling not in harmless]
@@ -316,7 +316,7 @@ _MAX_CHARACTERS = 255
 
 
 def find_operand_hosts(call: Call) -> Iterator[str]:
-    """The hosts in the words of a program that uses the network."""
+    """Return the hosts in the words of a program that uses the network."""
     if grammar := _FETCHERS.get(call.name):
         yield from _find_fetch_hosts(call.args, grammar)
     elif call.name == "git":
@@ -338,7 +338,7 @@ def find_operand_hosts(call: Call) -> Iterator[str]:
 
 
 def _find_fetch_hosts(args: list[Word], grammar: Grammar) -> Iterator[str]:
-    """Addresses as operands and as values of options; what no table knows is taken for an operand."""
+    """Return addresses as operands and as values of options; what no table knows is taken for an operand."""
     index = 0
     while index < len(args):
         shape = args[index].shape
@@ -357,7 +357,7 @@ def _find_fetch_hosts(args: list[Word], grammar: Grammar) -> Iterator[str]:
 
 
 def _parse_long_option(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
-    """How many more words a long option takes, and the hosts it is given."""
+    """Return how many more words a long option takes, and the hosts it is given."""
     name, equals, value = shape[2:].partition("=")
     names_host = (
         bool(name) and name not in grammar.long_values and any(option.startswith(name) for option in grammar.long_hosts)
@@ -367,7 +367,7 @@ def _parse_long_option(shape: str, following: str, grammar: Grammar) -> tuple[in
 
 
 def _parse_short_option(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
-    """The same for short options in one word."""
+    """Return the same for short options in one word."""
     for position, letter in enumerate(shape[1:], 2):
         if letter in grammar.hosts:
             return int(not shape[position:]), shape[position:] or following
@@ -377,7 +377,7 @@ def _parse_short_option(shape: str, following: str, grammar: Grammar) -> tuple[i
 
 
 def _find_address_hosts(text: str) -> Iterator[str]:
-    """The host of an address; one that is not plain is told as it is written, and so is each part of it."""
+    """Return the host of an address; one that is not plain is told as it is written, and so is each part of it."""
     if text.startswith("file:"):
         return
     authority = re.split(r"[/?#\\]", _SCHEME.sub("", text, count=1), maxsplit=1)[0].rpartition("@")[2].lower()
@@ -389,7 +389,7 @@ def _find_address_hosts(text: str) -> Iterator[str]:
 
 
 def _split_hosts(text: str) -> Iterator[str]:
-    """Every host in a value such as `host:port:address`."""
+    """Return every host in a value such as `host:port:address`."""
     if "://" in text:
         yield from _find_address_hosts(text)
         return
@@ -399,7 +399,7 @@ def _split_hosts(text: str) -> Iterator[str]:
 
 
 def _find_hostlike(text: str) -> Iterator[str]:
-    """What looks like a host in any word, an option and its value too."""
+    """Return what looks like a host in any word, an option and its value too."""
     if any(character.isspace() for character in text):
         return
     glued = (text[2:],) if text.startswith("-") and not text.startswith("--") else ()

@@ -15,7 +15,7 @@ _OPERANDS_ARE_CODE = names(
 
 
 def has_harmless_unknowns(call: Call) -> bool:
-    """Whether all unknown words of a command can do nothing but name what it looks at."""
+    """Return whether all unknown words of a command can do nothing but name what it looks at."""
     unknown = [word for word in call.args if word.value is None]
     if not unknown:
         return True
@@ -39,7 +39,7 @@ def _is_plain_name(word: Word) -> bool:
 
 
 def _is_after_verb(call: Call, unknown: list[Word]) -> bool:
-    """Whether git reads something, and the words that are not known stand behind what it is to do."""
+    """Return whether git reads something, and the words that are not known stand behind what it is to do."""
     if call.name != "git":
         return False
     verb = find_read_verb(call)
@@ -47,7 +47,7 @@ def _is_after_verb(call: Call, unknown: list[Word]) -> bool:
 
 
 def _are_all_wrapped(call: Call, unknown: list[Word]) -> bool:
-    """Whether all unknown words belong to the command that is wrapped, which is looked at by itself."""
+    """Return whether all unknown words belong to the command that is wrapped, which is looked at by itself."""
     unwrapped = unwrap(WRAPPERS[call.name], call.args)
     inside = [word for word in unwrapped.command[1:] if word.value is None]
     return unwrapped.understood and unwrapped.code is None and len(inside) == len(unknown)

@@ -20,7 +20,7 @@ _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
 def assess_shell(call: Call) -> None:
-    """A shell: `-c` with code, a script file, or whatever it is fed."""
+    """Assess a shell: `-c` with code, a script file, or standard input."""
     if call.name in _FOREIGN:
         call.mark_unclear("uses a shell whose grammar is not read")
     wants_code, reads, index, args = False, False, 0, call.args
@@ -78,7 +78,7 @@ def _assess_code_option(call: Call, operands: list[Word]) -> None:
 
 
 def assess_script_file(call: Call, word: Word) -> None:
-    """A program that runs a file of code."""
+    """Assess a program that runs a script file."""
     if word.is_process:
         call.mark_unclear("runs what another command writes", word, "high")
     elif word.value is None:
@@ -94,7 +94,7 @@ def assess_script_file(call: Call, word: Word) -> None:
 
 
 def assess_stdin_code(call: Call, *, shell_code: bool = True) -> None:
-    """A shell or an interpreter that takes its code from its standard input."""
+    """Assess a shell or an interpreter that reads its code from standard input."""
     if call.context.stdin is None:
         call.add_risk("medium", "starts a shell that waits for more")
         return
@@ -107,25 +107,25 @@ def assess_stdin_code(call: Call, *, shell_code: bool = True) -> None:
 
 
 def assess_eval(call: Call) -> None:
-    """`eval`: its arguments are code."""
+    """Assess `eval`: its arguments are code."""
     call.read_joined([word for index, word in enumerate(call.args) if index or word.shape != "--"])
 
 
 def assess_source(call: Call) -> None:
-    """`source` and `.`: a file of code for this very shell."""
+    """Assess `source` and `.`: a file of code for this very shell."""
     if call.args:
         assess_script_file(call, call.args[0])
 
 
 def assess_trap(call: Call) -> None:
-    """`trap`: code that runs later."""
+    """Assess `trap`: code that runs later."""
     operands = [word for word in call.args if word.shape not in ("--",) and not re.fullmatch(r"-[lpP]", word.shape)]
     if len(operands) > 1 and operands[0].shape not in ("-", ""):
         call.read_code(operands[0])
 
 
 def assess_alias(call: Call) -> None:
-    """`alias`: a name that stands for something else."""
+    """Assess `alias`: a name that stands for something else."""
     for word in call.args:
         if "=" in word.shape:
             call.mark_unclear("gives a name another meaning", word)
@@ -133,7 +133,7 @@ def assess_alias(call: Call) -> None:
 
 
 def assess_declare(call: Call) -> None:
-    """`declare`, `export` and their like: variables, and functions that are handed on."""
+    """Assess `declare`, `export` and their like: variables, and functions that are handed on."""
     for word in call.args:
         if is_assignment(word):
             name, _, value = word.shape.partition("=")
@@ -151,7 +151,7 @@ _NAMED_BY = {"printf": "v", "wait": "p"}
 
 
 def assess_variable_setter(call: Call) -> None:
-    """`read`, `printf -v` and their like: variables that get a value nobody has seen."""
+    """Assess `read`, `printf -v` and their like: variables that get a value nobody has seen."""
     assess_options(call)
     option = _NAMED_BY.get(call.name)
     if option is None:
@@ -173,13 +173,13 @@ _TEST_BINARY = re.compile(r"==?|!=|=~|[<>]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)")
 
 
 def assess_test(call: Call) -> None:
-    """`test`: a word in it may be evaluated."""
+    """Assess `test`: a word in it may be evaluated."""
     if word := find_evaluated_word(call.args):
         call.mark_unclear("a test may evaluate what is only known when it runs", word)
 
 
 def find_evaluated_word(words: list[Word]) -> Word | None:
-    """The unknown word of a test that stands, or may come to stand, behind `-v`: what is there is evaluated."""
+    """Return the unknown word of a test that stands, or may come to stand, behind `-v`: what is there is evaluated."""
     for index, word in enumerate(words):
         previous = words[index - 1].shape if index else ""
         following = words[index + 1].shape if index + 1 < len(words) else ""
@@ -190,7 +190,7 @@ def find_evaluated_word(words: list[Word]) -> Word | None:
 
 
 def assess_unset(call: Call) -> None:
-    """`unset`: taking away what other rules rely on."""
+    """Assess `unset`: taking away what other rules rely on."""
     for word in call.operands():
         if word.value is None or assess_variable(word.shape, None):
             call.add_risk("medium", "takes away a variable that programs rely on", word)
@@ -199,20 +199,20 @@ def assess_unset(call: Call) -> None:
 
 
 def assess_shopt(call: Call) -> None:
-    """`shopt`: how the shell reads what follows."""
+    """Assess `shopt`: how the shell reads what follows."""
     for word in call.operands():
         if word.shape in ("expand_aliases", "extglob", "dotglob", "nullglob", "sourcepath", "cdable_vars", "lastpipe"):
             call.mark_unclear("changes how the shell reads commands", word)
 
 
 def assess_umask(call: Call) -> None:
-    """`umask` and `ulimit`: limits for what follows."""
+    """Assess `umask` and `ulimit`: limits for what follows."""
     if call.operands():
         call.add_risk("medium", "changes the limits of what follows")
 
 
 def assess_cd(call: Call) -> None:
-    """`cd`: what follows works somewhere else."""
+    """Assess `cd`: what follows works somewhere else."""
     for word in call.operands():
         if word.shape.startswith(("/", "~", "..")) and assess_write(word.shape)[0] == "high":
             call.add_risk("medium", "goes to a system directory", word)

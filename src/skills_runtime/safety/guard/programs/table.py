@@ -15,7 +15,7 @@ Assessor = Callable[[Call], None]
 
 
 def assess_editor(call: Call) -> None:
-    """An editor: it can run anything, and often is told to by an option."""
+    """Assess an editor, which can run any program, often through an option."""
     call.add_risk("medium", "opens a program from which others can be started")
     assess_options(call)
     for word in call.args:
@@ -26,7 +26,7 @@ def assess_editor(call: Call) -> None:
 
 
 def assess_database(call: Call) -> None:
-    """A database's own shell, which can start programs."""
+    """Assess the shell of a database, which can start programs."""
     call.add_risk("medium", "changes a database")
     assess_options(call)
     for word in call.args:
@@ -39,7 +39,7 @@ def assess_database(call: Call) -> None:
 
 
 def assess_multiplexer(call: Call) -> None:
-    """A program that keeps others running where nobody looks."""
+    """Assess a program that keeps others running in another terminal."""
     call.add_risk("medium", "keeps a program running apart from this")
     if call.operands():
         call.mark_unclear("runs a command in another terminal", None)
@@ -47,14 +47,14 @@ def assess_multiplexer(call: Call) -> None:
 
 
 def assess_known(call: Call) -> None:
-    """Programs with options that matter."""
+    """Assess a known program by its name and options."""
     level, reason = assess_by_name(call.name)
     call.add_risk(level, reason)
     assess_options(call)
 
 
 def assess_unknown(call: Call) -> None:
-    """A program that no table knows, and that may be a wrapper of another."""
+    """Assess a program that no table lists; it may wrap another program."""
     call.add_risk("medium", "runs a program the guard does not know")
     for index, word in enumerate(call.args[:16]):
         name = (word.value or "").rpartition("/")[2]
@@ -66,7 +66,7 @@ def assess_unknown(call: Call) -> None:
 
 
 def assess_installer(call: Call) -> None:
-    """Package managers: installing is running somebody's code."""
+    """Assess package managers: installing may run code of the package."""
     assess_options(call)
     shapes = [word.shape for word in call.args if not word.option]
     verb = shapes[0] if shapes else ""
@@ -95,7 +95,7 @@ def assess_installer(call: Call) -> None:
 
 
 def assess_loader(call: Call) -> None:
-    """The dynamic loader started as a program."""
+    """Assess the dynamic loader started as a program."""
     call.mark_unclear("starts a program by way of the loader", None, "high")
     wrapping.guess_command(call, call.operands())
 
@@ -166,7 +166,7 @@ _VERSIONED = re.compile(r"((?:python|pypy|perl|ruby|lua|php|node|tclsh|wish|guil
 
 
 def find_assessor(name: str) -> Assessor | None:
-    """The assessor of a program; nothing when its name says all that is known."""
+    """Return the assessor of a program; nothing when its name says all that is known."""
     assessor = _ASSESSORS.get(name)
     if assessor is None and (versioned := _VERSIONED.fullmatch(name)):
         assessor = _ASSESSORS.get(versioned[1]) or _ASSESSORS.get(versioned[1].rstrip("0123456789"))

@@ -187,7 +187,7 @@ WRAPPERS: dict[str, Wrapper] = {
 
 
 def is_wrapper(name: str) -> bool:
-    """Whether a program runs the command in its words, which is assessed by itself."""
+    """Return whether a program runs the command in its words, which is assessed by itself."""
     return name in WRAPPERS or name in ("env", "genv", "xargs", "gxargs")
 
 
@@ -195,7 +195,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 def is_assignment(word: Word) -> bool:
-    """Whether a word before a command sets a variable."""
+    """Return whether a word before a command sets a variable."""
     return bool(_ASSIGNMENT.match(word.shape))
 
 
@@ -239,7 +239,7 @@ def unwrap(wrapper: Wrapper, args: list[Word]) -> Unwrapped:
 
 
 def _option(wrapper: Wrapper, args: list[Word], index: int) -> tuple[int, Word | None, bool, bool]:
-    """How many words an option takes, the code it holds, whether it is known, whether it only looks something up."""
+    """Return how many words an option takes, its code, whether it is known, and whether it only looks something up."""
     word = args[index]
     following = args[index + 1] if index + 1 < len(args) else None
     if word.value is None and not word.shape.startswith("--"):
@@ -300,7 +300,7 @@ _LISTING = names("find fd fdfind ls git grep egrep fgrep rg ag sort uniq head ta
 
 
 def assess_wrapper(call: Call) -> None:
-    """Any program of the table."""
+    """Assess any program in `WRAPPERS`."""
     grammar = WRAPPERS[call.name]
     if grammar.level != "low":
         call.add_risk(grammar.level, grammar.reason)
@@ -324,14 +324,14 @@ def assess_wrapper(call: Call) -> None:
 
 
 def assess_assignments(call: Call, words: list[Word]) -> None:
-    """Variables that are set for one command."""
+    """Assess variables that are set for one command."""
     for word in words:
         name, _, value = word.shape.partition("=")
         call.add_assessment(assess_variable(name, None if word.value is None else value), word)
 
 
 def guess_command(call: Call, words: list[Word]) -> None:
-    """Assessor what could be a command inside of words that are not understood: the first name that is known."""
+    """Assess what could be a command inside of words that are not understood: the first name that is known."""
     plausible = [
         index
         for index, word in enumerate(words[:_MAX_GUESSES])
@@ -345,7 +345,7 @@ def guess_command(call: Call, words: list[Word]) -> None:
 
 
 def assess_env(call: Call) -> None:
-    """`env`: variables, then a command; alone it shows all variables."""
+    """Assess `env`: variables, then a command; alone it shows all variables."""
     unwrapped = unwrap(_ENV, call.args)
     assess_assignments(call, unwrapped.assignments)
     if not unwrapped.understood:
@@ -363,7 +363,7 @@ def assess_env(call: Call) -> None:
 
 
 def assess_xargs(call: Call) -> None:
-    """`xargs`: a command with arguments that nobody has seen."""
+    """Assess `xargs`: a command with arguments that nobody has seen."""
     unwrapped = unwrap(_XARGS, call.args)
     if not unwrapped.understood:
         call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
@@ -383,7 +383,7 @@ def assess_xargs(call: Call) -> None:
 
 
 def _only_reads(words: list[Word]) -> bool:
-    """Whether a command only looks, whatever arguments are added to it."""
+    """Return whether a command only looks, whatever arguments are added to it."""
     return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
 
 
@@ -408,7 +408,7 @@ def _fill_placeholder(word: Word, replaced: str, *, computed: bool) -> Word:
 
 
 def assess_find(call: Call) -> None:
-    """`find`: what it finds may be deleted, written down, or handed to a command."""
+    """Assess `find`: what it finds may be deleted, written down, or handed to a command."""
     index, args = 0, call.args
     while index < len(args):
         word = args[index]
@@ -427,7 +427,7 @@ def assess_find(call: Call) -> None:
 
 
 def _assess_exec(call: Call, start: int) -> int:
-    """Assessor the command of one `-exec`, and say where it ends."""
+    """Assess the command of one `-exec`, and say where it ends."""
     end = start
     while end < len(call.args) and call.args[end].shape != ";":
         if call.args[end].shape == "+" and end > start and call.args[end - 1].shape == "{}":
@@ -443,7 +443,7 @@ def _assess_exec(call: Call, start: int) -> int:
 
 
 def assess_fd(call: Call) -> None:
-    """`fd`: like `find`, with other options."""
+    """Assess `fd`: like `find`, with other options."""
     for index, word in enumerate(call.args):
         if word.shape in ("-x", "-X", "--exec", "--exec-batch"):
             words = [_fill_placeholder(part, "{}", computed=False) for part in call.args[index + 1 :]]
@@ -456,7 +456,7 @@ def assess_fd(call: Call) -> None:
 
 
 def assess_parallel(call: Call) -> None:
-    """`parallel`: a line of shell for each of many values."""
+    """Assess `parallel`: a line of shell for each of many values."""
     args = call.args
     end = next((index for index, word in enumerate(args) if re.match(r":{3,4}\+?$", word.shape)), len(args))
     start = 0
@@ -476,7 +476,7 @@ def assess_parallel(call: Call) -> None:
 
 
 def assess_runner(call: Call) -> None:
-    """`uv run` and its like: a command inside of a project's environment."""
+    """Assess `uv run` and its like: a command inside of a project's environment."""
     call.add_risk("medium", "runs what a project's files say")
     verbs = {"run", "exec", "x", "dlx", "tool"} if call.name not in ("npx", "bunx", "pipx-run") else set[str]()
     index = 0
