@@ -29,7 +29,7 @@ def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NO_VARIABLE
 MANY_FILES = 25
 MANY_DELETED = 5
 LARGE_DIFF = 200_000
-"""Characters; nobody reads more than this before saying yes."""
+"""Characters; a longer diff is not read before it is approved."""
 
 _BY_EFFECT: Mapping[Effect, tuple[Level, str]] = {
     "read": ("low", ""),
@@ -39,7 +39,7 @@ _BY_EFFECT: Mapping[Effect, tuple[Level, str]] = {
 """A tool that says nothing but its effect: what can be done twice without harm is low, everything else asks."""
 
 _CONTROL_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
-"""What somebody types to end, stop or leave something, or to go on."""
+"""Keys that end, interrupt, leave or continue a program."""
 
 
 def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
@@ -53,7 +53,7 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
     risks += _size_risks(intent)
     if intent.escalated:
         risks.append(
-            Risk(level="medium", reason="asks for more than the fence allows", part=intent.justification[:120])
+            Risk(level="medium", reason="asks for more than the sandbox allows", part=intent.justification[:120])
         )
     if reading.unclear:
         risks.append(Risk(level="medium", reason=reading.unclear))
@@ -75,7 +75,7 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
 
 
 def worst_risk(*risks: Risk) -> Risk:
-    """Return the first of the worst_risk risks."""
+    """Return the first of the worst risks."""
     return max(risks, key=lambda risk: LEVELS.index(risk.level), default=Risk())
 
 
@@ -152,6 +152,6 @@ def _size_risks(intent: Intent) -> Iterator[Risk]:
     if len(changed) > MANY_FILES:
         yield Risk(level="high", reason="changes many files at once", part=f"{len(changed)} files")
     elif sum(len(touch.diff) for touch in changed) > LARGE_DIFF:
-        yield Risk(level="high", reason="changes more than anybody would read", part=changed[0].path)
+        yield Risk(level="high", reason="changes too much to review", part=changed[0].path)
     elif deleted > MANY_DELETED:
         yield Risk(level="high", reason="deletes many files at once", part=f"{deleted} files")

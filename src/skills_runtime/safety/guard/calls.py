@@ -58,7 +58,7 @@ class CommandContext(msgspec.Struct, frozen=True):
     in_test: bool = False
     """Whether it stands inside of a test, which does not open the files it names."""
     unseen_arguments: bool = False
-    """Whether arguments are added to it that nobody has seen, as by `xargs`."""
+    """Whether unseen arguments are added to it, as by `xargs`."""
 
     def nested(self) -> "CommandContext":
         """Return the context inside one more wrapper."""
@@ -74,7 +74,7 @@ class CommandReader(Protocol):
         ...
 
     def is_known_program(self, name: str) -> bool:
-        """Tell whether anything is known of a program."""
+        """Return whether a table or an assessor covers a program."""
         ...
 
     def read_command(self, script: Script, words: list[Word], context: CommandContext) -> None:
@@ -108,7 +108,7 @@ class Call:
         self.reader.findings.add_risk(level, reason, self.script.text_at(start, end), self.script.span(start, end))
 
     def add_assessment(self, assessment: Assessment | None, word: Word | None = None) -> None:
-        """Take a assessment into account, if there is one."""
+        """Add the risk of an assessment, if there is one."""
         if assessment is not None:
             self.add_risk(assessment[0], assessment[1], word)
 

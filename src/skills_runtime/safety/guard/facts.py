@@ -81,7 +81,7 @@ MAX_WORK = 20_000
 
 
 class Findings:
-    """Collects commands, reads, writes, hosts, the worst_risk risk, and the first thing that was not understood."""
+    """Collects commands, reads, writes, hosts, the worst risk, and the first thing that was not understood."""
 
     __slots__ = ("_level_index", "_risk", "commands", "hosts", "reads", "unclear", "work", "writes")
 
@@ -96,7 +96,7 @@ class Findings:
         self._risk: tuple[str, str, Span | None] = ("", "", None)
 
     def add_risk(self, level: Level, reason: str, part: str, span: Span | None) -> None:
-        """Take a risk into account; the first of the worst_risk ones is kept."""
+        """Take a risk into account; the first of the worst ones is kept."""
         height = LEVELS.index(level)
         if height > self._level_index:
             self._level_index = height

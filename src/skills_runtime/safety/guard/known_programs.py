@@ -12,7 +12,7 @@ INERT = names(
     echo printf true false : test [ [[ exit return break continue shift wait sleep seq expr basename dirname pwd kill
     """
 )
-"""What their arguments say does no harm by itself, whatever it is."""
+"""Programs whose arguments are harmless by themselves."""
 
 PLAIN = names(
     """
@@ -23,7 +23,7 @@ PLAIN = names(
     sum tac tail test tr true tsort tty type uname unexpand uptime users w wc whereis which who whoami yes
     """
 )
-"""They only look, whatever their arguments are: no option of theirs writes, runs, loads or connects."""
+"""Read-only programs: none of their options writes, runs, loads or connects."""
 
 DECLARE = names("declare typeset export readonly local unset")
 
@@ -152,7 +152,7 @@ def assess_by_name(name: str) -> tuple[Level, str]:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a table or a judge knows the program."""
+    """Return whether a table lists the program."""
     return name in LOW or name in HIGH or name in MEDIUM or name.startswith(HIGH_PREFIXES)
 
 
@@ -163,7 +163,7 @@ _LOGIN = re.compile(r"^[\w.-]+@([\w.-]+):")
 def program_name(word: str) -> str:
     """Return the name of a program; a path into a system directory becomes the bare name.
 
-    Any other path stays a path, because `./git` is not the `git` that somebody has allowed.
+    Any other path stays a path, because `./git` is not the `git` that a rule allows.
     """
     directory, slash, name = word.rpartition("/")
     return name if slash and directory in SYSTEM_DIRECTORIES else word

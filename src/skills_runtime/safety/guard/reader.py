@@ -28,14 +28,14 @@ MAX_DEPTH = 24
 
 
 class Reader:
-    """One reading: everything found on the way is collected in one byte_range."""
+    """One reading: everything found on the way is collected in one `Findings`."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.findings = Findings()
         self._environment = environment
 
     def is_known_program(self, name: str) -> bool:
-        """Tell whether a table or a judge knows a program."""
+        """Return whether a table or an assessor covers a program."""
         return programs.is_known(name) or find_assessor(name) is not None
 
     def read_script(self, script: Script, context: CommandContext) -> None:
@@ -77,7 +77,7 @@ class Reader:
         self._assess_arguments(call)
 
     def _refuse_to_read(self, reason: str, part: str, span: Span | None) -> None:
-        """Return what is not looked offset can be anything."""
+        """Report what is not read as unclear and high: it could do anything."""
         self.findings.mark_unclear(reason, part, span)
         self.findings.add_risk("high", reason, part, span)
 
@@ -99,7 +99,7 @@ class Reader:
             assess_unknown(call)
 
     def _assess_arguments(self, call: Call) -> None:
-        """Look at all words for what matters whoever gets them: secrets, the runtime's state, and holes."""
+        """Assess all words for secrets, the runtime's state and unknown values, for any program."""
         inert = call.name in programs.INERT or call.name in programs.DECLARE
         if inert and not call.context.output_used:
             self._record_hosts(call)

@@ -175,7 +175,7 @@ def _classify_values(values: list[str | None]) -> Binding:
 
 
 class Bindings:
-    """Looks values up; the tree is searched only when somebody asks."""
+    """Variables that a script sets; the tree is searched at the first lookup."""
 
     __slots__ = ("_bindings", "_environment", "_has_untracked_setters", "_numbers", "_script", "_texts")
 

@@ -213,7 +213,7 @@ def read_script(reader: CommandReader, script: Script, context: CommandContext, 
 
 
 def _read_despite_errors(state: WalkState, context: CommandContext) -> None:
-    """Of a text with errors, judge whatever could be a command."""
+    """Assess everything that could be a command in a text with syntax errors."""
     text, root = state.script.text, state.script.root
     state.mark_unclear("the command has a syntax error", root)
     if re.search(r"/dev/(?:tcp|udp)/", text):
@@ -308,7 +308,7 @@ def visit_lone_redirect(state: WalkState, node: "Node") -> None:
 
 
 def visit_pipeline(state: WalkState, node: "Node") -> None:
-    """Commands that stdin each other."""
+    """Read the stages of a pipeline."""
     stages = node.named_children
     pushed: list[tuple[Node, CommandContext]] = []
     for index, stage in enumerate(stages):
@@ -390,7 +390,7 @@ _CALCULATES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\s-[vR]\s")
 
 
 def visit_test(state: WalkState, node: "Node") -> None:
-    """Read `[ … ]` and `[[ … ]]`: only the first is a program, and only the second is_numeric."""
+    """Read `[ … ]` and `[[ … ]]`: only the first is a program, and only the second evaluates arithmetic."""
     if node.children[0].type == "[":
         bracket = plain_word("[", node.start_byte, node.start_byte + 1)
         state.reader.read_command(state.script, [bracket], state.context)

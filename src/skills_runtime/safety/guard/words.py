@@ -22,7 +22,7 @@ class Word(msgspec.Struct, frozen=True):
     start: int = 0
     end: int = 0
     computed: bool = False
-    """Whether the line itself makes up the unknown part: anything at all can stand there."""
+    """Whether the line computes the unknown part, which may then be any text."""
     may_split: bool = False
     """Whether it may become more than one word, or none."""
     glob: bool = False

@@ -238,7 +238,7 @@ def _truncate(text: str) -> str:
 
 def _find_mandatory_ask(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
-        return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the fence allows")
+        return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the sandbox allows")
     if unclear := facts.unclear or (
         "goes to more places than can be followed" if reaches_too_many_directories(facts) else ""
     ):

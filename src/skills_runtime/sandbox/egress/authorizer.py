@@ -160,7 +160,7 @@ class EgressAuthorizer:
     def record(self, record: EgressRecord) -> None:
         """Record a decision; one that cannot be recorded ends the proxy."""
         if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
-            return  # refused like the one before, and whoever reads that knows it
+            return  # the record before already says that the limit is reached
         try:
             self.ports.record(record)
         except OSError as error:  # which would pass for one of the connection
@@ -173,7 +173,7 @@ class EgressAuthorizer:
             raise Stopped(self._bytes_exceeded())
 
     async def close(self) -> None:
-        """Withdraw the questions that nobody has answered."""
+        """Cancel the questions that are still unanswered."""
         for task in self._questions.values():
             task.cancel()
         await asyncio.gather(*self._questions.values(), return_exceptions=True)
@@ -198,10 +198,8 @@ class EgressAuthorizer:
         question = self._questions[key]
         await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
         if not question.cancelled() and question.result() is True:
-            return Verdict(
-                "allow", "somebody who was asked allows it", "", Rule(host=host.text, ports=(port,)), "person"
-            )
-        return Verdict("deny", "somebody who was asked denies it", "denied", by="person")
+            return Verdict("allow", "the user allowed it", "", Rule(host=host.text, ports=(port,)), "person")
+        return Verdict("deny", "the user denied it", "denied", by="person")
 
     def _next_number(self) -> int:
         self._last_number += 1

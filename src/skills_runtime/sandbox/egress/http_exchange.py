@@ -1,4 +1,4 @@
-"""One request and its answer, both written anew from what was understood: nobody can read them otherwise."""
+"""One request and its answer, both re-serialized from the parsed form, so that no other reading is possible."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

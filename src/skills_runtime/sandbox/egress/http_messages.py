@@ -302,7 +302,7 @@ def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | I
         return Refused("request_invalid", "the answer is not one of HTTP/1.1")
     status = int(match[1])
     if status == 101:
-        return Refused("request_invalid", "the server changes to a protocol that nobody asked for")
+        return Refused("request_invalid", "the server switches to a protocol that was not requested")
     framing = parse_framing(headers, default="until_close")
     if isinstance(framing, Refused):
         return framing

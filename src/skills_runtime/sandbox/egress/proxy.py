@@ -97,7 +97,7 @@ def _release(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio
 async def _accept(listener: socket.socket) -> socket.socket | None:
     """Return the next connection, or nothing once the listener is shut down."""
     while True:
-        # Return when somebody wants to connect; not `sock_accept`, which loses a connection when it is cancelled.
+        # Wait until a client connects; not `sock_accept`, which loses a connection when it is cancelled.
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         loop.add_reader(listener, ready.set)

@@ -74,7 +74,7 @@ class HostUsage(msgspec.Struct):
 
 
 class EgressUsage:
-    """Counts decisions; in bounded memory, whatever a command tries."""
+    """Counts decisions in bounded memory."""
 
     def __init__(self) -> None:
         self._verdicts = {"allow": 0, "deny": 0}

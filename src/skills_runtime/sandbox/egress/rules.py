@@ -216,7 +216,7 @@ def _invalid_host(text: str, problem: str) -> Refused:
 
 
 Reach = Literal["public", "private", "metadata", "special"]
-"""Public; behind the same door; where a cloud keeps credentials; anything else, such as multicast."""
+"""Public; in a private network; a cloud metadata service; any other, such as multicast."""
 
 METADATA = frozenset(
     map(
@@ -228,7 +228,7 @@ METADATA = frozenset(
         ),
     )
 )  # fmt: skip
-"""Services of clouds that hand out credentials to whoever asks; some of these addresses look public."""
+"""Services of clouds that hand out credentials to any client; some of these addresses look public."""
 
 _PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _PRIVATE_6 = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
@@ -300,7 +300,7 @@ Scope = Literal["exact", "below", "all"]
 Ports = tuple[int, ...] | Literal["every"]
 Permission = Literal["refused", "allowed"]
 DecidedBy = Literal["rule", "person", "default"]
-"""What decided on a host: a rule about it, somebody who was asked, or that there is no such rule."""
+"""What decided on a host: a rule, a person, or the default without a rule."""
 
 WEB_PORTS: Ports = (80, 443)
 _PREFIXES: tuple[tuple[str, Scope], ...] = (("**.", "all"), ("*.", "below"), ("", "exact"))
@@ -328,7 +328,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Return the rule as somebody would write it."""
+        """Return the rule in its written form."""
         prefix = next(prefix for prefix, scope in _PREFIXES if scope == self.scope)
         ports = "*" if self.ports == "every" else ",".join(map(str, self.ports))
         return f"{prefix}{self.host}:{ports}"
@@ -350,7 +350,7 @@ class EgressPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the policy says of one host and port; of an unknown one somebody may be asked."""
+    """What the policy says of one host and port; a person may be asked about an unknown one."""
 
     outcome: Literal["allow", "deny", "unknown"]
     reason: str

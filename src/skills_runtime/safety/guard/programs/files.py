@@ -19,7 +19,7 @@ def assess_rm(call: Call) -> None:
     if call.has_long("no-preserve-root"):
         call.add_risk("high", "deletes a whole tree")
     if call.context.unseen_arguments:
-        call.add_risk("high", "deletes whatever it is given")
+        call.add_risk("high", "deletes every path it is given")
     for word in call.operands():
         unknown = word.value is None and not word.glob
         if not word.shape.strip("/*.~") or (recursive and (unknown or is_broad_target(word.shape))):
@@ -98,7 +98,7 @@ def assess_chmod(call: Call) -> None:
     operands = [word for word in call.args if not word.option or re.match(r"-[rwxst]", word.shape)]
     mode = operands[0].shape if operands else ""
     if re.fullmatch(r"0?[2467][0-7]{3}", mode) or re.search(r"\+[rwx]*s", mode):
-        call.add_risk("high", "lets a program run with somebody else's rights", operands[0])
+        call.add_risk("high", "lets a program run with another user's rights", operands[0])
     if re.fullmatch(r"0*[0-7]?[0-7][0-7][2367]", mode) or re.search(r"(?:^|,)(?:[ugo]*[oa][ugo]*)[+=][rx]*w", mode):
         call.add_risk("high" if recursive else "medium", "lets everybody write", operands[0])
     for word in operands[1:]:

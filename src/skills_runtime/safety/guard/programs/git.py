@@ -101,7 +101,7 @@ def _verb_index(args: list[Word]) -> int:
 
 
 def find_read_verb(call: Call) -> Word | None:
-    """Return the word that says what git is to do, where that only reads, whatever names and revisions follow."""
+    """Return the word that says what git is to do, where it only reads, with any names and revisions."""
     index = _verb_index(call.args)
     verb = call.args[index] if index < len(call.args) else None
     arguments = call.args[index + 1 :]

@@ -176,7 +176,7 @@ _SED_LONG = re.compile(
 
 
 def assess_sed(call: Call) -> None:
-    """Assess `sed`: editing text, in byte_range or not; its language can also run programs and write files."""
+    """Assess `sed`: editing text, in place or not; its language can also run programs and write files."""
     scripts, operands, in_place = _sed_words(call)
     for script in scripts:
         _sed_script(call, script)

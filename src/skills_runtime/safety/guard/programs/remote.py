@@ -88,7 +88,7 @@ def assess_netcat(call: Call) -> None:
         call.add_risk("high", "opens a connection that can carry anything")
     for word in call.args:
         if word.value and re.search(r"(?:EXEC|SYSTEM|SHELL):", word.value, re.IGNORECASE):
-            call.mark_unclear("runs a program for whoever connects", word, "high")
+            call.mark_unclear("runs a program for every client that connects", word, "high")
     for word in call.operands()[:1]:
         record_host(call, word)
 

@@ -111,7 +111,7 @@ _REVEALING_NAMES = (
         """
     )
 ) - names("time script watch bun command exec R builtin swift m4 bc dc")
-"""Names that, as an argument of a program nobody knows, mean that it may run them."""
+"""Names that, as an argument of an unknown program, mean that it may run them."""
 
 _ROWS: tuple[tuple[str, Assessor], ...] = (
     ("rm", files.assess_rm),
@@ -166,7 +166,7 @@ _VERSIONED = re.compile(r"((?:python|pypy|perl|ruby|lua|php|node|tclsh|wish|guil
 
 
 def find_assessor(name: str) -> Assessor | None:
-    """Return the assessor of a program; nothing when its name says all that is known."""
+    """Return the assessor of a program; nothing when only its name is listed."""
     assessor = _ASSESSORS.get(name)
     if assessor is None and (versioned := _VERSIONED.fullmatch(name)):
         assessor = _ASSESSORS.get(versioned[1]) or _ASSESSORS.get(versioned[1].rstrip("0123456789"))

@@ -36,7 +36,7 @@ class Wrapper(msgspec.Struct, frozen=True):
     """Short options with which nothing is run."""
 
 
-_AS_OTHER_USER = "runs a command as somebody else"
+_AS_OTHER_USER = "runs a command as another user"
 _ELSEWHERE = "runs a command in another environment"
 
 WRAPPERS: dict[str, Wrapper] = {
@@ -383,7 +383,7 @@ def assess_xargs(call: Call) -> None:
 
 
 def _only_reads(words: list[Word]) -> bool:
-    """Return whether a command only looks, whatever arguments are added to it."""
+    """Return whether a command only reads, with any added arguments."""
     return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
 
 
