@@ -25,7 +25,7 @@ def encode_input(value: Any, *, limit: int) -> bytes:
         raise _too_deep()
     if len(text) > limit:
         raise ValidationFailed(
-            f"the input is longer than {limit} bytes", hint="write it into a file, and give the skill its path"
+            f"the input is longer than {limit} bytes", hint="write it to a file and pass its path to the skill"
         )
     return text
 

@@ -1,4 +1,4 @@
-"""Callables offered to the model: registry, typed arguments, built-ins."""
+"""Tools that the model can call: the registry, typed arguments and the built-in tools."""
 
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ __all__ = [
 
 
 def builtin_tools(search: "SearchProvider | None" = None) -> Registry:
-    """Return a new registry with every built-in tool; `search` is what web_search asks."""
+    """Return a new registry with every built-in tool; `search` is the provider of web_search."""
     from skills_runtime.tools.builtin import all_tools  # loads the process tools, which only an agent at work needs
 
     return Registry(*all_tools(search))

@@ -1,4 +1,4 @@
-"""Typed arguments: a Struct is the schema the model sees and the check its arguments pass."""
+"""Typed arguments: a Struct gives both the schema for the model and the validation of a call."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
@@ -17,7 +17,7 @@ A = TypeVar("A", bound=Arguments)
 
 
 def build_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """The JSON schema of an argument Struct, self-contained: Structs inside it are written where they are used."""
+    """Build the JSON schema of an argument Struct, with nested Structs written inline."""
     (schema,), components = msgspec.json.schema_components([arguments])
     inlined = _inline_references(schema, components)
     return {name: value for name, value in inlined.items() if name in ("type", "properties", "required")} | {
@@ -26,7 +26,7 @@ def build_schema(arguments: type[Arguments]) -> dict[str, Any]:
 
 
 def parse(arguments: Mapping[str, Any], into: type[A]) -> A:
-    """The typed arguments, or an error the model can act on."""
+    """Convert arguments to the Struct `into`, or raise an error that the model can act on."""
     values = dict(arguments)
     try:
         msgspec.json.encode(values)
@@ -35,7 +35,7 @@ def parse(arguments: Mapping[str, Any], into: type[A]) -> A:
     try:
         return msgspec.convert(values, into)
     except msgspec.ValidationError:
-        pass  # most arguments fit as they are; only others are looked at more closely
+        pass  # most arguments fit as they are; only the others are normalized
     try:
         return msgspec.convert(_normalize(values, msgspec.inspect.type_info(into)), into)
     except msgspec.ValidationError as error:
@@ -43,7 +43,7 @@ def parse(arguments: Mapping[str, Any], into: type[A]) -> A:
 
 
 def _normalize(value: Any, kind: "msgspec.inspect.Type") -> Any:
-    """The value without nulls for what may be left out, and with whole numbers as such: `5.0` is an integer in JSON."""
+    """Drop nulls for optional fields and turn whole floats into integers: `5.0` is an integer in JSON."""
     match kind, value:
         case msgspec.inspect.Metadata(type=inner), _:
             return _normalize(value, inner)
@@ -67,7 +67,7 @@ def _normalize(value: Any, kind: "msgspec.inspect.Type") -> Any:
 
 
 def _inline_references(schema: Any, components: Mapping[str, Any]) -> Any:
-    """The schema with references replaced by what they name, and without the names of our classes."""
+    """Replace references by the schemas they name, and drop the titles, which are our class names."""
     if isinstance(schema, list):
         return [_inline_references(item, components) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):

@@ -1,6 +1,7 @@
-"""Terminal sessions: those of one run, and those that outlive it and belong to whoever made them.
+"""Terminal sessions: those of one run, and those that outlive it and belong to the caller.
 
-The latter live on an event loop of their own, in a thread of its own, for each `Agent.run` has another event loop.
+Sessions that outlive a run live on an event loop in a thread of its own, because each `Agent.run` has another event
+loop.
 """
 
 import asyncio
@@ -33,24 +34,25 @@ if TYPE_CHECKING:
     from skills_runtime.storage import Claim
 
 TOKEN_BYTES = 4
-"""About so many bytes are one token."""
+"""Approximate number of bytes in a token."""
 DEFAULT_YIELD_MS = 50
 MAX_YIELD_MS = 10 * 60 * 1000
 GRACE_SECONDS = 0.3
-"""Between hanging up and killing: a command that runs beside a session has its own before, and both take no second."""
+"""Time between SIGHUP and SIGKILL; short, so that cancelling a run with open sessions takes less than a second."""
 WRITE_MS = 5000
-"""How long a program may take to read what was typed."""
+"""How long a program may take to read its input."""
 
 YieldMs = Annotated[
-    int, Meta(ge=0, le=MAX_YIELD_MS, description="Milliseconds to wait for output, unless the program ends before.")
+    int, Meta(ge=0, le=MAX_YIELD_MS, description="Milliseconds to wait for output, unless the program exits earlier.")
 ]
 OutputTokens = Annotated[
-    int, Meta(ge=1, description="About how much output to show; the rest is kept as far as `left_out` names nothing.")
+    int,
+    Meta(ge=1, description="Approximate amount of output to show; the rest is stored, except what `left_out` counts."),
 ]
 
 
 class RunSessions:
-    """Sessions by number, each with what its fence promises; closed when work on the run stops."""
+    """Sessions of one run by number, each with its sandbox evidence; closed when work on the run stops."""
 
     def __init__(self) -> None:
         self._sessions = Sessions(grace_seconds=GRACE_SECONDS)
@@ -61,7 +63,7 @@ class RunSessions:
     async def start(
         self, plan: SandboxPlan, network: CommandNetwork | None = None, claim: "Claim | None" = None
     ) -> int:
-        """Start a command on a terminal and return its number; the claim, if it is given one, is the session's."""
+        """Start a command on a terminal and return its number; the session owns the `claim` if one is passed."""
         network = network or CommandNetwork()
         async with session_resources(plan, network.egress_callbacks, claim) as (command, companion):
             number = await self._sessions.start(command, companion=companion)
@@ -74,17 +76,17 @@ class RunSessions:
         return number
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
-        """What runs under a number, and the evidence of its fence."""
+        """Return the command line of a session and the evidence of its sandbox."""
         _, evidence = self._find(number)
         return self._programs[number], evidence
 
     async def write(self, number: int, data: bytes) -> int:
-        """Type something; returns how much of it was taken."""
+        """Write to the terminal and return how many bytes the program accepted."""
         session, _ = self._find(number)
         return await session.write(data, timeout_ms=WRITE_MS)
 
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
-        """What came since the last time, and the evidence; a session whose end was told is forgotten."""
+        """Return the output since the last read and the sandbox evidence; forget a session that has ended."""
         session, evidence = self._find(number)
         reading = await session.read(timeout_ms=wait_ms)
         if not reading.status.running:
@@ -95,24 +97,24 @@ class RunSessions:
         return reading, self._networks[number].merge_evidence(evidence)
 
     def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
-        """Decisions about the network of a session that nobody was told yet."""
+        """Yield the network decisions of a session that have not been recorded yet."""
         network = self._networks[number] if number in self._open_sessions else self._networks.pop(number, None)
         return network.drain_records() if network is not None else iter(())
 
     async def close(self, number: int) -> None:
-        """End a session and forget it; harmless when it is forgotten already."""
+        """End a session and forget it; do nothing if it is already forgotten."""
         self._open_sessions.pop(number, None)
         if number in self._sessions.numbers():
             await self._sessions.close(number)
 
     async def aclose(self) -> None:
-        """End all of them; returns when nothing of them is left."""
+        """End all sessions and wait until their processes are gone."""
         self._open_sessions.clear()
         self._networks.clear()
         await self._sessions.close_all()
 
     def _find(self, number: int) -> tuple[PtySession, Mapping[str, Any]]:
-        # The registry makes room by dropping those that ended in silence, but nobody was told their end yet.
+        # The registry drops sessions that ended without output, but the model has not been told yet.
         if number in self._open_sessions:
             return self._open_sessions[number]
         numbers = ", ".join(f"`{open_number}`" for open_number in self._open_sessions) or "none"
@@ -120,13 +122,13 @@ class RunSessions:
 
 
 class RedactedStreams:
-    """What sessions say, without secrets: one that comes half in this reading and half in the next is found too."""
+    """Redacts session output; finds secrets that are split across two reads, too."""
 
     def __init__(self) -> None:
         self._streams: dict[int, SecretStream] = {}
 
     def redact(self, number: int, text: str, secrets: Secrets, *, last: bool) -> str:
-        """What may be shown of the next piece; what may be the beginning of a secret waits."""
+        """Return the part of the next output that is safe to show; hold back a possible start of a secret."""
         stream = self._streams.setdefault(number, secrets.stream())
         if not last:
             return stream.feed(text)
@@ -134,19 +136,19 @@ class RedactedStreams:
         return stream.feed(text) + stream.finish()
 
     async def aclose(self) -> None:
-        """Forget everything."""
+        """Drop all buffered output."""
         self._streams.clear()
 
 
 def get_run_sessions(context: ToolContext) -> RunSessions:
-    """The sessions of the run that a call belongs to."""
+    """Return the sessions of the run that a call belongs to."""
     return context.scope.hold(RunSessions, RunSessions)
 
 
 async def read_session(
     context: ToolContext, number: int, *, wait_ms: int, max_tokens: int | None, note: str = ""
 ) -> ToolResult:
-    """What a session says now, as the result of a call."""
+    """Read a session and return its output and status as a tool result."""
     sessions = get_run_sessions(context)
     reading, evidence = await sessions.read(number, wait_ms=wait_ms)
     for record in sessions.drain_network_records(number):
@@ -179,9 +181,9 @@ T = TypeVar("T")
 
 
 class ExecSessions:
-    """The sessions of exec_command for every run of the agents that were given this; it is a context manager.
+    """Sessions of exec_command shared by all runs of the agents that get this object; a context manager.
 
-    Their numbers are the same for all of these runs: a later one goes on with what an earlier one has started.
+    Session numbers are shared: a later run can continue a session that an earlier run started.
     """
 
     def __init__(self) -> None:
@@ -196,32 +198,32 @@ class ExecSessions:
         try:
             return await asyncio.wrap_future(self._submit(self._start(plan, started, claim)))
         except asyncio.CancelledError:
-            with suppress(ValidationFailed):  # closed by now, and this one with the others
-                self._submit(self._close(started))  # nobody was told its number, so nobody could end it
+            with suppress(ValidationFailed):  # all sessions are closed already, this one included
+                self._submit(self._close(started))  # the caller never got the number, so it could not end the session
             raise
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
-        """What runs under a number, and the evidence of its fence."""
+        """Return the command line of a session and the evidence of its sandbox."""
         return self._sessions.program(number)
 
     async def write(self, number: int, data: bytes) -> int:
-        """Type something; returns how much of it was taken."""
+        """Write to the terminal and return how many bytes the program accepted."""
         return await asyncio.wrap_future(self._submit(self._sessions.write(number, data)))
 
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
-        """What came since the last time, and the evidence of the fence."""
+        """Return the output since the last read and the sandbox evidence."""
         return await asyncio.wrap_future(self._submit(self._sessions.read(number, wait_ms=wait_ms)))
 
     def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
-        """Decisions about the network of a session that no run was told yet."""
+        """Yield the network decisions of a session that no run has recorded yet."""
         return self._sessions.drain_network_records(number)
 
     async def close(self, number: int) -> None:
-        """End one session; harmless when it is forgotten already."""
+        """End a session; do nothing if it is already forgotten."""
         await asyncio.wrap_future(self._submit(self._sessions.close(number)))
 
     async def aclose(self) -> None:
-        """End all of them for good; returns when nothing of them is left."""
+        """End all sessions for good and wait until their processes are gone."""
         closing = self._start_closing()
         if closing is not None:
             await asyncio.wrap_future(closing)
@@ -246,7 +248,7 @@ class ExecSessions:
         with self._lock:
             if self._closed:
                 work.close()
-                raise ValidationFailed("these sessions were closed", hint="give the agent new ones")
+                raise ValidationFailed("these sessions were closed", hint="pass new ones to the agent")
             if self._loop is None:
                 loop = self._loop = asyncio.new_event_loop()
 
@@ -258,7 +260,7 @@ class ExecSessions:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_closing(self) -> "Future[None] | None":
-        """Begin to close everything, once."""
+        """Start closing everything, once; return a future, or None if nothing was open."""
         with self._lock:
             loop, self._loop, self._closed = self._loop, None, True
         if loop is None:
@@ -268,7 +270,7 @@ class ExecSessions:
         return closing
 
     async def _finish(self) -> None:
-        """End what is under way, and then every session."""
+        """Cancel the pending operations, then end every session."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -286,7 +288,7 @@ class ExecSessions:
 
 
 class BorrowedSessions(RunSessions):
-    """Sessions that are lent to a run; their owner closes them."""
+    """Shared sessions as one run uses them; the owner closes them."""
 
     def __init__(self, sessions: ExecSessions) -> None:
         super().__init__()
@@ -295,23 +297,26 @@ class BorrowedSessions(RunSessions):
     async def start(
         self, plan: SandboxPlan, network: CommandNetwork | None = None, claim: "Claim | None" = None
     ) -> int:
-        """Start a command on a terminal and return its number; it may outlive us, so nobody is asked about hosts."""
+        """Start a command on a terminal and return its number.
+
+        The session may outlive the run, so it gets no callback that asks the user about hosts.
+        """
         return await self._owner.start(plan, claim)
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:
-        """What runs under a number, and the evidence of its fence."""
+        """Return the command line of a session and the evidence of its sandbox."""
         return self._owner.program(number)
 
     async def write(self, number: int, data: bytes) -> int:
-        """Type something; returns how much of it was taken."""
+        """Write to the terminal and return how many bytes the program accepted."""
         return await self._owner.write(number, data)
 
     async def read(self, number: int, *, wait_ms: int) -> tuple[Reading, Mapping[str, Any]]:
-        """What came since the last time, and the evidence of the fence."""
+        """Return the output since the last read and the sandbox evidence."""
         return await self._owner.read(number, wait_ms=wait_ms)
 
     def drain_network_records(self, number: int) -> "Iterator[EgressRecord]":
-        """Decisions about the network of a session that no run was told yet."""
+        """Yield the network decisions of a session that no run has recorded yet."""
         return self._owner.drain_network_records(number)
 
     async def close(self, number: int) -> None:
@@ -319,4 +324,4 @@ class BorrowedSessions(RunSessions):
         await self._owner.close(number)
 
     async def aclose(self) -> None:
-        """Leave them all open."""
+        """Leave the sessions open: their owner closes them."""

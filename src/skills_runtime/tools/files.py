@@ -1,6 +1,6 @@
-"""What the file tools share: what a call would touch and change, and the beginning of a text as a result.
+"""Shared code of the file tools: intents, previews with diffs, and results that hold the start of a text.
 
-Pure but for looking at the files, which records nothing.
+Reads files only for previews, which records nothing.
 """
 
 import codecs
@@ -13,23 +13,23 @@ from skills_runtime.ports import Files, FileTouch, Intent, ToolResult, Touch
 from skills_runtime.text import unified_diff
 
 MAX_DIFF_BYTES = 1 << 20
-"""Of each side; larger files are shown by their size and digest."""
+"""Limit for each side; larger files are described by size and digest."""
 MAX_PREVIEW_BYTES = 64 << 20
 
 
 def build_file_intent(files: Files, touch: Touch, path: str) -> Intent:
-    """A call that touches one file or directory."""
+    """Build the intent of a call that touches one file or directory."""
     return Intent(files=(build_file_touch(files, touch, path),))
 
 
 def build_file_touch(files: Files, touch: Touch, path: str) -> FileTouch:
-    """What a call does to a path, and where that really leads."""
+    """Describe what a call does to a path, including the real path behind links."""
     real = files.real(path)
     return FileTouch(path=path, touch=touch, real=real if real != path else "")
 
 
 def preview_replacement(files: Files, path: str, content: bytes | None) -> FileTouch:
-    """What writing a file, or taking it away, would change as things are now."""
+    """Preview a write of `content`, or a deletion if it is None, against the current file."""
     old_content = files.glance(path, limit=MAX_PREVIEW_BYTES)
     touch: Touch = "delete" if content is None else "create" if old_content is None else "overwrite"
     digest = hashlib.sha256(old_content).hexdigest() if old_content is not None else None
@@ -38,7 +38,7 @@ def preview_replacement(files: Files, path: str, content: bytes | None) -> FileT
 
 
 def render_diff(path: str, old_content: bytes | None, new_content: bytes | None) -> str:
-    """The change in the form people know, or in one sentence where that would say nothing."""
+    """Render a unified diff, or one line with sizes and digests for binary and large files."""
     old, new = _lines(old_content), _lines(new_content)
     if old is None or new is None:
         return f"{path}: {_size(old_content)} -> {_size(new_content)}"
@@ -47,7 +47,7 @@ def render_diff(path: str, old_content: bytes | None, new_content: bytes | None)
 
 
 def text_result(data: bytes, limit: int, facts: dict[str, Any], note: str = "") -> ToolResult:
-    """Return the first `limit` bytes as text, with the `note` if there are more; `facts` are told beside it."""
+    """Return the first `limit` bytes as text, with the `note` if there are more; `facts` are added to the data."""
     truncated, content = len(data) > limit, data[:limit]
     # A character cut in two at the limit is left out rather than shown as damage.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(content, final=not truncated)

@@ -1,4 +1,4 @@
-"""A tool from a typed Python function: its signature is the schema, its docstring the description.
+"""Tools from typed Python functions: the signature is the schema, the docstring the description.
 
 A function that is not async runs in a thread. pydantic is imported only when a function becomes a tool.
 """
@@ -42,30 +42,30 @@ Function = Callable[..., Any]
 
 
 class Parameters(msgspec.Struct, frozen=True):
-    """The parameters that a model may fill in, with their types and defaults, and the one for the runtime."""
+    """Parameters that the model fills in, with types and defaults, and the one for the `ToolContext`."""
 
     model_parameters: Mapping[str, tuple[Any, Any]]
     context: str | None = None
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        """The arguments, with the context where one is wanted."""
+        """Return the arguments, plus the context if the function has a parameter for it."""
         return dict(arguments) if self.context is None else {**arguments, self.context: context}
 
 
 def function_name(function: Function) -> str:
-    """The name of a function, or of the class of an object that can be called."""
+    """Return the name of a function, or of the class of a callable object."""
     inner = _unbound(function)
     return getattr(inner, "__name__", type(inner).__name__)
 
 
 def function_description(function: Function) -> str:
-    """What its author says that it does, which may be nothing."""
+    """Return the docstring of a function, which may be empty."""
     inner = _unbound(function)
     return inspect.getdoc(inner) or inspect.cleandoc(_annotated_callable(inner).__doc__ or "")
 
 
 def read_parameters(function: Function) -> Parameters:
-    """What has to be given by name; what a `partial` has given already is nobody else's business."""
+    """Read the named parameters of a function; those that a `partial` has already bound are left out."""
     hints = get_type_hints(_annotated_callable(_unbound(function)), include_extras=True)
     bound_names = _bound_names(function)
     model_parameters: dict[str, tuple[Any, Any]] = {}
@@ -90,12 +90,12 @@ def read_parameters(function: Function) -> Parameters:
 
 
 class ArgumentCheck:
-    """Checks arguments as the JSON that they are, and makes of them what a function takes."""
+    """Validates arguments as JSON and converts them to the types of the parameters."""
 
     def __init__(self, title: str, parameters: Parameters) -> None:
         from pydantic import ConfigDict, create_model
 
-        # Under names of our own: no parameter is then taken for a method or a private attribute of the model.
+        # Fields have our own names, so that no parameter clashes with a method or private attribute of the model.
         self._parameters = {f"argument_{number}": name for number, name in enumerate(parameters.model_parameters)}
         fields: dict[str, Any] = {
             field: (_with_alias(parameters.model_parameters[name][0], name), parameters.model_parameters[name][1])
@@ -104,14 +104,14 @@ class ArgumentCheck:
         self._model: type[BaseModel] = create_model(title, __config__=ConfigDict(extra="forbid"), **fields)
 
     def schema(self) -> dict[str, Any]:
-        """What a model is told."""
+        """Return the JSON schema for the model."""
         schema = self._model.model_json_schema()
         schema.pop("title", None)
         return schema
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by the names of the parameters; raises pydantic's `ValidationError`."""
-        # Read as JSON: only there does a strict type take text for a date, or a list for a set.
+        """Return typed arguments by parameter name; raises pydantic's `ValidationError`."""
+        # Validated as JSON: only then does a strict type accept text for a date, or a list for a set.
         checked = self._model.model_validate_json(msgspec.json.encode(arguments))
         return {name: getattr(checked, field) for field, name in self._parameters.items()}
 
@@ -123,7 +123,7 @@ def _unbound(function: Function) -> Function:
 
 
 def _annotated_callable(function: Function) -> Function:
-    """Where the annotations of a callable are: for an object they are at its class."""
+    """Return the object that holds the annotations: for a callable object that is `__call__` of its class."""
     is_code = inspect.isroutine(function) or inspect.isclass(function)
     return function if is_code else type(function).__call__
 
@@ -137,7 +137,7 @@ def _bound_names(function: Function) -> set[str]:
 
 
 def _with_alias(kind: Any, name: str) -> Any:
-    """The type under the name that the model uses, unless its author has chosen another."""
+    """Add the parameter name as an alias, unless the author has set one."""
     from pydantic import Field
 
     bare, *facts = get_args(kind) if get_origin(kind) is Annotated else (kind,)
@@ -146,18 +146,18 @@ def _with_alias(kind: Any, name: str) -> Any:
 
 T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
-"""Does something, and returns what tells of it."""
+"""Runs a function and returns a callback that delivers the result."""
 
 MAX_IDLE_THREADS = 64
-"""Threads that are kept for the next call: starting one costs more than a small function."""
+"""Idle threads kept for the next call: starting one costs more than a small function."""
 
 _idle: list["_Worker"] = []
-"""Only ever appended to and popped from, which no other thread can come between."""
+"""Only appended to and popped from: both are atomic, so no lock is needed."""
 os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not the threads
 
 
 async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
-    """Call a function in a thread and return what it returns; a cancelled call does not wait for it."""
+    """Call a function in a thread and return its value; a cancelled call does not wait for the thread."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     call = partial(contextvars.copy_context().run, function, **arguments)
@@ -172,7 +172,7 @@ async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
 
 
 class _Outcome(Generic[T]):
-    """What a function returns or raises, on its way to whoever called it."""
+    """Value or error of a call, on its way from the thread to the event loop."""
 
     value: T
 
@@ -184,12 +184,12 @@ class _Outcome(Generic[T]):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        # Raised again where the function was called; there a StopIteration would mean something else.
+        # A future cannot hold a StopIteration.
         self._error = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
         return True
 
     def deliver(self) -> None:
-        """Hand it over, unless nobody waits for it any more."""
+        """Complete the future, unless its waiter was cancelled."""
         if self._future.done():
             return
         if self._error is not None:
@@ -199,14 +199,14 @@ class _Outcome(Generic[T]):
 
 
 class _Worker:
-    """A thread that does one job after another."""
+    """A thread that runs one job after another."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         threading.Thread(target=self._run, name="tool", daemon=True).start()
 
     def submit(self, job: Job) -> None:
-        """Do this next."""
+        """Queue a job."""
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -215,10 +215,10 @@ class _Worker:
             deliver = self._jobs.get()()
             reusable = len(_idle) < MAX_IDLE_THREADS
             if reusable:
-                _idle.append(self)  # before anybody is told, so that the next call finds it
-            with suppress(RuntimeError):  # the event loop is closed: nobody waits for this any more
+                _idle.append(self)  # before the result is delivered, so that the next call can reuse it
+            with suppress(RuntimeError):  # the event loop is closed, so there is no waiter left
                 deliver()
-            del deliver  # what it holds is not kept until the next job comes
+            del deliver  # do not keep the result alive until the next job
 
 
 def _worker() -> _Worker:
@@ -229,7 +229,7 @@ def _worker() -> _Worker:
 
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
-"""What services take as the name of a tool."""
+"""Tool names that model services accept."""
 
 _HINT_NOT_JSON = "offer a function whose parameters have types that JSON can hold"
 _HINT_TYPES_NOT_VISIBLE = (
@@ -238,7 +238,7 @@ _HINT_TYPES_NOT_VISIBLE = (
 
 
 class Offer(TypedDict, total=False):
-    """What may be said of a function that becomes a tool; `tool_from` says what each is if it is left out."""
+    """Options of a function that becomes a tool; `tool_from` documents the defaults."""
 
     name: str | None
     effect: Effect
@@ -249,7 +249,7 @@ class Offer(TypedDict, total=False):
 
 
 class Callee(msgspec.Struct, frozen=True):
-    """A function and what it takes."""
+    """A function and its parameters."""
 
     function: Function
     parameters: Parameters
@@ -262,7 +262,7 @@ R = TypeVar("R")
 class FunctionTool(Generic[P, R]):
     """Calls a function with validated, typed arguments; one that is not async runs in a thread.
 
-    A thread cannot be ended: when such a call is cancelled or out of time, the run goes on without it. Called from
+    A thread cannot be ended: when such a call is cancelled or out of time, the run continues without it. Called from
     Python, it is the function it was made of.
     """
 
@@ -280,14 +280,14 @@ class FunctionTool(Generic[P, R]):
         return self._callee.function(*args, **kwargs)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Validate, call, and wrap what comes back."""
+        """Validate the arguments, call the function and wrap its value."""
         bound = self._callee.parameters.bind(self._validate(arguments), context)
         function = self._callee.function
         value = function(**bound) if self._is_async else await in_thread(_with_list_result(function), **bound)
         return to_result(await _resolve_value(value))
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
-        """What came of a call that was under way when the runtime died, by a function that can find out."""
+        """Find out what an interrupted call did, if the tool has a `verify` function."""
         if self._verify is None:
             return None
         bound = self._verify.parameters.bind(self._validate(arguments), context)
@@ -334,7 +334,7 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
     max_parallel: int | None = None,
     verify: Function | None = None,
 ) -> FunctionTool[Any, Any]:
-    """The tool a function amounts to; a parameter annotated `ToolContext` is filled in by the runtime.
+    """Make a tool of a function; the runtime fills in a parameter annotated `ToolContext`.
 
     `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect. It
     may have a parameter for the context as well.
@@ -367,21 +367,23 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
 
 
 def _check_offer(name: str, timeout_sec: float | None, max_parallel: int | None) -> None:
-    """Refuse what no service takes, or would never let the call end well."""
+    """Reject names and limits that no service accepts or that no call could meet."""
     if not NAME.fullmatch(name):
         raise ValidationFailed(
-            f"`{name}` is no name for a tool", hint="up to 64 letters, digits, `_` and `-`: give it one with `name=`"
+            f"`{name}` is not a valid tool name", hint="use up to 64 letters, digits, `_` and `-`, or pass `name=`"
         )
     if timeout_sec is not None and not 0 < timeout_sec < float("inf"):
-        raise ValidationFailed(f"`{name}` has no time to run in: `timeout_sec` is {timeout_sec}", hint="give it more")
+        raise ValidationFailed(
+            f"`timeout_sec` of `{name}` is {timeout_sec}, not a positive number", hint="use a positive number"
+        )
     if max_parallel is not None and max_parallel < 1:
         raise ValidationFailed(
-            f"`{name}` could never be called: `max_parallel` is {max_parallel}", hint="allow one call"
+            f"`max_parallel` of `{name}` is {max_parallel}, and must be at least 1", hint="use 1 or more"
         )
 
 
 def _with_list_result(function: Function) -> Function:
-    """The function, which gives what it yields as a list: where it is called, and not where the result is read."""
+    """Wrap a function so that it collects what it yields into a list, in the thread that calls it."""
 
     def call(**arguments: Any) -> Any:
         value = function(**arguments)
@@ -391,7 +393,7 @@ def _with_list_result(function: Function) -> Function:
 
 
 async def _resolve_value(value: Any) -> Any:
-    """What comes of a value that has to be waited for, whoever made it: a wrapper may not look async."""
+    """Await a value until it is final and collect async iterators; a wrapper may hide that it is async."""
     while isinstance(value, Awaitable):
         value = await cast(Awaitable[Any], value)
     if isinstance(value, AsyncIterator):
@@ -400,7 +402,7 @@ async def _resolve_value(value: Any) -> Any:
 
 
 def to_result(value: Any) -> ToolResult:
-    """Whatever a function returns, as the one envelope."""
+    """Wrap the value of a function in a `ToolResult`."""
     if isinstance(value, ToolResult):
         return value
     data = _to_jsonable(value)
@@ -408,11 +410,13 @@ def to_result(value: Any) -> ToolResult:
 
 
 def _to_jsonable(value: Any) -> Any:
-    """The value as data, or as Python shows it: the call was made, and what JSON cannot hold does not undo that."""
+    """Convert a value to JSON data, or to its `repr`: the call has been made, so an odd value is no error."""
     from pydantic_core import to_jsonable_python
 
     for bytes_mode in ("utf8", "base64"):
-        with suppress(ValueError, RecursionError):  # bytes that are no text; a value that holds itself, or is too deep
+        with suppress(
+            ValueError, RecursionError
+        ):  # bytes that are not UTF-8; a value that contains itself or is too deep
             return to_jsonable_python(value, fallback=str, bytes_mode=bytes_mode)
     return _render_repr(value)
 
@@ -421,7 +425,7 @@ def _render_repr(value: Any) -> str:
     import reprlib
     import sys
 
-    brief = reprlib.Repr()  # which goes down a few levels, and says where it stops
+    brief = reprlib.Repr()  # limits the depth, and marks where it stops
     for name in vars(brief):
         if name.startswith("max") and name != "maxlevel":
             setattr(brief, name, sys.maxsize)

@@ -1,6 +1,6 @@
-"""What a picture is, by its first bytes.
+"""Type and size of an image from its first bytes.
 
-Pure, and nothing is decoded.
+Pure, and no pixels are decoded.
 """
 
 import struct
@@ -13,7 +13,7 @@ MAX_PIXELS = 100_000_000
 
 
 class ImageInfo(msgspec.Struct, frozen=True):
-    """The type of a picture and its size in pixels."""
+    """Media type of an image and its size in pixels."""
 
     mime: str
     width: int
@@ -21,13 +21,13 @@ class ImageInfo(msgspec.Struct, frozen=True):
 
     @property
     def is_plausible(self) -> bool:
-        """Whether somebody could mean to look at it."""
+        """Whether the dimensions are within the limits."""
         fits_sides = 0 < self.width <= MAX_SIDE and 0 < self.height <= MAX_SIDE
         return fits_sides and self.width * self.height <= MAX_PIXELS
 
 
 def recognize_image(data: bytes) -> ImageInfo | None:
-    """The picture that these bytes are, or nothing when they are none, or a damaged one."""
+    """Return type and size of an image, or None for other or damaged data."""
     for magic, mime, measure in _KINDS:
         if data.startswith(magic):
             try:
@@ -65,7 +65,7 @@ def _webp(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Walk the segments up to the one that begins a frame."""
+    """Walk the segments up to the start of a frame."""
     offset = 2
     while data[offset] == 0xFF:
         marker = data[offset + 1]

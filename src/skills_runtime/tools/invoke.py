@@ -1,6 +1,6 @@
-"""Calling a tool: whatever it does, what comes back is one result that the log can hold and the model can read.
+"""Invoke a tool so that every outcome is one result that the log can hold and the model can read.
 
-Secrets are taken out of it, and what is too large is kept beside the log.
+Secrets are redacted, and large values are stored as blobs beside the log.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ REDACTED = "redacted"
 
 
 def redact_result(result: ToolResult, secrets: Secrets, keep: Callable[[bytes], str]) -> ToolResult:
-    """The result with its secrets taken out; it says where the exact one is."""
+    """Redact a result; the redacted one names the blob with the exact content."""
     exact = msgspec.json.encode(result)
     redacted_json = secrets.line(exact)
     if redacted_json is exact:
@@ -27,11 +27,11 @@ def redact_result(result: ToolResult, secrets: Secrets, keep: Callable[[bytes], 
 
 
 LIMIT = 64 * 1024
-"""How many bytes of each stream, and of the data, a result holds."""
+"""Bytes that a result holds of each stream and of the data."""
 SMALL_VALUE = 1024
-"""How many bytes a field of data that is too large as a whole may have to stay where it is."""
+"""Bytes up to which a field stays in data that is too large as a whole."""
 NOTE_BYTES = 160
-"""More than the line in the middle ever has."""
+"""Upper bound for the note between head and tail."""
 
 SPILLED = "spilled"
 LONGEST_CHARACTER = 4
@@ -40,7 +40,7 @@ Keep = Callable[[bytes], str]
 
 
 def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) -> ToolResult:
-    """The result with everything larger than `limit` bytes kept as a blob; its text is well-formed Unicode."""
+    """Store everything larger than `limit` bytes as a blob and keep its two ends in the result."""
     blobs: dict[str, dict[str, Any]] = {}
     stdout = _text("stdout", result.stdout, limit, keep, blobs)
     stderr = _text("stderr", result.stderr, limit, keep, blobs)
@@ -57,8 +57,8 @@ def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) ->
 
 
 def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[str, Any]]) -> str:
-    """The text, or its two ends around a note when it is too large."""
-    if len(text) * LONGEST_CHARACTER <= limit:  # surely small enough: most results are
+    """Return the text, or its two ends around a note if it is too large."""
+    if len(text) * LONGEST_CHARACTER <= limit:  # small enough without encoding it, as most results are
         return text
     data = text.encode()
     if len(data) <= limit:
@@ -66,15 +66,15 @@ def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[st
     digest = keep(data)
     blobs[name] = {"blob": digest, "bytes": len(data)}
     budget = max(limit - NOTE_BYTES, 0)
-    # A character cut in two is dropped; the text is whole, so there is nothing else that could be ignored.
+    # Drops a character that is cut in two; the text is valid, so nothing else is ignored.
     head = data[: budget - budget // 2].decode(errors="ignore")
     tail = data[len(data) - budget // 2 :].decode(errors="ignore")
     left_out = len(data) - len(head.encode()) - len(tail.encode())
-    return f"{head}\n[… {left_out} of {len(data)} bytes left out, all of them are in blob {digest} …]\n{tail}"
+    return f"{head}\n[… {left_out} of {len(data)} bytes left out; the full text is in blob {digest} …]\n{tail}"
 
 
 def _small_values(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """The fields that are small, as long as they are not many; each is there exactly or not at all."""
+    """Return the small fields up to half the limit, each complete or not at all."""
     budget = limit // 2
     small_values: dict[str, Any] = {}
     for name, value in data.items():
@@ -89,9 +89,10 @@ T = TypeVar("T")
 
 
 async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, *, clock: Clock) -> ToolResult:
-    """The result of a call, in the time it has; errors are results, unless the run itself has to stop or wait.
+    """Invoke a tool within its time limit and return the result; errors become results.
 
-    Those are `LogError`, `ApprovalDenied` where an approver stops the run, cancellation and `Parked`.
+    The exceptions that stop or park the run are raised: `LogError`, `ApprovalDenied` where an approver stops the
+    run, cancellation and `Parked`.
     """
     started = clock.monotonic()
     redacted = redact_result(await _invoke_with_timeout(tool, arguments, context), context.secrets, context.keep)
@@ -101,12 +102,12 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
 
 
 def failure_result(kind: str, message: str) -> ToolResult:
-    """The result of a call that was not made, or came to nothing."""
+    """Build the result of a call that was not made or failed."""
     return ToolResult(ok=False, error_kind=kind, stderr=well_formed(message))
 
 
 def error_result(error: SkillsRuntimeError, annotate: Callable[[str], str] = str) -> ToolResult:
-    """The result of a call that failed in a way the runtime knows, in words that `told` may add to."""
+    """Build the result for an error of the runtime; `annotate` may add to its text."""
     result = failure_result(error.kind, annotate(f"{error.message} ({error.hint})" if error.hint else error.message))
     return (
         msgspec.structs.replace(result, data=error.details)
@@ -116,7 +117,7 @@ def error_result(error: SkillsRuntimeError, annotate: Callable[[str], str] = str
 
 
 async def capture_errors(work: Awaitable[T], annotate: Callable[[str], str] = str) -> T | ToolResult:
-    """What comes of a tool's own code; what it raises is a result, in words that `told` may add to."""
+    """Await tool code and turn what it raises into a result; `annotate` may add to its text."""
     try:
         return await work
     except (LogError, ApprovalDenied):
@@ -125,13 +126,13 @@ async def capture_errors(work: Awaitable[T], annotate: Callable[[str], str] = st
         return failure_result("timeout", annotate(describe_error(error)))
     except SkillsRuntimeError as error:
         return error_result(error, annotate)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises, the model is told
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: every error becomes a result
         return failure_result("unknown", annotate(describe_error(error)))
 
 
 def describe_error(error: BaseException) -> str:
-    """What went wrong in other people's code, in one line; also where the error itself cannot say."""
-    from traceback import TracebackException  # who asks an error what it is must expect another one
+    """Describe an error of foreign code in one line, even if its `__str__` fails."""
+    from traceback import TracebackException  # unlike `str(error)`, it survives an error whose `__str__` raises
 
     return well_formed(f"{type(error).__name__}: {TracebackException(type(error), error, None)}")
 
@@ -150,7 +151,7 @@ async def _invoke_with_timeout(tool: Tool, arguments: Mapping[str, Any], context
 async def _invoke_checked(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
     # The result as plain data that the log can hold; anything else is the tool's mistake.
     result = await tool.invoke(arguments, context)
-    if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are other people's
+    if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - tools are foreign code
         raise ToolError("unknown", f"the tool returned `{type(result).__name__}` instead of a `ToolResult`")
     text = msgspec.structs.replace(result, stdout=well_formed(result.stdout), stderr=well_formed(result.stderr))
     try:

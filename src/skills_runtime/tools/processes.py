@@ -1,6 +1,6 @@
-"""What the process tools share: where a command starts, in which sandbox, and how its end becomes a result.
+"""Shared code of the process tools: arguments, plans, claims, and the result of a finished command.
 
-What the sandbox refused becomes words and the arguments that would allow it; hosts that were reached become events.
+Sandbox denials become text plus the arguments that would allow the call; network decisions become events.
 """
 
 import asyncio
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class DenialExplainer(Protocol):
-    """A fence that can tell what it stopped."""
+    """A sandbox that can name what it denied."""
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
-        """What it stopped of a command that has ended, and that had this grant."""
+        """Return what the sandbox denied to a finished command that ran with this grant."""
         ...
 
 
 class RequestedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The command as it was asked for."""
+    """The command that the call requested."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -70,9 +70,9 @@ class RequestedCommand(msgspec.Struct, frozen=True, kw_only=True):
 def explain_denials(
     result: ToolResult, finished: "Finished", requested: RequestedCommand, sandbox: "Sandbox", *, grantable: bool = True
 ) -> ToolResult:
-    """The result of a command that failed, as `sandbox_denied` where the fence is the reason or seems to be.
+    """Mark the result of a failed command as `sandbox_denied` where the sandbox is a likely cause.
 
-    What would help is told only where the same call could be made with it.
+    A grant is suggested only if the same call could be made with it.
     """
     if result.ok or result.error_kind == "timeout" or not isinstance(sandbox, DenialExplainer):
         return result
@@ -104,7 +104,7 @@ def explain_denials(
     advice = ""
     if grant:
         facts["grant"] = grant_arguments(combine_grants([*([requested.grant] if requested.grant else []), grant]))
-        advice = f" To {grant}, call again with the `grant` of this result; a person is asked."
+        advice = f" To {grant}, call again with the `grant` of this result; the user is asked."
     note = f"[the sandbox: {' '.join(denial.sentence for denial in denials)}{advice}]"
     return msgspec.structs.replace(
         result,
@@ -115,7 +115,7 @@ def explain_denials(
 
 
 def grant_arguments(grant: "Grant") -> "Mapping[str, Any]":
-    """A grant as a call asks for it."""
+    """Convert a grant to the arguments of a call."""
     plain: dict[str, Any] = msgspec.to_builtins(grant)
     if grant.limits:
         plain["limits"] = {limit.name: limit.value for limit in grant.limits}
@@ -123,7 +123,7 @@ def grant_arguments(grant: "Grant") -> "Mapping[str, Any]":
 
 
 class CommandNetwork:
-    """The network of one command, if it comes to have one; without a context what happens waits to be told."""
+    """Network of one command, if it gets one; without a context, decisions wait until they are drained."""
 
     def __init__(self, context: ToolContext | None = None) -> None:
         self._context = context
@@ -134,32 +134,32 @@ class CommandNetwork:
 
     @property
     def run_suffix(self) -> str:
-        """The run it belongs to, as words that follow a name."""
+        """The run it belongs to, as a suffix for a name."""
         return f" of run `{self._context.run_id}`" if self._context is not None else ""
 
     def attach(self, session_id: int, gateway: "Gateway | None") -> None:
-        """Belong to a session from now on."""
+        """Attach the network to a session."""
         self.session_id, self._gateway = session_id, gateway
 
     @property
     def stop_error(self) -> Exception | None:
-        """Why the run itself has to stop, if it has: its log is full, or somebody who was asked wants that."""
+        """The error that must stop the run: its log is full, or an approver stopped it."""
         failure = self._gateway.failure if self._gateway is not None else None
         return failure if isinstance(failure, LogError | ApprovalDenied) else None
 
     def egress_callbacks(self) -> "EgressCallbacks":
-        """Who hears of every decision, and asks about hosts that no rule names."""
+        """Create the callbacks that record every decision and ask about hosts without a rule."""
         from skills_runtime.sandbox.egress import EgressCallbacks, EgressUsage
 
         self._account = EgressUsage()
         return EgressCallbacks(record=self._record, ask=self._context.may_reach if self._context is not None else None)
 
     def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The evidence of the fence, with what happened so far."""
+        """Add the network summary to the sandbox evidence."""
         return evidence if self._account is None else {**evidence, "network": self._account.summary()}
 
     def drain_records(self) -> "Iterator[EgressRecord]":
-        """What waits to be told, each once."""
+        """Yield the pending decisions, each once."""
         while self._pending:
             yield self._pending.popleft()
 
@@ -173,7 +173,7 @@ class CommandNetwork:
 
 
 def emit_decision(record: "EgressRecord", context: ToolContext, session_id: int | None = None) -> None:
-    """Record one decision on behalf of a call."""
+    """Record one decision as an event of a call."""
     context.emit(
         NetworkDecision(
             call_id=context.call_id,
@@ -196,32 +196,32 @@ def emit_decision(record: "EgressRecord", context: ToolContext, session_id: int 
 
 
 GRACE_SECONDS = 0.5
-"""Between asking processes to end and killing them: a run that is cancelled is gone within a second."""
+"""Between SIGTERM and SIGKILL: a cancelled run is gone within a second."""
 MAX_OUTPUT_BYTES = 16 << 20
-"""Of each stream; what is longer loses its middle, and says so."""
+"""Limit for each stream; a longer one loses its middle and says so."""
 DEFAULT_TIMEOUT_MS = 60_000
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 MAX_ARGUMENTS = 100_000
 DIED_OF_SIGNAL = 128
-"""Added to the number of a signal, as shells do it."""
+"""Added to the number of a signal, as shells do."""
 
 Argv = Annotated[list[str], Meta(min_length=1, max_length=MAX_ARGUMENTS, description="The program and its arguments.")]
-Directory = Annotated[str, Meta(min_length=1, description="Where it starts; the working directory if left out.")]
-Variables = Annotated[dict[str, str], Meta(description="Environment variables it gets besides the usual few.")]
+Directory = Annotated[str, Meta(min_length=1, description="The directory to start in; default: the working directory.")]
+Variables = Annotated[dict[str, str], Meta(description="Additional environment variables.")]
 TimeoutMs = Annotated[
-    int, Meta(ge=1, le=MAX_TIMEOUT_MS, description="Milliseconds after which it is ended with all it started.")
+    int, Meta(ge=1, le=MAX_TIMEOUT_MS, description="Time limit in milliseconds, for all processes that it starts.")
 ]
 SandboxMode = Annotated[
-    Literal["inherit", "restricted"], Meta(description="`restricted` insists on a sandbox, whatever the default is.")
+    Literal["inherit", "restricted"], Meta(description="`restricted` requires a sandbox even if the default has none.")
 ]
 Permissions = Annotated[
-    SandboxPermissions, Meta(description="`require_escalated` asks a person for more than the sandbox allows.")
+    SandboxPermissions, Meta(description="`require_escalated` asks the user for more than the sandbox allows.")
 ]
 MorePaths = Annotated[list[str], Meta(max_length=50, description="Absolute paths.")]
 
 
 class GrantArguments(Arguments, frozen=True, kw_only=True):
-    """More than the sandbox allows."""
+    """Rights beyond those of the sandbox."""
 
     writable: MorePaths | None = None
     readable: MorePaths | None = None
@@ -231,7 +231,7 @@ class GrantArguments(Arguments, frozen=True, kw_only=True):
     limits: Annotated[dict[LimitName, int], Meta(description="Limits and their higher values.")] | None = None
 
     def grant(self) -> Grant:
-        """What these arguments ask for."""
+        """Build the grant that these arguments request."""
         return Grant(
             writable=tuple(self.writable or ()),
             readable=tuple(self.readable or ()),
@@ -242,17 +242,17 @@ class GrantArguments(Arguments, frozen=True, kw_only=True):
 
 GrantRequest = Annotated[
     GrantArguments,
-    Meta(description="What the sandbox has to open, as the result of a refused call named it; a person is asked."),
+    Meta(description="Rights to add to the sandbox, as named in the result of a denied call; the user is asked."),
 ]
-Justification = Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")]
+Justification = Annotated[str, Meta(max_length=2000, description="Why it is needed; shown to the approver.")]
 
 
 class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A command as a call asks for it."""
+    """A command as a call requests it."""
 
     argv: tuple[str, ...]
     line: str | None = None
-    """The line of shell that the command runs."""
+    """The shell line that the command runs."""
     directory: str | None = None
     environment: Mapping[str, str] = {}
     sandbox: Literal["inherit", "restricted"] | None = None
@@ -260,14 +260,14 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     justification: str = ""
     terminal: bool = False
     readable: tuple[Path, ...] = ()
-    """Directories it has to read besides the workspace."""
+    """Directories it reads besides the workspace."""
     code: tuple[Path, ...] = ()
     """Directories of code that it runs and that are approved as a whole, such as that of a skill."""
     grant: Grant | None = None
 
 
 class CommandArguments(Arguments, frozen=True, kw_only=True):
-    """What every tool takes that starts a program."""
+    """Arguments of every tool that starts a program."""
 
     sandbox: SandboxMode | None = None
     sandbox_permissions: Permissions | None = None
@@ -275,18 +275,18 @@ class CommandArguments(Arguments, frozen=True, kw_only=True):
     justification: Justification | None = None
 
     def command_spec(self) -> CommandSpec:
-        """The command these arguments ask for."""
+        """Build the command that these arguments request."""
         raise NotImplementedError
 
 
 class ProgramArguments(CommandArguments, frozen=True, kw_only=True):
-    """What every tool takes that runs a program to its end."""
+    """Arguments of every tool that runs a program to its end."""
 
     env: Variables | None = None
     timeout_ms: TimeoutMs = DEFAULT_TIMEOUT_MS
 
     def program(self, argv: tuple[str, ...], directory: str | None, line: str | None = None) -> CommandSpec:
-        """The command that runs a program with these arguments."""
+        """Build the command that runs a program with these arguments."""
         return CommandSpec(
             argv=argv,
             line=line,
@@ -303,16 +303,16 @@ ArgumentsT = TypeVar("ArgumentsT", bound=CommandArguments)
 
 
 class CommandTool(Generic[ArgumentsT]):
-    """A tool that starts a program: what it would run is known before it does."""
+    """A tool that starts a program and can say in advance which one."""
 
     arguments: type[ArgumentsT]
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The command."""
+        """Return the command."""
         return build_intent(parse(arguments, self.arguments).command_spec())
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The command, the scripts it names, and the fence it would run behind."""
+        """Return the command, the scripts it names and its sandbox."""
         command = parse(arguments, self.arguments).command_spec()
         return await preview_command(command, context)
 
@@ -324,13 +324,13 @@ class ProgramTool(CommandTool[ProgramArgumentsT]):
     """A tool that runs a program to its end."""
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it."""
+        """Run the program."""
         args = parse(arguments, self.arguments)
         return await run_to_end(args.command_spec(), context, timeout_ms=args.timeout_ms)
 
 
 def build_intent(command: CommandSpec) -> Intent:
-    """What a command would do, as the gate reads it."""
+    """Describe a command for the policy."""
     return Intent(
         line=command.line,
         argv=command.argv if command.line is None else (),
@@ -342,7 +342,7 @@ def build_intent(command: CommandSpec) -> Intent:
 
 
 async def preview_command(command: CommandSpec, context: ToolContext) -> Intent:
-    """The intent with the scripts it names and its fence; a command that could not start now asks nobody."""
+    """Describe a command with its scripts and its sandbox; raise now if it could not start."""
     plan, intent = plan_command(command, context), build_intent(command)
     digests = await _digest_scripts(command, context)
     if not is_claim_held():
@@ -353,7 +353,7 @@ async def preview_command(command: CommandSpec, context: ToolContext) -> Intent:
 
 
 async def _digest_scripts(command: CommandSpec, context: ToolContext) -> Mapping[str, str]:
-    from skills_runtime.tools.scripts import digest_scripts  # loads what the guard knows of programs
+    from skills_runtime.tools.scripts import digest_scripts  # loads the tables of known programs
 
     start = resolve_directory(context.root, command.directory or ".")
     return await asyncio.to_thread(digest_scripts, build_intent(command), start)
@@ -362,10 +362,10 @@ async def _digest_scripts(command: CommandSpec, context: ToolContext) -> Mapping
 async def claim_exclusively(
     command: CommandSpec, plan: SandboxPlan, context: ToolContext, *, lasting: bool = False
 ) -> "Claim | None":
-    """Claim the workspace for a command with more rights than sandboxed ones have; nothing for any other.
+    """Claim the workspace for a command with more rights than sandboxed ones; return None for any other.
 
-    No sandboxed process is alive from here on until the claim is released. Only then is what was approved compared
-    with what is there: raises where the two differ.
+    No sandboxed process runs from here on until the claim is released. Only then is the approved content compared
+    with the files: raises if they differ.
     """
     if claim_kind(command, plan) is None:
         return None
@@ -381,7 +381,7 @@ async def claim_exclusively(
 
 
 def claim_kind(command: CommandSpec, plan: SandboxPlan) -> "ClaimKind | None":
-    """What a command has to claim before it starts; nothing for one that has the rights of every sandboxed one."""
+    """Return the claim that a command needs before it starts; None for one with the usual sandbox rights."""
     if command.permissions == "require_escalated":
         return "outside"
     access = plan.file_access
@@ -416,7 +416,7 @@ async def _claim(
 
 
 async def run_to_end(command: CommandSpec, context: ToolContext, *, timeout_ms: int) -> ToolResult:
-    """Run a command until nothing of it is left; a cancelled call ends it too."""
+    """Run a command until all its processes are gone; a cancelled call ends it, too."""
     plan = plan_command(command, context)
     limits = Limits(wall_seconds=timeout_ms / 1000, output_bytes=MAX_OUTPUT_BYTES, grace_seconds=GRACE_SECONDS)
     network = CommandNetwork(context)
@@ -431,7 +431,7 @@ async def run_to_end(command: CommandSpec, context: ToolContext, *, timeout_ms: 
 
 
 def note_quarantined(result: ToolResult, quarantined: Sequence[Quarantined], run_id: str) -> ToolResult:
-    """Return the result with what was moved aside after the command, for the model and for the user."""
+    """Add a note on the files that were quarantined after the command."""
     if not quarantined:
         return result
     from skills_runtime.sandbox import quarantine_report
@@ -446,8 +446,8 @@ def note_quarantined(result: ToolResult, quarantined: Sequence[Quarantined], run
     sentences = [failed] if failed else []
     if moved:
         sentences.append(
-            f"new files that programs outside obey were moved aside: {moved}. They are gone from the workspace unless"
-            f" the user accepts them with `skills-runtime runs accept {run_id}`."
+            f"new files that programs outside the sandbox would obey were moved aside: {moved}. They stay out of the"
+            f" workspace unless the user accepts them with `skills-runtime runs accept {run_id}`."
         )
     note = f"[the sandbox: {' '.join(sentences)}]"
     return msgspec.structs.replace(result, stderr=f"{result.stderr.rstrip()}\n{note}".lstrip(), data=data)
@@ -455,7 +455,7 @@ def note_quarantined(result: ToolResult, quarantined: Sequence[Quarantined], run
 
 @asynccontextmanager
 async def exclusive_claim(command: CommandSpec, plan: SandboxPlan, context: ToolContext) -> AsyncGenerator[None]:
-    """Run what follows under the claim that the command needs, if it needs one."""
+    """Hold the claim that the command needs, if it needs one."""
     claim = await claim_exclusively(command, plan, context)
     if claim is None:
         yield
@@ -468,7 +468,7 @@ async def exclusive_claim(command: CommandSpec, plan: SandboxPlan, context: Tool
 
 
 def plan_command(command: CommandSpec, context: ToolContext) -> SandboxPlan:
-    """The command behind the fence of the run, or the fence's refusal."""
+    """Plan the command in the sandbox of the run; raises if the sandbox refuses."""
     return context.sandbox.plan(
         ProcessRequest(
             argv=command.argv,
@@ -483,7 +483,7 @@ def plan_command(command: CommandSpec, context: ToolContext) -> SandboxPlan:
 
 
 def resolve_directory(root: Path, path: str) -> Path:
-    """The real directory that a path means, links followed as long as they stay beneath the root."""
+    """Resolve a directory; links are followed as long as they stay below the root."""
     if "\0" in path:
         raise ToolError("validation", "the directory has a NUL byte in its name", hint="take it out")
     top = root.resolve()
@@ -511,18 +511,18 @@ def resolve_directory(root: Path, path: str) -> Path:
 
 
 def exit_status(exit_code: int | None, signal: int | None) -> tuple[int | None, str | None]:
-    """The exit code as a shell would tell it, and the kind of error that is."""
+    """Return the exit code as a shell would report it, and the error kind."""
     code = DIED_OF_SIGNAL + signal if exit_code is None and signal is not None else exit_code
     return code, "exit_code" if code else None
 
 
 def process_facts(evidence: Mapping[str, Any], **facts: Any) -> dict[str, Any]:
-    """The structured part of a result: what is empty is left out, the evidence of the fence never."""
+    """Build the data of a result: empty facts are left out, the sandbox evidence never."""
     return {"sandbox": dict(evidence)} | {name: value for name, value in facts.items() if value}
 
 
 def count_left_out(**streams: Captured) -> dict[str, int]:
-    """How many bytes of each stream were not kept anywhere; those that were kept whole are not named."""
+    """Return how many bytes of each stream were dropped; complete streams are not listed."""
     return {name: stream.left_out for name, stream in streams.items() if stream.left_out}
 
 
@@ -535,7 +535,7 @@ def _outside(path: str) -> ToolError:
 
 
 def _permissions(command: CommandSpec) -> SandboxPermissions:
-    """What the call asks of the fence; a call cannot ask for more and for less at once."""
+    """Return the sandbox permissions of the call, or raise if its arguments contradict each other."""
     if command.sandbox == "restricted" and command.permissions == "require_escalated":
         raise ToolError(
             "validation",
@@ -556,11 +556,11 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
     code, kind = exit_status(finished.exit_code, finished.signal)
     stderr = finished.stderr.text()
     if timed_out:
-        note = f"[ended after {timeout_ms} ms, with everything it had started; `timeout_ms` can be raised]"
+        note = f"[ended after {timeout_ms} ms with all its processes; raise `timeout_ms` if it needs longer]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
-    if finished.removed is not None:  # though it may have ended well, not all it made is there
+    if finished.removed is not None:  # it may have succeeded, but some of its files are gone
         evidence, kind = {**evidence, "removed": finished.removed}, kind or "sandbox_denied"
-        note = f"[what it wrote beyond its limit was removed: {finished.removed['files']} files]"
+        note = f"[files beyond its disk limit were removed: {finished.removed['files']} files]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
     return ToolResult(
         ok=not timed_out and kind is None,

@@ -1,4 +1,4 @@
-"""The tools of one agent: by name, in a fixed order, each name once."""
+"""The tools of one agent by name, in a fixed order."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -8,10 +8,10 @@ from skills_runtime.ports import Tool
 
 
 class Registry:
-    """What the model may call."""
+    """The tools that the model may call."""
 
     def __init__(self, *tools: Tool, listing: Collection[str] = ()) -> None:
-        """Hold these tools; the model is told of those that are listed, and of those that `listing` names."""
+        """Register tools; the model sees those that are `listed` and those named in `listing`."""
         self._tools: dict[str, Tool] = {}
         self._listing = listing
         self._schemas: list[dict[str, Any]] | None = None
@@ -19,7 +19,7 @@ class Registry:
             self.add(tool)
 
     def add(self, tool: Tool, *, override: bool = False) -> None:
-        """Offer a tool; a name is taken once unless `override` says otherwise."""
+        """Register a tool; a taken name is an error unless `override` is true."""
         name = tool.spec.name
         if name in self._tools and not override:
             raise ValidationFailed(
@@ -29,7 +29,7 @@ class Registry:
         self._schemas = None
 
     def find(self, name: str) -> Tool | None:
-        """The tool with this name."""
+        """Return the tool with this name, if there is one."""
         return self._tools.get(name)
 
     def __iter__(self) -> Iterator[Tool]:
@@ -39,7 +39,7 @@ class Registry:
         return len(self._tools)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools as a model is told of them; made once, for every request has them."""
+        """Return the schemas for the model; cached, because every request carries them."""
         if self._schemas is None:
             self._schemas = [
                 {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}

@@ -1,6 +1,6 @@
-"""The files of code that a command names: an approval of the command holds for their content too.
+"""Digests of the code files that a command names: an approval covers their content, too.
 
-What a program looks up by itself, such as a Makefile, is not named and cannot be known here.
+Files that a program finds by itself, such as a Makefile, are not named and stay unknown.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from skills_runtime.ports import Intent
 from skills_runtime.safety.guard import LANGUAGES, SHELLS, Reading, SimpleCommand, program_name, read_argv, read_line
 
 MAX_BYTES = 64 << 20
-"""Read of each file."""
+"""Bytes read of each file."""
 _RUNS_FILES = SHELLS | LANGUAGES.keys() | {"source", ".", "awk", "gawk", "mawk", "sed", "make", "cmake", "ninja"}
 _VERSION = re.compile(r"[\d.]+$")
 _ATTACHED_VALUE = re.compile(r"--?[\w-]+=(.+)|-[A-Za-z](.+)")
-"""The value of an option that is written in one word with it."""
+"""The value of an option written in the same word."""
 _ASSIGNMENT = re.compile(r"\b[A-Za-z_]\w*=([^\s;&|]+)")
 
 
 def digest_scripts(intent: Intent, directory: Path) -> dict[str, str]:
-    """The digest of every file that the command would run as code, by the name it is given."""
+    """Return the digest of every file that the command would run as code, by relative path."""
     reading = read_line(intent.line) if intent.line is not None else read_argv(intent.argv)
     directories = _working_directories(reading, directory)
     digests: dict[str, str] = {}
@@ -38,7 +38,7 @@ def digest_scripts(intent: Intent, directory: Path) -> dict[str, str]:
 
 
 def _code(reading: Reading) -> Iterator[str]:
-    """The words that may name a file of code; where something is fed to an interpreter, every word of the line may."""
+    """Yield the words that may name a code file; every word of a line that pipes into an interpreter."""
     programs = [command.words[0] or "" for command in reading.commands if command.words]
     names = [program_name(program) for program in programs]
     runs = [name in _RUNS_FILES or _VERSION.sub("", name) in _RUNS_FILES for name in names]
@@ -59,7 +59,7 @@ def _values(command: SimpleCommand) -> Iterator[str]:
 
 
 def _working_directories(reading: Reading, directory: Path) -> list[Path]:
-    """Where the line may be on its way: each directory it goes to, from each it was in."""
+    """Return the directories that the line may be in: each one it changes to, from each one before."""
     directories = [directory]
     for command in reading.commands:
         words = [word for word in command.words if word is not None]
@@ -82,7 +82,7 @@ def _digest(path: Path) -> str | None:
             return None
         with open(fd, "rb", closefd=False) as file:
             digest = hashlib.sha256(file.read(MAX_BYTES))
-        if status.st_size > MAX_BYTES:  # whatever changes the rest changes one of these
+        if status.st_size > MAX_BYTES:  # any change beyond the limit changes one of these
             digest.update(f"{status.st_size} {status.st_ino} {status.st_ctime_ns}".encode())
         return digest.hexdigest()
     except OSError:

@@ -1,8 +1,7 @@
-"""Searching files: matching lines, rules of `.gitignore`, the walk through directories, and ripgrep to sift first.
+"""Search files: line patterns, `.gitignore` rules, directory walks and a ripgrep prefilter.
 
-Lines are found in time that no pattern can make long. The engine is RE2, which never backtracks. Its time still grows
-with the size of the pattern, so one search is never given more text than it surely gets through in a fraction of a
-second.
+RE2 never backtracks, but its time grows with the size of the pattern. So the text is searched in pieces that take a
+fraction of a second each.
 """
 
 import asyncio
@@ -30,14 +29,14 @@ MIN_PIECE = 4096
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One line that matches, and its number."""
+    """A matching line and its number."""
 
     line: int
     text: bytes
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Whole lines of a text, or the beginning of one that is too long, and the number of the first."""
+    """Complete lines of a text, or the start of a line that is too long, and the number of the first."""
 
     line: int
     data: bytes
@@ -62,11 +61,11 @@ class Pattern:
         self._expression = _compile(text)
         size = self._expression.programsize + self._expression.reverseprogramsize
         if size > MAX_PROGRAM:
-            raise ToolError("validation", "the pattern is too large", hint="repeat less in it")
+            raise ToolError("validation", "the pattern is too large", hint="use fewer repetitions")
         self._piece_bytes = max(MAX_WORK // max(size, 1), MIN_PIECE)
 
     def pieces(self, text: bytes) -> Iterator[Piece]:
-        """The text in portions that one search can take."""
+        """Split the text into pieces that one search can handle in time."""
         offset, line = 0, 1
         while offset < len(text):
             limit = offset + self._piece_bytes
@@ -82,7 +81,7 @@ class Pattern:
             offset = end
 
     def hits(self, piece: Piece) -> Iterator[Hit]:
-        """The lines that match, each once."""
+        """Yield the matching lines, each once."""
         data, line = piece.data, piece.line
         offset = counted = 0
         while offset < len(data) and (match := self._expression.search(data, offset)):
@@ -124,7 +123,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 class IgnoreRules:
-    """The rules of the directories entered so far; the nearest directory that says anything decides."""
+    """Ignore rules of the directories entered so far; the nearest directory with a matching rule decides."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -143,11 +142,11 @@ class IgnoreRules:
             self._rules[directory] = _compile_rules(_normalize_rules(data.decode(errors="replace").split("\n")))
 
     def forget(self) -> None:
-        """Drop every rule read so far."""
+        """Drop all rules."""
         self._rules.clear()
 
     def covers(self, path: str, kind: FileKind) -> bool:
-        """Whether the entry shall be left alone, given that the directories above it are not."""
+        """Whether the rules ignore an entry, given that they ignore none of its parents."""
         spelled = f"{path}/" if kind == "directory" else path
         for directory in _ancestors(path):
             rules = self._rules.get(directory)
@@ -167,12 +166,12 @@ class NamePattern:
         self.is_empty = len(self._rules) == 0
 
     def matches(self, path: str) -> bool:
-        """Whether the path is one of those meant."""
+        """Whether the path matches."""
         return self._rules.match_file(path) is not self._negated
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """The directories above a path, the nearest first."""
+    """Yield the parent directories of a path, nearest first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path or "/"
@@ -180,7 +179,7 @@ def _ancestors(path: str) -> Iterator[str]:
 
 
 def _normalize_rules(lines: Iterable[str]) -> Iterator[str]:
-    """The rules in a form that never takes `below/**` to mean the directory itself, which could then not be entered."""
+    """Rewrite `directory/**` to `directory/*`: pathspec would ignore the directory itself, too."""
     for line in lines:
         rule = line.removesuffix("\r")
         bare = rule.rstrip().removesuffix("/")
@@ -188,7 +187,7 @@ def _normalize_rules(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _compile_rules(lines: Iterable[str]) -> "GitIgnoreSpec":
-    """The rules that are any; others are passed over, as git does."""
+    """Compile the valid rules and skip the others, as git does."""
     from pathspec import GitIgnoreSpec
 
     rules = (line for line in lines if line.strip() and not line.startswith("#") and len(line) <= MAX_PATTERN_CHARS)
@@ -213,7 +212,7 @@ def _is_usable(line: str) -> bool:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The pattern with each `{a,b}` written out, innermost first."""
+    """Expand each `{a,b}` of the pattern, innermost first."""
     pending, expanded = [pattern], list[str]()
     while pending and len(pending) + len(expanded) <= MAX_ALTERNATIVES:
         candidate = pending.pop()
@@ -233,7 +232,7 @@ MAX_ENTRIES = 20_000
 
 
 class WalkEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry below the directory a walk began in, and how to name it from there and to a file operation."""
+    """An entry of a walk, with its path relative to the start and its path for file operations."""
 
     relative: str
     path: str
@@ -242,7 +241,7 @@ class WalkEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Walk:
-    """A walk and what it left out; the numbers are right once it has ended."""
+    """A directory walk that counts what it leaves out; the counts are final when it has ended."""
 
     def __init__(self, files: Files, *, depth: int | None = None, ignore: IgnoreRules | None = None) -> None:
         self.hidden = 0
@@ -256,7 +255,7 @@ class Walk:
         self._entries = 0
 
     def prepare(self, top: str) -> None:
-        """Take in the rules above a relative path, unless they would leave it out: whoever names it wants it."""
+        """Read the rules of the directories above `top`, unless they ignore `top`, which was named on purpose."""
         if self._ignore is None or top == "." or top.startswith("/"):
             return
         directory = "."
@@ -268,7 +267,7 @@ class Walk:
                 return
 
     def entries(self, top: str) -> Iterator[WalkEntry]:
-        """Everything below `top`, each directory directly before what is in it."""
+        """Yield all entries below `top`, each directory right before its content."""
         stack = [self._list_entries("", top, 1, self._files.list(top))]
         while stack:
             entry = next(stack[-1], None)
@@ -312,20 +311,20 @@ class Walk:
 
 
 def join_path(directory: str, name: str) -> str:
-    """The path of a name in a directory; the empty directory and `.` are where paths begin."""
+    """Join a directory and a name; `.` and the empty directory are the root of relative paths."""
     return name if directory in ("", ".") else f"{directory.rstrip('/')}/{name}"
 
 
 def normalize_path(path: str) -> str:
-    """The path without empty and `.` segments; the place where paths begin is `.`, and an empty path stays one."""
+    """Remove empty and `.` segments; the root becomes `.`, and an empty path stays empty."""
     parts = "/".join(part for part in path.split("/") if part not in ("", "."))
     return f"/{parts}" if path.startswith("/") else parts or path[:1]
 
 
 RIPGREP_PATHS = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
-"""Where only an administrator puts programs: one that a project brings along is not started by a tool that reads."""
+"""Paths that only an administrator can write: a program from the project must not run for a read-only tool."""
 MAX_ARGUMENT_BYTES = 512 * 1024
-"""Of the names given to one process."""
+"""Limit for the names passed to one process."""
 OUTPUT_BYTES = 2 << 20
 GRACE_SECONDS = 0.2
 NO_MATCH_EXIT_CODE = 1
@@ -335,7 +334,7 @@ _OPTIONS = (
     "--no-mmap", "--files-with-matches", "--null",
 )  # fmt: skip
 _ANYTHING = r"(?:[^\n]{1,4})"
-"""Whatever is one character to us is one to four bytes."""
+"""One character is one to four bytes in UTF-8."""
 _TOKEN = re.compile(
     r"""
     (?P<group> \( (?: \?: | (?!\?) ) )
@@ -351,14 +350,14 @@ _FOLDED = re.compile(r"\(\?i\)")
 
 
 class Prefiltered(msgspec.Struct, frozen=True):
-    """The files that may match, and what the fence of the sieve promises."""
+    """The files that may match, and the sandbox evidence of ripgrep."""
 
     paths: frozenset[str]
     evidence: Mapping[str, Any]
 
 
 def weaken_pattern(pattern: str) -> str | None:
-    """A pattern for bytes that ripgrep finds wherever ours matches, and elsewhere too; nothing when we know none."""
+    """Return a byte pattern for ripgrep that matches at least wherever ours does, or None."""
     folded = _FOLDED.match(pattern)
     offset, parts = folded.end() if folded else 0, list[str]()
     while offset < len(pattern):
@@ -371,7 +370,7 @@ def weaken_pattern(pattern: str) -> str | None:
 
 
 async def prefilter(paths: Sequence[str], pattern: str, context: ToolContext, *, seconds: float) -> Prefiltered | None:
-    """The files that may match, or nothing when ripgrep cannot tell."""
+    """Return the files that may match, or None if ripgrep cannot tell."""
     files, weak = context.files, weaken_pattern(pattern)
     program = next((candidate for candidate in RIPGREP_PATHS if os.access(candidate, os.X_OK)), None)
     if program is None or weak is None or not isinstance(files, RunFiles):
@@ -415,7 +414,7 @@ def _weaken_token(token: "re.Match[str]", *, folded: bool) -> str:
         case _:
             character = token["escaped"] or token["plain"]
             if folded and not (character.isascii() and character not in "kKsS"):
-                return _ANYTHING  # these have other cases far away
+                return _ANYTHING  # these have case variants outside ASCII
             if folded and character.isalpha():
                 return f"[{character.lower()}{character.upper()}]"
             exact = "".join(f"\\x{byte:02x}" for byte in character.encode())
@@ -423,7 +422,7 @@ def _weaken_token(token: "re.Match[str]", *, folded: bool) -> str:
 
 
 def _split_batches(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """The names in as many parts as one command line each takes."""
+    """Split the names into batches that fit on a command line."""
     batch, size = list[bytes](), 0
     for name in names:
         if batch and size + len(name) > MAX_ARGUMENT_BYTES:

@@ -274,7 +274,7 @@ async def test_a_result_tells_what_was_removed(arena: Arena) -> None:
     removed = data_of(result)["sandbox"]["removed"]
     assert (removed["files"], removed["paths"], removed["left_bytes"]) == (1, ["project/large"], 0)
     assert (result.ok, result.error_kind) == (False, "sandbox_denied")
-    assert "what it wrote beyond its limit was removed: 1 files" in result.stderr
+    assert "files beyond its disk limit were removed: 1 files" in result.stderr
 
 
 def test_a_channel_that_is_closed_is_no_word_to_begin() -> None:

@@ -26,7 +26,7 @@ class Keeping(dict[str, bytes]):
 
 
 def note(left_out: int, total: int, digest: str) -> str:
-    return f"\n[… {left_out} of {total} bytes left out, all of them are in blob {digest} …]\n"
+    return f"\n[… {left_out} of {total} bytes left out; the full text is in blob {digest} …]\n"
 
 
 def ends(shown: str, *, of: str, blobs: Keeping) -> tuple[str, str]:
@@ -34,7 +34,7 @@ def ends(shown: str, *, of: str, blobs: Keeping) -> tuple[str, str]:
     whole = of.encode()
     digest = hashlib.sha256(whole).hexdigest()
     assert blobs[digest] == whole
-    place = shown.index(f" of {len(whole)} bytes left out, all of them are in blob {digest} …]\n")
+    place = shown.index(f" of {len(whole)} bytes left out; the full text is in blob {digest} …]\n")
     begin = shown.rindex("\n[… ", 0, place)
     left_out = int(shown[begin + len("\n[… ") : place])
     head, tail = shown[:begin], shown[begin + len(note(left_out, len(whole), digest)) :]

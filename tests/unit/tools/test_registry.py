@@ -105,7 +105,7 @@ async def test_a_long_file_is_cut_with_a_note(context: Workshop) -> None:
     await FileWrite().invoke({"path": "workspace/a", "content": "x" * 20}, context)
     read = await FileRead().invoke({"path": "workspace/a", "max_bytes": 10}, context)
     assert (read.stdout, read.truncated) == ("x" * 10, True)
-    assert "only its first 10 bytes" in read.stderr
+    assert "only the first 10 bytes" in read.stderr
     whole = await FileRead().invoke({"path": "workspace/a", "max_bytes": 20}, context)
     assert (len(whole.stdout), whole.truncated, whole.stderr) == (20, False, "")
 

@@ -1,4 +1,4 @@
-"""The tools every agent has, one file each: a new one is imported and made here, and nowhere else."""
+"""The built-in tools, one module each; register a new one here."""
 
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,7 @@ __all__ = [
 
 
 def all_tools(search: SearchProvider | None = None) -> tuple[Tool, ...]:
-    """Make every built-in tool, in the order in which a model is told of them; `search` is what web_search asks."""
+    """Create every built-in tool, in the order in which the model sees them."""
     return (
         ShellCommand(),
         ExecCommand(),

@@ -1,4 +1,4 @@
-"""activate_skill: the text of a skill, when the model finds that it needs it."""
+"""activate_skill: load the text of a skill when the model needs it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,44 +27,44 @@ from skills_runtime.tools.builtin.skill_exec import skill_tool_error
 from skills_runtime.tools.builtin.subagents import require_children
 
 FORK = "fork"
-"""How the event of a skill says that a run of its own works on it."""
+"""Value of `render` in the event of a skill that a forked run works on."""
 
 
 class SkillState(Protocol):
-    """What a run knows of its skills."""
+    """The skills of a run, as far as this tool needs them."""
 
     def active(self) -> Mapping[str, tuple[str, str]]:
-        """The skills the model has, by mention: the digest of what each says, and its arguments."""
+        """Return the active skills by mention, each with the digest of its text and its arguments."""
         ...
 
     def is_user_call(self, call_id: str) -> bool:
-        """Whether somebody called the skill by name, and the run made the call for them."""
+        """Whether the user called the skill by name, and the run made this call for them."""
         ...
 
     def add_permissions(self, skill: Skill, event: SkillInjected) -> SkillInjected:
-        """The event with what the skill permits."""
+        """Return the event with the permissions of the skill."""
         ...
 
     def is_confined(self) -> bool:
-        """Whether an active skill confines the run to what it lists."""
+        """Whether an active skill restricts the run to the tools it lists."""
         ...
 
     async def obtain_variable(self, skill: Skill, variable: str) -> bool:
-        """Whether somebody who was asked has told a variable."""
+        """Ask for a variable; return whether it is set now."""
         ...
 
 
 class ActivateSkillArguments(Arguments, frozen=True):
-    """What activate_skill takes."""
+    """Arguments of activate_skill."""
 
     name: Annotated[str, Meta(min_length=1, description="The skill.")]
     arguments: Annotated[
-        str, Meta(max_length=MAX_ARGUMENT_CHARS, description="What the skill shall be about, if it takes that.")
+        str, Meta(max_length=MAX_ARGUMENT_CHARS, description="Arguments for the skill, if it takes any.")
     ] = ""
 
 
 class ActivateSkill:
-    """Gives the model a skill."""
+    """Activates a skill for the model."""
 
     def __init__(self, library: Library, state: SkillState) -> None:
         self._library = library
@@ -81,12 +81,12 @@ class ActivateSkill:
         )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The skill it is about."""
+        """Return the skill that the call activates."""
         skill = self._skill(parse(arguments, ActivateSkillArguments).name, context)
         return Intent(skill=f"{skill.namespace}.{skill.name}")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Make its text the next message, or have a run of its own work on it."""
+        """Make the text of the skill the next message, or run the skill in a forked run."""
         args = parse(arguments, ActivateSkillArguments)
         skill = self._skill(args.name, context)
         await self._have_variables(skill, context)
@@ -97,15 +97,15 @@ class ActivateSkill:
         if not isinstance(outcome, Injected):
             raise _missing(skill, self._library.missing(skill))
         if self._state.active().get(skill.mention.text) == (outcome.event.digest, args.arguments):
-            return ToolResult(ok=True, stdout="this skill is active already; its text stands above")
-        # What confines this run would not confine another one.
+            return ToolResult(ok=True, stdout="this skill is already active; its text is above")
+        # The restrictions of this run would not apply to a forked one.
         if wants_own_run(skill) and context.children is not None and not self._state.is_confined():
             context.emit(msgspec.structs.replace(outcome.event, render=FORK))
             return await _run_forked(self._task(skill, args.arguments), context)
         return self._activate(skill, outcome, context)
 
     async def _have_variables(self, skill: Skill, context: ToolContext) -> None:
-        """Ask for what is missing, or leave the skill out, as the settings say."""
+        """Ask for missing variables, or skip the skill, as the settings say."""
         missing, policy, path = self._library.missing(skill), self._library.rules.env_var_missing_policy, skill.file
         for name in missing if policy == "ask_human" else ():
             context.emit(EnvVarRequired(env_var=name, skill_name=skill.name, skill_path=path, policy=policy))
@@ -124,7 +124,7 @@ class ActivateSkill:
             raise _missing(skill, still_missing)
 
     def _task(self, skill: Skill, arguments: str) -> str:
-        """What another run is told: it takes up the skill by itself, with all that comes with it."""
+        """Return the task for a forked run, which activates the skill by itself."""
         try:
             has_command = self._library.find_by_name(skill.name) == skill and people_may_call(skill)
         except SkillError:
@@ -139,7 +139,7 @@ class ActivateSkill:
         return ToolResult(ok=True, stdout=f"the text of `{skill.mention.text}` follows", data=data)
 
     def _skill(self, name: str, context: ToolContext) -> Skill:
-        """The skill of a name; one that only people may call is found for the call of somebody."""
+        """Find a skill by name; one that only users may call is found only for their calls."""
         current = self._current_skills()
         skill = current.find(name)
         if skill is not None:
@@ -158,12 +158,12 @@ def _missing(skill: Skill, names: Sequence[str]) -> ToolError:
     return ToolError(
         "human_required",
         f"`{skill.mention.text}` needs environment variables that are not set: {variables}",
-        hint="go on without the skill, or ask the user to set them",
+        hint="continue without the skill, or ask the user to set them",
     )
 
 
 async def _run_forked(task: str, context: ToolContext) -> ToolResult:
-    """What a run of its own makes of the skill; the same call begins one only once."""
+    """Run the skill in a child run; a repeated call finds the same child."""
     children = require_children(context)
     child = await children.spawn(task, call_id=context.call_id)
     (status,) = await children.wait([child.id])

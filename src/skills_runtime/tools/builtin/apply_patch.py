@@ -1,4 +1,4 @@
-"""apply_patch: changes to several files, all of them or none."""
+"""apply_patch: change several files, all of them or none."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,24 +18,24 @@ MAX_FILE_BYTES = 16 << 20
 MAX_TOTAL_BYTES = 64 << 20
 
 DESCRIPTION = """\
-Change files with one patch; either everything in it happens or nothing. Its form:
+Change files with one patch, which is applied completely or not at all. Format:
 *** Begin Patch
 *** Update File: src/a.py
 @@ def greet():
- a line that stays
--a line that goes
-+a line that comes
+ unchanged line
+-removed line
++added line
 *** Add File: src/b.py
-+every line of a new file
++each line of a new file
 *** Delete File: src/c.py
 *** End Patch
-Copy about three lines of context around each change exactly as they are in the file, without line numbers. `@@` begins
-a hunk; a line of the file behind it says below which line the hunk is. `*** Move to: new/path` below
+Copy about three lines of context around each change exactly as they are in the file, without line numbers. `@@` starts
+a hunk; a line of the file after it means that the hunk is below that line. `*** Move to: new/path` below
 `*** Update File:` renames the file. `*** End of File` ends a hunk at the end of the file."""
 
 
 class ApplyPatchArguments(Arguments, frozen=True):
-    """What apply_patch takes."""
+    """Arguments of apply_patch."""
 
     input: Annotated[str, Meta(description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
 
@@ -53,7 +53,7 @@ class ApplyPatch:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The files it is about."""
+        """Return the files that the patch touches."""
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
         touches = [
             build_file_touch(context.files, touch, path)
@@ -63,7 +63,7 @@ class ApplyPatch:
         return Intent(files=tuple(touches))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What would change in them."""
+        """Return the changes to each file."""
         sections = parse_patch(parse(arguments, ApplyPatchArguments).input)
         contents = {path: context.files.glance(path, limit=MAX_FILE_BYTES) or b"" for path in paths_to_read(sections)}
         plan = await asyncio.to_thread(build_plan, sections, contents)
@@ -76,11 +76,11 @@ class ApplyPatch:
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Apply it."""
+        """Apply the patch."""
         args = parse(arguments, ApplyPatchArguments)
         sections = parse_patch(args.input)
         contents = _read(context.files, sections)
-        # Only the pure part leaves this thread: a cancelled call must not go on changing files.
+        # Only the pure part runs in a thread: a cancelled call must not keep changing files.
         plan = await asyncio.to_thread(build_plan, sections, contents)
         context.files.apply(plan.files)
         lines: list[str] = []
@@ -104,7 +104,7 @@ def _list_touches(section: Section) -> list[tuple[str, Touch]]:
 
 
 def _preview_touches(change: FileChange, contents: Mapping[str, bytes]) -> list[FileTouch]:
-    """What becomes of one file; one that moves is taken away here and made there."""
+    """Describe the change of a file; a move is a deletion and a creation."""
     old_content = contents.get(change.path) if change.before_sha256 is not None else None
     touch: Touch = "delete" if change.data is None else "create" if old_content is None else "change"
     if change.moved_to is None:

@@ -1,4 +1,4 @@
-"""ask_human: one question that only a person can answer."""
+"""ask_human: ask the user a question."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,15 +15,15 @@ _Option = Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
 class AskHumanArguments(Arguments, frozen=True):
-    """What ask_human takes."""
+    """Arguments of ask_human."""
 
-    question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="What to ask, in one go.")]
+    question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="The question.")]
     choices: Annotated[list[_Option], Meta(max_length=MAX_CHOICES, description="Answers to choose from.")] | None = None
-    context: Annotated[str, Meta(max_length=MAX_CHARS, description="What one must know to answer.")] | None = None
+    context: Annotated[str, Meta(max_length=MAX_CHARS, description="Context needed to answer.")] | None = None
 
 
 class AskHuman:
-    """Asks a person; the run may wait for days."""
+    """Asks the user; the run may wait for days."""
 
     spec = ToolSpec(
         name="ask_human",
@@ -36,7 +36,7 @@ class AskHuman:
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Ask."""
+        """Ask and return the answer."""
         args = parse(arguments, AskHumanArguments)
         question = Question(
             question=args.question,

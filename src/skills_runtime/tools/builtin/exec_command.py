@@ -1,4 +1,4 @@
-"""exec_command: one line of shell on a terminal of its own, which may go on after the call."""
+"""exec_command: run a shell line on a terminal, which may stay open after the call."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,16 +15,16 @@ from skills_runtime.tools.processes import CommandNetwork
 
 
 class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True):
-    """What exec_command takes."""
+    """Arguments of exec_command."""
 
-    cmd: Annotated[str, Meta(min_length=1, description="What a shell is to run.")]
+    cmd: Annotated[str, Meta(min_length=1, description="The shell command line.")]
     workdir: processes.Directory | None = None
     yield_time_ms: terminals.YieldMs = terminals.DEFAULT_YIELD_MS
     max_output_tokens: terminals.OutputTokens | None = None
     tty: Annotated[bool, Meta(description="Always true: shell_command runs without a terminal.")] = True
 
     def command_spec(self) -> processes.CommandSpec:
-        """The command these arguments ask for."""
+        """Build the command that these arguments request."""
         return processes.CommandSpec(
             argv=shell_command(self.cmd),
             line=self.cmd,
@@ -38,12 +38,12 @@ class ExecCommandArguments(processes.CommandArguments, frozen=True, kw_only=True
 
 
 class ExecCommand(processes.CommandTool[ExecCommandArguments]):
-    """Starts a session."""
+    """Starts a terminal session."""
 
     spec = ToolSpec(
         name="exec_command",
-        description="Start a line of shell on a terminal. If it still runs after `yield_time_ms`, the result has a"
-        " `session_id` for write_stdin. Do not count on a session once the run has ended.",
+        description="Start a shell command on a terminal. If it still runs after `yield_time_ms`, the result has a"
+        " `session_id` for write_stdin. A session may not outlive the run.",
         parameters=build_schema(ExecCommandArguments),
         effect="effectful",
         example={"cmd": "touch made", "yield_time_ms": 20_000},
@@ -51,7 +51,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
     arguments = ExecCommandArguments
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Start it, and wait a little for what it says."""
+        """Start the session and wait briefly for output."""
         args = parse(arguments, ExecCommandArguments)
         if not args.tty:
             raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
@@ -69,8 +69,8 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
                 context, number, wait_ms=args.yield_time_ms, max_tokens=args.max_output_tokens
             )
         except BaseException:
-            await sessions.close(number)  # nobody was told its number, so nobody could end it
+            await sessions.close(number)  # the caller never got the number, so it could not end the session
             raise
         if claim is not None and claim.kind == "widened":
-            claim.relax()  # the session stays in its sandbox, so that others may go on beside it
+            claim.relax()  # it stays in its sandbox, so other commands may run beside it
         return answer

@@ -1,4 +1,4 @@
-"""file_delete: one file, moved to the run's trash where deleting is allowed."""
+"""file_delete: move a file to the trash of the run, where the settings allow deleting."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -11,13 +11,13 @@ from skills_runtime.tools.files import build_file_intent, preview_replacement
 
 
 class FileDeleteArguments(Arguments, frozen=True):
-    """What file_delete takes."""
+    """Arguments of file_delete."""
 
     path: Annotated[str, Meta(description="The file, relative to the working directory.")]
 
 
 class FileDelete:
-    """Takes one file of the run away."""
+    """Deletes a file."""
 
     spec = ToolSpec(
         name="file_delete",
@@ -28,16 +28,16 @@ class FileDelete:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The file it is about."""
+        """Return the file that the call touches."""
         return build_file_intent(context.files, "delete", parse(arguments, FileDeleteArguments).path)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What would be taken away."""
+        """Return the deletion with its diff."""
         path = parse(arguments, FileDeleteArguments).path
         return Intent(files=(preview_replacement(context.files, path, None),))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Delete it."""
+        """Delete the file."""
         args = parse(arguments, FileDeleteArguments)
         context.files.delete(args.path)
         return ToolResult(ok=True, stdout=f"deleted {args.path}", data={"path": args.path})

@@ -1,4 +1,4 @@
-"""file_write: a whole file, replaced atomically."""
+"""file_write: create or replace a file atomically."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -11,27 +11,27 @@ from skills_runtime.tools.files import build_file_touch, preview_replacement
 
 
 class FileWriteArguments(Arguments, frozen=True):
-    """What file_write takes."""
+    """Arguments of file_write."""
 
     path: Annotated[str, Meta(description="The file, relative to the working directory.")]
     content: Annotated[str, Meta(description="The whole new content.")]
     create_dirs: Annotated[bool, Meta(description="Create missing directories.")] = True
     mkdirs: Annotated[bool, Meta(description="Another name for `create_dirs`.")] | None = None
     sandbox_permissions: (
-        Annotated[SandboxPermissions, Meta(description="`require_escalated` marks what a person should look at.")]
+        Annotated[SandboxPermissions, Meta(description="`require_escalated` asks the user to review the change.")]
         | None
     ) = None
     justification: (
-        Annotated[str, Meta(max_length=2000, description="Why it is needed, for whoever has to approve it.")] | None
+        Annotated[str, Meta(max_length=2000, description="Why it is needed; shown to the approver.")] | None
     ) = None
 
 
 class FileWrite:
-    """Writes one file of the run."""
+    """Writes a file."""
 
     spec = ToolSpec(
         name="file_write",
-        description="Create a file or replace its content. Results for the user go below `deliverables/`.",
+        description="Create a file or replace its content. Put results for the user below `deliverables/`.",
         parameters=build_schema(FileWriteArguments),
         effect="idempotent",
         hidden_arguments=("content",),
@@ -39,17 +39,17 @@ class FileWrite:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The file it is about."""
+        """Return the file that the call touches."""
         args = parse(arguments, FileWriteArguments)
         return _intent(args, build_file_touch(context.files, "overwrite", args.path))
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What would change in it."""
+        """Return the change to the file."""
         args = parse(arguments, FileWriteArguments)
         return _intent(args, preview_replacement(context.files, args.path, args.content.encode()))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Write it."""
+        """Write the file."""
         args = parse(arguments, FileWriteArguments)
         create_dirs = args.create_dirs if args.mkdirs is None else args.mkdirs
         size = context.files.write(args.path, args.content.encode(), create_dirs=create_dirs)

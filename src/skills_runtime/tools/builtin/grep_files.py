@@ -1,8 +1,8 @@
-"""grep_files: which files match a regular expression, and on which lines.
+"""grep_files: search files for lines that match a regular expression.
 
-Files are found, read and searched under the run's policy, with a record of each that was read. Where there are many and
-ripgrep is installed, it first tells which of them cannot match: those are neither read nor recorded, and nothing else
-depends on it. RE2 makes the same promise as ripgrep's engine: no pattern takes more than linear time.
+Files are listed, read and searched under the policy of the run, and each read is recorded. For many files, an installed
+ripgrep first tells which of them cannot match; those are neither read nor recorded. RE2, like ripgrep's engine, takes
+linear time for every pattern.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ MAX_LINES = 500
 MAX_LINE_CHARS = 300
 MAX_SECONDS = 10.0
 PREFILTER_MIN_FILES = 200
-"""Files from which on it is faster to start ripgrep first than to read all of them."""
+"""From this many files on, starting ripgrep first is faster than reading all of them."""
 LOOKUP_BATCH = 64
-"""Names that are looked up before others get their turn."""
+"""Entries listed before the event loop gets a turn."""
 
 
 class GrepFilesArguments(Arguments, frozen=True):
-    """What grep_files takes."""
+    """Arguments of grep_files."""
 
     pattern: Annotated[
         str, Meta(min_length=1, max_length=10_000, description="A regular expression (RE2), for one line at a time.")
@@ -52,21 +52,21 @@ class GrepFilesArguments(Arguments, frozen=True):
         Annotated[
             str,
             Meta(
-                min_length=1, max_length=500, description="Only files like this, such as `*.py` or `src/**/*.{js,ts}`."
+                min_length=1, max_length=500, description="Only files that match, such as `*.py` or `src/**/*.{js,ts}`."
             ),
         ]
         | None
     ) = None
-    limit: Annotated[int, Meta(ge=1, le=1000, description="How many files to name at most.")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of files.")] = 100
 
 
 class GrepFiles:
-    """Searches files of the run."""
+    """Searches files."""
 
     spec = ToolSpec(
         name="grep_files",
-        description="Search files for a regular expression. Binary files, names that begin with a dot, and what"
-        " `.gitignore` files leave out are not searched.",
+        description="Search files for a regular expression. Binary files, hidden files and files ignored by"
+        " `.gitignore` are skipped.",
         parameters=build_schema(GrepFilesArguments),
         effect="read",
         hidden_results=("stdout",),
@@ -78,11 +78,11 @@ class GrepFiles:
         self._prefilter_min_files = prefilter_min_files
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """Where it looks."""
+        """Return the directory or file to search."""
         return build_file_intent(context.files, "read", parse(arguments, GrepFilesArguments).path or ".")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Search them."""
+        """Search the files."""
         args = parse(arguments, GrepFilesArguments)
         search = _Search(context.files, args)
         now = asyncio.get_running_loop().time
@@ -90,9 +90,9 @@ class GrepFiles:
 
         async def run_steps(steps: Iterator[None]) -> bool:
             for _ in steps:
-                await asyncio.sleep(0)  # others get their turn after every piece, however long it took
+                await asyncio.sleep(0)  # let other tasks run after every piece
                 if now() >= deadline:
-                    search.stop(f"the search was ended after {self._max_seconds:g} seconds")
+                    search.stop(f"the search stopped after {self._max_seconds:g} seconds")
                     return False
             return True
 
@@ -106,7 +106,7 @@ class GrepFiles:
 
 
 class _Search:
-    """One search: what was found so far, and everything that was left out."""
+    """State of one search: hits, and everything that was left out."""
 
     def __init__(self, files: Files, args: GrepFilesArguments) -> None:
         self._files = files
@@ -125,42 +125,44 @@ class _Search:
         self._skipped = Counter[str]()
 
     def stop(self, reason: str) -> None:
-        """Note why the search does not go on."""
+        """Set why the search stops early."""
         self._stop_reason = reason
 
     def collect_paths(self) -> Iterator[None]:
-        """Find the files to search, pausing now and then."""
+        """Collect the files to search, yielding now and then."""
         for number, path in enumerate(self._paths()):
             self.paths.append(path)
             if number % LOOKUP_BATCH == 0:
                 yield
 
     def apply_prefilter(self, prefiltered: Prefiltered | None) -> None:
-        """Leave out the files that cannot match, where somebody knows them."""
+        """Leave out the files that cannot match, if ripgrep could tell."""
         if prefiltered is not None:
             self._prefiltered = prefiltered
             self._searched = len(self.paths) - len(prefiltered.paths)
             self.paths = [path for path in self.paths if path in prefiltered.paths]
 
     def search_files(self) -> Iterator[None]:
-        """Search on, pausing often enough for others to do something and for the caller to stop."""
+        """Search the files, yielding often enough for the event loop and the deadline."""
         for path in self.paths:
             if len(self._hits) >= self._args.limit:
-                self.stop(f"{self._args.limit} files match, and more may: raise `limit` or search a directory below")
+                self.stop(
+                    f"{self._args.limit} files match, and there may be more: raise `limit` or search a subdirectory"
+                )
             elif self._read_files >= MAX_FILES or self._bytes >= MAX_TOTAL_BYTES or self._lines >= MAX_LINES:
-                self.stop(f"the search was ended after {self._searched} files: search a directory below")
+                self.stop(f"the search stopped after {self._searched} files: search a subdirectory")
             if self._stop_reason:
                 return
             yield from self._search_file(path)
 
     def result(self) -> ToolResult:
-        """What was found, and what was not looked at."""
+        """Build the result: matching lines and notes on what was not searched."""
         skipped = self._skipped + Counter(
             hidden=self._walk.hidden, ignored=self._walk.ignored, refused=self._walk.refused
         )
         notes = [f"{count} {reason}" for reason, count in self._incomplete.items()]
         notes += [self._stop_reason] * bool(self._stop_reason)
-        notes += ["there are too many directories to enter them all"] * (not self._walk.complete)
+        notes += ["there are too many directories to search all of them"] * (not self._walk.complete)
         complete = not notes
         if skipped:
             notes.append(f"not searched: {', '.join(f'{count} {reason}' for reason, count in sorted(skipped.items()))}")
@@ -199,7 +201,7 @@ class _Search:
         yield
         for piece in self._pattern.pieces(data.replace(b"\r\n", b"\n")):
             if piece.is_cut:
-                self._incomplete["lines are so long that only their beginning was searched"] += 1
+                self._incomplete["lines are too long, so only their start was searched"] += 1
             for hit in self._pattern.hits(piece):
                 if not self._add_hit(path, hit):
                     self._incomplete["files have more matching lines than are shown"] += 1
@@ -207,7 +209,7 @@ class _Search:
             yield
 
     def _read(self, path: str) -> bytes:
-        """The beginning of a file, or nothing if it is not to be searched."""
+        """Read the start of a file; empty if it is refused or binary."""
         try:
             data = self._files.read(path, limit=MAX_FILE_BYTES + 1)
         except LogError:
@@ -222,11 +224,11 @@ class _Search:
         self._searched += 1
         self._read_files += 1
         if len(data) > MAX_FILE_BYTES:
-            self._incomplete[f"files are larger than {MAX_FILE_BYTES} bytes and were searched only so far"] += 1
+            self._incomplete[f"files are larger than {MAX_FILE_BYTES} bytes, so only their start was searched"] += 1
         return data[:MAX_FILE_BYTES]
 
     def _add_hit(self, path: str, hit: Hit) -> bool:
-        """Keep a hit if there is room; whether there was."""
+        """Add a hit; return whether it was within the limits."""
         hits = self._hits.setdefault(path, [])
         if len(hits) >= MAX_LINES_PER_FILE or self._lines >= MAX_LINES:
             return False

@@ -1,4 +1,4 @@
-"""list_dir: what is in a directory and below, page by page."""
+"""list_dir: list a directory and what is below it, page by page."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,31 +15,31 @@ _MARKS = {"directory": "/", "symlink": "@", "special": "?", "file": ""}
 
 
 class ListDirArguments(Arguments, frozen=True):
-    """What list_dir takes."""
+    """Arguments of list_dir."""
 
     dir_path: Annotated[str, Meta(description="The directory; `.` is the working directory.")]
-    depth: Annotated[int, Meta(ge=1, le=100, description="How many levels to show.")] = 2
+    depth: Annotated[int, Meta(ge=1, le=100, description="Number of levels to show.")] = 2
     offset: Annotated[int, Meta(ge=1, description="The first entry to show, counted from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=1000, description="How many entries to show at most.")] = 25
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of entries.")] = 25
 
 
 class ListDir:
-    """Lists one directory of the run."""
+    """Lists a directory."""
 
     spec = ToolSpec(
         name="list_dir",
-        description="List a directory and what is below it. Names that begin with a dot are left out and counted.",
+        description="List a directory and its subdirectories. Hidden entries are left out and counted.",
         parameters=build_schema(ListDirArguments),
         effect="read",
         example={"dir_path": "."},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The directory it is about."""
+        """Return the directory that the call lists."""
         return build_file_intent(context.files, "list", parse(arguments, ListDirArguments).dir_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """List it."""
+        """List the directory."""
         args = parse(arguments, ListDirArguments)
         walk = Walk(context.files, depth=args.depth)
         entries = list(walk.entries(normalize_path(args.dir_path)))
@@ -49,9 +49,9 @@ class ListDir:
         more = last < total and bool(page)
         notes = [
             (not page, f"no entry {args.offset} of {total}" if total else "nothing to show"),
-            (more, f"entries {args.offset} to {last} of {total}; go on with offset={last + 1}"),
-            (not walk.complete, "there is more than could be counted: list a directory further down"),
-            (walk.hidden, f"{walk.hidden} names that begin with a dot are left out"),
+            (more, f"entries {args.offset} to {last} of {total}; continue with offset={last + 1}"),
+            (not walk.complete, "there are more entries than could be counted: list a subdirectory"),
+            (walk.hidden, f"{walk.hidden} hidden entries are left out"),
             (walk.refused, f"{walk.refused} directories may not be listed"),
         ]
         lines = [escape_controls(entry.relative) + _MARKS[entry.kind] for entry in page]

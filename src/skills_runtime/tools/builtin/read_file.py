@@ -1,4 +1,4 @@
-"""read_file: numbered lines of a text file, by page or by the block around a line."""
+"""read_file: read numbered lines of a text file, by page or by the block around a line."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -19,18 +19,18 @@ _HEADERS = (b"#", b"//", b"/*", b"*", b"@", b"--")
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """How much around a line belongs to it."""
+    """How much around a line belongs to its block."""
 
     levels: int = 4
-    """How many enclosing blocks; 0 is all of them."""
+    """Number of enclosing blocks; 0 means all."""
     siblings: bool = False
-    """Whether blocks beside the outermost one belong to it."""
+    """Whether blocks beside the outermost one are included."""
     header: bool = True
-    """Whether comments and decorators directly above belong to it."""
+    """Whether comments and decorators directly above are included."""
 
 
 def indentation(line: bytes) -> int | None:
-    """How far the line is indented, or nothing when it is blank."""
+    """Return the indentation of a line, or None if it is blank."""
     if not line.strip():
         return None
     leading = line[: len(line) - len(line.lstrip(b" \t"))]
@@ -38,7 +38,7 @@ def indentation(line: bytes) -> int | None:
 
 
 def block_around(lines: Sequence[bytes], anchor: int, extent: Extent) -> range:
-    """The numbers, counted from 0, of the lines that belong to line `anchor`."""
+    """Return the line indexes of the block around line `anchor`."""
     top, level = _outermost(lines, anchor, extent.levels)
     first, last = top, max(anchor, _last_of_block(lines, top, level))
     if extent.siblings:
@@ -51,13 +51,13 @@ def block_around(lines: Sequence[bytes], anchor: int, extent: Extent) -> range:
 
 
 def window(block: range, anchor: int, count: int) -> range:
-    """At most `count` lines of the block, around the anchor."""
+    """Return at most `count` lines of the block, around the anchor."""
     first = max(block.start, min(anchor - count // 2, block.stop - count))
     return range(first, min(first + count, block.stop))
 
 
 def _outermost(lines: Sequence[bytes], anchor: int, levels: int) -> tuple[int, int]:
-    """The first line of the block that encloses the anchor so many levels up, and its indentation."""
+    """Return the first line of the block that encloses the anchor `levels` up, and its indentation."""
     top = anchor
     level = indentation(lines[top])
     while level is None and top > 0:
@@ -89,7 +89,7 @@ def _last_of_block(lines: Sequence[bytes], top: int, level: int) -> int:
 
 
 def _last_within(lines: Sequence[bytes], numbers: Iterable[int], level: int, start: int) -> int:
-    """The last of the lines, one after another, that are not indented less."""
+    """Return the last of consecutive lines that are not indented less."""
     last = start
     for number in numbers:
         indent = indentation(lines[number])
@@ -102,27 +102,27 @@ def _last_within(lines: Sequence[bytes], numbers: Iterable[int], level: int, sta
 MAX_BYTES = 16 << 20
 MAX_LINE_CHARS = 500
 MAX_PAGE_BYTES = LIMIT - 4096
-"""A page and what is said about it fit into one result, so that no line between its ends is left out."""
+"""A page and its notes fit into one result, so no line in the middle is spilled."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Indentation(Arguments, frozen=True):
-    """For the mode `indentation`: how much around a line is shown."""
+    """Options of the mode `indentation`."""
 
-    anchor_line: Annotated[int, Meta(ge=1, description="The line to begin from; `offset` if left out.")] | None = None
-    max_levels: Annotated[int, Meta(ge=0, description="How many enclosing blocks; 0 is all of them.")] = 4
+    anchor_line: Annotated[int, Meta(ge=1, description="The line to start from; default: `offset`.")] | None = None
+    max_levels: Annotated[int, Meta(ge=0, description="Number of enclosing blocks; 0 means all.")] = 4
     include_siblings: Annotated[bool, Meta(description="Show the blocks beside it too.")] = False
     include_header: Annotated[bool, Meta(description="Show comments and decorators above it too.")] = True
-    max_lines: Annotated[int, Meta(ge=1, description="How many lines at most; `limit` if left out.")] | None = None
+    max_lines: Annotated[int, Meta(ge=1, description="Maximum number of lines; default: `limit`.")] | None = None
 
 
 class ReadFileArguments(Arguments, frozen=True):
-    """What read_file takes."""
+    """Arguments of read_file."""
 
     file_path: Annotated[str, Meta(description="The file, relative to the working directory.")]
     offset: Annotated[int, Meta(ge=1, description="The first line, counted from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many lines at most.")] = 2000
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of lines.")] = 2000
     mode: Annotated[
         Literal["slice", "indentation"], Meta(description="`slice` is a page, `indentation` the block around a line.")
     ] = "slice"
@@ -130,7 +130,7 @@ class ReadFileArguments(Arguments, frozen=True):
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines as they are shown, the number of the first, and what was lost on the way."""
+    """The lines of a page as shown, the number of the first, and what was changed for display."""
 
     first: int
     texts: Sequence[str]
@@ -139,7 +139,7 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadFile:
-    """Shows lines of one file of the run."""
+    """Reads lines of a text file."""
 
     spec = ToolSpec(
         name="read_file",
@@ -151,11 +151,11 @@ class ReadFile:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The file it is about."""
+        """Return the file that the call reads."""
         return build_file_intent(context.files, "read", parse(arguments, ReadFileArguments).file_path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Read them."""
+        """Read the lines."""
         args = parse(arguments, ReadFileArguments)
         data = context.files.read(args.file_path, limit=MAX_BYTES + 1)
         if b"\0" in data[:MAX_BYTES]:
@@ -173,14 +173,14 @@ class ReadFile:
 
 
 def _select_lines(lines: Sequence[bytes], args: ReadFileArguments) -> tuple[range, range]:
-    """The numbers, counted from 0, of the lines that the call is about, and of those within its limits."""
+    """Return the line indexes of the request, and of those within its limits."""
     rules = args.indentation or Indentation()
     by_block = args.mode == "indentation"
     first = (rules.anchor_line or args.offset) if by_block else args.offset
     if first > max(len(lines), 1):
         raise ToolError(
             "validation",
-            f"line {first} is behind the end of `{args.file_path}`, which has {len(lines)} lines",
+            f"line {first} is past the end of `{args.file_path}`, which has {len(lines)} lines",
             hint="use a smaller `offset`",
         )
     if not by_block or not lines:
@@ -192,7 +192,7 @@ def _select_lines(lines: Sequence[bytes], args: ReadFileArguments) -> tuple[rang
 
 
 def _page(lines: Sequence[bytes], selected: range) -> _Page:
-    """The chosen lines, or as many of them as fit on a page."""
+    """Render the selected lines, as many as fit on a page."""
     texts: list[str] = []
     size, shortened, replaced = 0, 0, False
     for number in selected:
@@ -214,7 +214,7 @@ def _result(args: ReadFileArguments, page: _Page, *, requested: range, total: in
     last = page.first + len(page.texts) - 1
     is_partial = len(page.texts) < len(requested)
     rest_note = (
-        f"go on with offset={last + 1}; the file has {total} lines"
+        f"continue with offset={last + 1}; the file has {total} lines"
         if args.mode == "slice"
         else f"these are lines {page.first} to {last} of a block from line {requested.start + 1} to {requested.stop}"
     )

@@ -1,4 +1,4 @@
-"""read_skill_file: a file that a skill brings along, as text."""
+"""read_skill_file: read a text file that comes with a skill."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -18,19 +18,19 @@ MAX_BYTES = 4 << 20
 
 
 class ReadSkillFileArguments(Arguments, frozen=True):
-    """What read_skill_file takes."""
+    """Arguments of read_skill_file."""
 
     name: Annotated[str, Meta(min_length=1, description="The name or mention of the skill.")]
     path: Annotated[str, Meta(min_length=1, max_length=4096, description="The file, from the skill's directory.")]
-    max_bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES, description="How many bytes to read at most.")] = DEFAULT_BYTES
+    max_bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES, description="Maximum number of bytes.")] = DEFAULT_BYTES
 
 
 class ReadSkillFile:
-    """Reads files of skills, and nothing beside them."""
+    """Reads files of skills and nothing else."""
 
     spec = ToolSpec(
         name="read_skill_file",
-        description="Read a file that an available skill brings along, such as a reference or a template.",
+        description="Read a file of an available skill, such as a reference or a template.",
         parameters=build_schema(ReadSkillFileArguments),
         effect="read",
         hidden_results=("stdout",),
@@ -42,17 +42,17 @@ class ReadSkillFile:
         self._active = active
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The skill it is about."""
+        """Return the skill that the file belongs to."""
         skill = self._skill(parse(arguments, ReadSkillFileArguments).name)
         return Intent(skill=f"{skill.namespace}.{skill.name}")
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Read it."""
+        """Read the file."""
         args = parse(arguments, ReadSkillFileArguments)
         return await read_skill_text(self._skill(args.name), args.path, limit=args.max_bytes)
 
     def _skill(self, name: str) -> Skill:
-        active = self._active()  # also those that only people may call, and that others hide
+        active = self._active()  # includes skills that only users may call, and skills that others shadow
         active_matches = (
             candidate
             for candidate in self._library.all()
@@ -65,7 +65,7 @@ class ReadSkillFile:
 
 
 async def read_skill_text(skill: Skill, path: str, *, limit: int, folders: Collection[str] = ()) -> ToolResult:
-    """Return the beginning of a file of a skill as text; where `folders` are named, only of one below them."""
+    """Read the start of a skill file as text; with `folders`, only a file below one of them."""
     try:
         data = await asyncio.to_thread(read_skill_file, skill, path, limit=limit + 1, folders=folders)
     except SkillError as error:

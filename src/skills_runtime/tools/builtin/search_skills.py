@@ -1,4 +1,4 @@
-"""search_skills: the skills that the list for the model has no room for."""
+"""search_skills: find skills, including those that do not fit into the list for the model."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ DESCRIPTION_CHARS = 400
 
 
 class SearchSkillsArguments(Arguments, frozen=True):
-    """What search_skills takes."""
+    """Arguments of search_skills."""
 
-    query: Annotated[str, Meta(min_length=1, max_length=2000, description="What the skill shall be good for.")]
-    limit: Annotated[int, Meta(ge=1, le=50, description="How many to find at most.")] = 10
+    query: Annotated[str, Meta(min_length=1, max_length=2000, description="What the skill should help with.")]
+    limit: Annotated[int, Meta(ge=1, le=50, description="Maximum number of skills.")] = 10
 
 
 class SearchSkills:
@@ -26,7 +26,7 @@ class SearchSkills:
 
     spec = ToolSpec(
         name=SEARCH_TOOL,
-        description="Find skills that are good for something, also those that are not in the list of available skills.",
+        description="Find skills for a purpose, including those that are not in the list of available skills.",
         parameters=build_schema(SearchSkillsArguments),
         effect="read",
     )
@@ -35,12 +35,12 @@ class SearchSkills:
         self._library = library
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Search."""
+        """Search the skills."""
         args = parse(arguments, SearchSkillsArguments)
         entries = await asyncio.to_thread(self._search, args)
         lines = [entry.line(DESCRIPTION_CHARS) for entry in entries]
         names = [entry.mention for entry in entries]
-        return ToolResult(ok=True, stdout="\n".join(lines) or "no skill answers to that", data={"skills": names})
+        return ToolResult(ok=True, stdout="\n".join(lines) or "no skill matches", data={"skills": names})
 
     def _search(self, args: SearchSkillsArguments) -> Any:
         choices = search_index(args.query, self._index, limit=args.limit)

@@ -1,7 +1,7 @@
-"""The names that other runtimes and older models give to tools: shell, shell_exec, file_read, request_user_input.
+"""Tool names of other runtimes and older models: shell, shell_exec, file_read, request_user_input.
 
-Each only maps arguments and results: what runs, reads and asks is that of `shell_command`, `read_file` and `ask_human`,
-behind the same rules. Models are told of these names only with `tools.compat: true`.
+Each only maps arguments and results to `shell_command`, `read_file` and `ask_human`, under the same policy. The model
+sees these names only with `tools.compat: true`.
 """
 
 from collections.abc import Mapping
@@ -18,22 +18,22 @@ from skills_runtime.tools.files import build_file_intent, text_result
 
 
 class ShellArguments(processes.ProgramArguments, frozen=True, kw_only=True):
-    """What shell takes."""
+    """Arguments of shell."""
 
     command: processes.Argv
     workdir: processes.Directory | None = None
 
     def command_spec(self) -> processes.CommandSpec:
-        """The command these arguments ask for."""
+        """Build the command that these arguments request."""
         return self.program(tuple(self.command), self.workdir)
 
 
 class Shell(processes.ProgramTool[ShellArguments]):
-    """Runs one program."""
+    """Runs a program."""
 
     spec = ToolSpec(
         name="shell",
-        description='Run a program with arguments, such as ["ls", "-l"] or ["sh", "-c", "…"], and wait for its end.',
+        description='Run a program with arguments, such as ["ls", "-l"] or ["sh", "-c", "…"], and wait until it exits.',
         parameters=build_schema(ShellArguments),
         effect="effectful",
         hidden_arguments=("env",),
@@ -44,23 +44,23 @@ class Shell(processes.ProgramTool[ShellArguments]):
 
 
 class ShellExecArguments(processes.ProgramArguments, frozen=True, kw_only=True):
-    """What shell_exec takes."""
+    """Arguments of shell_exec."""
 
     argv: processes.Argv
     cwd: processes.Directory | None = None
     tty: Annotated[bool, Meta(description="Has no effect: exec_command starts programs on a terminal.")] | None = None
 
     def command_spec(self) -> processes.CommandSpec:
-        """The command these arguments ask for."""
+        """Build the command that these arguments request."""
         return self.program(tuple(self.argv), self.cwd)
 
 
 class ShellExec(processes.ProgramTool[ShellExecArguments]):
-    """Runs one program."""
+    """Runs a program."""
 
     spec = ToolSpec(
         name="shell_exec",
-        description="Run a program with arguments, without a shell, and wait for its end.",
+        description="Run a program with arguments, without a shell, and wait until it exits.",
         parameters=build_schema(ShellExecArguments),
         effect="effectful",
         hidden_arguments=("env",),
@@ -71,14 +71,14 @@ class ShellExec(processes.ProgramTool[ShellExecArguments]):
 
 
 class FileReadArguments(Arguments, frozen=True):
-    """What file_read takes."""
+    """Arguments of file_read."""
 
     path: Annotated[str, Meta(description="The file, relative to the working directory.")]
-    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] = 256 * 1024
+    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="Maximum number of bytes.")] = 256 * 1024
 
 
 class FileRead:
-    """Reads one file of the run."""
+    """Reads a file."""
 
     spec = ToolSpec(
         name="file_read",
@@ -91,43 +91,43 @@ class FileRead:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The file it is about."""
+        """Return the file that the call reads."""
         return build_file_intent(context.files, "read", parse(arguments, FileReadArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Read it."""
+        """Read the file."""
         args = parse(arguments, FileReadArguments)
         limit = args.max_bytes
-        note = f"[the file goes on: only its first {limit} bytes were read; read_file shows the rest by lines]"
+        note = f"[only the first {limit} bytes were read; use read_file for the rest]"
         return text_result(context.files.read(args.path, limit=limit + 1), limit, {"path": args.path}, note)
 
 
 class Option(Arguments, frozen=True):
-    """One answer that is offered."""
+    """An answer to choose from."""
 
     label: Annotated[str, Meta(min_length=1, max_length=2000, description="The answer.")]
     description: Annotated[str, Meta(max_length=MAX_CHARS, description="What choosing it means.")] = ""
 
 
 class QuestionArguments(Arguments, frozen=True):
-    """One question."""
+    """A question."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=200, description="A name for the answer, each only once.")]
+    id: Annotated[str, Meta(min_length=1, max_length=200, description="A unique name for the answer.")]
     question: Annotated[str, Meta(min_length=1, max_length=MAX_CHARS, description="What to ask.")]
-    header: Annotated[str, Meta(max_length=200, description="A title of a few words.")] = ""
+    header: Annotated[str, Meta(max_length=200, description="A short title.")] = ""
     options: Annotated[list[Option], Meta(max_length=MAX_CHOICES, description="Answers to choose from.")] | None = None
 
 
 class RequestUserInputArguments(Arguments, frozen=True):
-    """What request_user_input takes."""
+    """Arguments of request_user_input."""
 
     questions: Annotated[
-        list[QuestionArguments], Meta(min_length=1, max_length=20, description="What to ask, in order.")
+        list[QuestionArguments], Meta(min_length=1, max_length=20, description="The questions, in order.")
     ]
 
 
 class RequestUserInput:
-    """Asks a person several things; the run may wait for days."""
+    """Asks the user several questions; the run may wait for days."""
 
     spec = ToolSpec(
         name="request_user_input",
@@ -141,11 +141,11 @@ class RequestUserInput:
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Ask."""
+        """Ask and return the answers."""
         args = parse(arguments, RequestUserInputArguments)
         names = [question.id for question in args.questions]
         if len(set(names)) < len(names):
-            raise ToolError("validation", "two questions have the same `id`", hint="give each its own")
+            raise ToolError("validation", "two questions have the same `id`", hint="use unique ids")
         replies = await context.ask(
             *(
                 Question(

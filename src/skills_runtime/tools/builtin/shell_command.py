@@ -1,4 +1,4 @@
-"""shell_command: one line of shell, run to its end."""
+"""shell_command: run a shell line to its end."""
 
 from typing import Annotated
 
@@ -11,22 +11,24 @@ from skills_runtime.tools.arguments import build_schema
 
 
 class ShellCommandArguments(processes.ProgramArguments, frozen=True, kw_only=True):
-    """What shell_command takes."""
+    """Arguments of shell_command."""
 
-    command: Annotated[str, Meta(min_length=1, description="What a shell is to run; pipes and the like may be used.")]
+    command: Annotated[
+        str, Meta(min_length=1, description="The shell command line; pipes and redirections are allowed.")
+    ]
     workdir: processes.Directory | None = None
 
     def command_spec(self) -> processes.CommandSpec:
-        """The command these arguments ask for."""
+        """Build the command that these arguments request."""
         return self.program(shell_command(self.command), self.workdir, self.command)
 
 
 class ShellCommand(processes.ProgramTool[ShellCommandArguments]):
-    """Runs one line of shell; never in a login shell, which would change `PATH`."""
+    """Runs a shell line; never in a login shell, which would change `PATH`."""
 
     spec = ToolSpec(
         name="shell_command",
-        description="Run a line of shell and wait for its end. Nothing it leaves in the background stays.",
+        description="Run a shell command and wait until it exits. Processes left in the background are ended.",
         parameters=build_schema(ShellCommandArguments),
         effect="effectful",
         hidden_arguments=("env",),

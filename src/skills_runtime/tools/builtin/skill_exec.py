@@ -1,4 +1,4 @@
-"""skill_exec: one action that a skill defines, run behind the fence of the run."""
+"""skill_exec: run an action of a skill in the sandbox of the run."""
 
 import asyncio
 import os
@@ -30,37 +30,37 @@ from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 MAX_INPUT_BYTES = 120_000
-"""More than a person who approves a call would ever read."""
+"""More than an approver would ever read."""
 INPUT = "SKILL_INPUT"
-"""How the input is shown among the variables of the command; the skill reads it from its standard input."""
+"""Name under which approvals show the input; the skill reads it from standard input."""
 
 
 class SkillRunner(Protocol):
     """Executes skills for the calls of a run."""
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
-        """Execute the skill with this input, and return when nothing of it is left."""
+        """Execute the skill with this input and wait until its processes are gone."""
         ...
 
 
 class NoSkillRunner:
-    """Refuses: nobody who executes skills was given."""
+    """Refuses every call: executing skills is not set up."""
 
     async def run(self, skill: Skill, value: Any, context: ToolContext) -> ToolResult:
-        """Raise."""
+        """Raise `ToolError`."""
         del value, context
         raise ToolError(
-            "permission", f"`{skill.mention.text}` cannot be executed here", hint="only its other actions can be used"
+            "permission", f"`{skill.mention.text}` cannot be executed here", hint="use one of its other actions"
         )
 
 
 def approval_variables(skill: Skill, value: Any) -> dict[str, str]:
-    """What an approval names besides the variables of the skill: its input, which is the same in each equal call."""
+    """Return what an approval shows besides the variables of the skill: its name and input."""
     return {"SKILL_NAME": skill.name, INPUT: render_input(value)}
 
 
 def render_input(value: Any) -> str:
-    """The input as the skill reads it, in ASCII; nothing at all is an empty object."""
+    """Encode the input as the skill reads it, in ASCII; None is an empty object."""
     import json
 
     text = json.dumps(value or {})
@@ -68,36 +68,36 @@ def render_input(value: Any) -> str:
         raise ToolError(
             "validation",
             f"the input is longer than {MAX_INPUT_BYTES} bytes",
-            hint="write it into a file, and give the skill its path",
+            hint="write it to a file and pass its path to the skill",
         )
     return text
 
 
 class SkillExecArguments(Arguments, frozen=True):
-    """What skill_exec takes."""
+    """Arguments of skill_exec."""
 
     skill_mention: Annotated[str, Meta(description="The skill, as exactly one mention such as `$[web:mvp].writer`.")]
     action_id: Annotated[str, Meta(min_length=1, description="The name of one of its actions; `run` runs the skill.")]
     input: Annotated[
-        dict[str, Any] | None, Meta(description="What the action `run` reads as JSON; other actions take none.")
+        dict[str, Any] | None, Meta(description="JSON input of the action `run`; other actions take none.")
     ] = None
 
 
 class PlannedAction(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that could be made."""
+    """An action that is ready to run."""
 
     skill: Skill
     action: Action
     displayed: processes.CommandSpec
-    """The command as people and rules see it."""
+    """The command as approvals and rules see it."""
     command: processes.CommandSpec
-    """The command as the fence plans it, and as it is executed unless the skill runs by itself."""
+    """The command as planned for the sandbox, and as executed unless the skill runs by itself."""
     need: EnvironmentNeed | None
-    """The packages it needs, to be provided before it starts."""
+    """Packages to provide before it starts."""
 
     @property
     def timeout_ms(self) -> int:
-        """How long it may take."""
+        """Time limit of the action."""
         return self.action.timeout_ms or processes.DEFAULT_TIMEOUT_MS
 
 
@@ -106,7 +106,7 @@ class SkillExec:
 
     spec = ToolSpec(
         name="skill_exec",
-        description="Run an action of a skill and wait for its end.",
+        description="Run an action of a skill and wait until it exits.",
         parameters=build_schema(SkillExecArguments),
         effect="effectful",
     )
@@ -125,14 +125,14 @@ class SkillExec:
         self._runner = runner or NoSkillRunner()
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The command of the action."""
+        """Return the command of the action."""
         args, planned = await self._plan_call(arguments, context)
         return msgspec.structs.replace(
             processes.build_intent(planned.displayed), skill=resolve_skill_name(args.skill_mention)
         )
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The command, the fence it would run behind, and every byte of the skill it comes from."""
+        """Return the command, its sandbox and the digest of the whole skill."""
         args, planned = await self._plan_call(arguments, context)
         intent = await processes.preview_command(planned.command, context)
         displayed = processes.build_intent(planned.displayed)
@@ -142,7 +142,7 @@ class SkillExec:
             digest = await asyncio.to_thread(directory_digest, directory)
         except SkillError as error:
             raise skill_tool_error(error) from error
-        # What would be downloaded unless it is there, as the approver sees it.
+        # Packages that are downloaded unless they are cached, as the approver sees them.
         packages = {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
         scripts = self._drop_environment_digests(intent.digests, need, context)
         return msgspec.structs.replace(
@@ -154,7 +154,7 @@ class SkillExec:
         )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Run it; packages it needs are provided first."""
+        """Provide the packages it needs, then run the action."""
         args, planned = await self._plan_call(arguments, context)
         if planned.need is not None:
             await self._environments.provide(planned.need)
@@ -173,7 +173,7 @@ class SkillExec:
     async def _plan_call(
         self, arguments: Mapping[str, Any], context: ToolContext
     ) -> tuple[SkillExecArguments, PlannedAction]:
-        """The arguments and what they ask for; looking at files may take a while, so a thread does it."""
+        """Parse the arguments and plan the action in a thread, because it reads files."""
         args = parse(arguments, SkillExecArguments)
         try:
             return args, await asyncio.to_thread(self._plan, args, context)
@@ -183,7 +183,7 @@ class SkillExec:
     def _drop_environment_digests(
         self, digests: Mapping[str, str], need: EnvironmentNeed | None, context: ToolContext
     ) -> Mapping[str, str]:
-        """Digests of what the command names, less those of the environment, which its own name stands for."""
+        """Drop the digests of files in the script environment, which its key already covers."""
         if need is None:
             return digests
         prefix = f"{self._environments.directory(need)}{os.sep}"
@@ -203,7 +203,7 @@ class SkillExec:
         readable = code
         if need is not None:
             argv = with_packages(argv, self._environments.python(need))
-            # The place of an environment; one that commands of the run could change is refused.
+            # An environment that commands of the run could change is refused.
             directory = self._environments.directory(need)
             if directory.resolve().is_relative_to(context.root.resolve()):
                 raise ToolError(
@@ -215,7 +215,7 @@ class SkillExec:
         variables = self._environment(skill, action, context)
         if action.entry is not None:
             variables = {**variables, **approval_variables(skill, args.input)}
-        # The fence looks whether its program is there, and the environment is made only when the gate has let it pass.
+        # The sandbox checks that the program exists, but the environment is created only after approval.
         executed = argv if need is None else ("/usr/bin/env", *argv)
         return PlannedAction(
             skill=skill,
@@ -232,7 +232,7 @@ class SkillExec:
     def _action(self, args: SkillExecArguments) -> tuple[Skill, Action]:
         if not self._enabled:
             raise failure(
-                "SKILL_ACTIONS_DISABLED", "actions of skills are off", hint="set `skills.actions.enabled: true`"
+                "SKILL_ACTIONS_DISABLED", "actions of skills are disabled", hint="set `skills.actions.enabled: true`"
             )
         skill = self._library.find(parse_mention(args.skill_mention))
         action = find_action(skill, args.action_id)
@@ -243,7 +243,7 @@ class SkillExec:
         return skill, action
 
     def _environment(self, skill: Skill, action: Action, context: ToolContext) -> dict[str, str]:
-        """What the skill declares and what its action sets, then what only the runtime says."""
+        """Merge the variables that the skill declares, those of the action, and those of the runtime."""
         optional = skill.run.env if action.entry is not None and skill.run is not None else ()
         names = (*skill.required_env_vars, *optional)
         declared = self._library.variables(msgspec.structs.replace(skill, required_env_vars=names))
@@ -259,7 +259,7 @@ class SkillExec:
 
 
 def resolve_skill_name(mention: str) -> str:
-    """How rules name the skill that a mention means."""
+    """Return the name by which rules refer to the skill of a mention."""
     try:
         parsed = parse_mention(mention)
     except SkillError as error:
@@ -268,6 +268,6 @@ def resolve_skill_name(mention: str) -> str:
 
 
 def skill_tool_error(error: SkillError) -> ToolError:
-    """Return the error of a tool for a skill that cannot be used as asked, with its code."""
+    """Convert a skill error to a tool error with its code."""
     details = {"code": error.code, "message": error.message, "details": dict(error.problem.details)}
     return ToolError(error.tool_kind, error.message, hint=error.hint, details={"error": details})

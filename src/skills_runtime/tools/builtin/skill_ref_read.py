@@ -14,11 +14,11 @@ from skills_runtime.tools.builtin.skill_exec import resolve_skill_name, skill_to
 
 
 class SkillRefReadArguments(Arguments, frozen=True):
-    """What skill_ref_read takes."""
+    """Arguments of skill_ref_read."""
 
     skill_mention: Annotated[str, Meta(description="The skill, as exactly one mention such as `$[web:mvp].writer`.")]
     ref_path: Annotated[str, Meta(min_length=1, description="The file, such as `references/guide.md`.")]
-    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="How many bytes to read at most.")] | None = None
+    max_bytes: Annotated[int, Meta(ge=1, le=16 << 20, description="Maximum number of bytes.")] | None = None
 
 
 class SkillRefRead:
@@ -42,17 +42,17 @@ class SkillRefRead:
         self._default_max_bytes = default_max_bytes
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The skill it is about."""
+        """Return the skill that the file belongs to."""
         return Intent(skill=resolve_skill_name(parse(arguments, SkillRefReadArguments).skill_mention))
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Read it."""
+        """Read the file."""
         args = parse(arguments, SkillRefReadArguments)
         try:
             if not self._enabled:
                 raise failure(
                     "SKILL_REFERENCES_DISABLED",
-                    "reading reference files of skills is off",
+                    "reading reference files of skills is disabled",
                     hint="set `skills.references.enabled: true`",
                 )
             skill = await asyncio.to_thread(self._library.find, parse_mention(args.skill_mention))

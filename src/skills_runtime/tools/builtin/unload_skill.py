@@ -1,4 +1,4 @@
-"""unload_skill: a skill that is done with."""
+"""unload_skill: deactivate a skill that is no longer needed."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
@@ -12,17 +12,17 @@ from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
 class UnloadSkillArguments(Arguments, frozen=True):
-    """What unload_skill takes."""
+    """Arguments of unload_skill."""
 
     name: Annotated[str, Meta(min_length=1, description="The name or mention of an active skill.")]
 
 
 class UnloadSkill:
-    """Ends what an active skill permits; its text goes when the conversation is next summed up."""
+    """Ends the permissions of an active skill; its text is dropped at the next compaction."""
 
     spec = ToolSpec(
         name="unload_skill",
-        description="Say that you are done with a skill that is active.",
+        description="Deactivate a skill that you no longer need.",
         parameters=build_schema(UnloadSkillArguments),
         effect="read",
     )
@@ -31,11 +31,11 @@ class UnloadSkill:
         self._active = active
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Unload it."""
+        """Deactivate the skill."""
         name = parse(arguments, UnloadSkillArguments).name
         matches = [mention for mention in self._active() if mention == name or mention.endswith(f"].{name}")]
         if len(matches) != 1:
             active_names = ", ".join(f"`{mention}`" for mention in sorted(self._active())) or "none"
             raise ToolError("not_found", f"no active skill is called `{name[:100]}`", hint=f"active: {active_names}")
         context.emit(SkillUnloaded(mention_text=matches[0], reason="the model is done with it"))
-        return ToolResult(ok=True, stdout=f"`{matches[0]}` is not active any more")
+        return ToolResult(ok=True, stdout=f"`{matches[0]}` is no longer active")

@@ -1,4 +1,4 @@
-"""update_plan: the model's own list of steps, recorded for everybody who watches."""
+"""update_plan: record the model's list of steps for everyone who follows the run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -15,12 +15,12 @@ from skills_runtime.tools.arguments import Arguments, build_schema, parse
 class Step(Arguments, frozen=True):
     """One step of a plan."""
 
-    step: Annotated[str, Meta(min_length=1, max_length=2000, description="What is to be done.")]
-    status: Annotated[Literal["pending", "in_progress", "completed"], Meta(description="How far it is.")]
+    step: Annotated[str, Meta(min_length=1, max_length=2000, description="What to do.")]
+    status: Annotated[Literal["pending", "in_progress", "completed"], Meta(description="Its status.")]
 
 
 class UpdatePlanArguments(Arguments, frozen=True):
-    """What update_plan takes."""
+    """Arguments of update_plan."""
 
     plan: Annotated[list[Step], Meta(max_length=200, description="All steps in order; at most one is in progress.")]
     explanation: Annotated[str, Meta(max_length=10_000, description="Why the plan changed.")] | None = None
@@ -31,20 +31,20 @@ class UpdatePlan:
 
     spec = ToolSpec(
         name="update_plan",
-        description="Record your plan as a list of steps, and call this again whenever a step begins or ends.",
+        description="Record your plan as a list of steps, and call this again whenever a step starts or ends.",
         parameters=build_schema(UpdatePlanArguments),
         effect="idempotent",
         example={"plan": [{"step": "a", "status": "pending"}]},
     )
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Record it."""
+        """Record the plan."""
         args = parse(arguments, UpdatePlanArguments)
         in_progress = [step.step for step in args.plan if step.status == "in_progress"]
         if len(in_progress) > 1:
             raise ToolError(
                 "validation",
-                f"{len(in_progress)} steps are `in_progress`, and one at most can be",
+                f"{len(in_progress)} steps are `in_progress`, but at most one can be",
                 hint="leave the others `pending`",
             )
         plan: list[dict[str, Any]] = msgspec.to_builtins(args.plan)

@@ -1,6 +1,6 @@
-"""view_image: one picture, for the model to look at.
+"""view_image: show an image to the model.
 
-The result names the blob that holds the picture; the prompt shows it as what it is, not as text.
+The result names the blob with the image; the prompt includes it as an image, not as text.
 """
 
 from collections.abc import Mapping
@@ -18,28 +18,28 @@ MAX_BYTES = 5 << 20
 
 
 class ViewImageArguments(Arguments, frozen=True):
-    """What view_image takes."""
+    """Arguments of view_image."""
 
     path: Annotated[str, Meta(description="A PNG, JPEG, GIF or WebP file, relative to the working directory.")]
 
 
 class ViewImage:
-    """Shows one picture of the run."""
+    """Shows an image."""
 
     spec = ToolSpec(
         name="view_image",
-        description="Look at a picture (PNG, JPEG, GIF or WebP, at most 5 MiB).",
+        description="Look at an image (PNG, JPEG, GIF or WebP, at most 5 MiB).",
         parameters=build_schema(ViewImageArguments),
         effect="read",
         example={"path": "dot.gif"},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """The file it is about."""
+        """Return the file that the call reads."""
         return build_file_intent(context.files, "read", parse(arguments, ViewImageArguments).path)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Show it."""
+        """Read and check the image."""
         args = parse(arguments, ViewImageArguments)
         content = context.files.read(args.path, limit=MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
@@ -48,7 +48,7 @@ class ViewImage:
         if info is None or not info.is_plausible:
             raise ToolError(
                 "validation",
-                f"`{args.path}` is not a whole PNG, JPEG, GIF or WebP picture of a usual size",
+                f"`{args.path}` is not a complete PNG, JPEG, GIF or WebP image of a supported size",
                 hint="convert it, or read it as a file",
             )
         image = {

@@ -1,4 +1,4 @@
-"""write_stdin: typing into a session, or only looking what it says."""
+"""write_stdin: type into a terminal session, or only read its output."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
 
 class WriteStdinArguments(Arguments, frozen=True):
-    """What write_stdin takes."""
+    """Arguments of write_stdin."""
 
-    session_id: Annotated[int, Meta(description="The number that exec_command gave.")]
-    chars: Annotated[str, Meta(description="What to type, with its line ends; nothing only reads.")] = ""
+    session_id: Annotated[int, Meta(description="The `session_id` from exec_command.")]
+    chars: Annotated[str, Meta(description="Text to type, including line endings; empty to only read.")] = ""
     yield_time_ms: terminals.YieldMs = terminals.DEFAULT_YIELD_MS
     max_output_tokens: terminals.OutputTokens | None = None
 
 
 class WriteStdin:
-    """Talks with a session."""
+    """Types into a session."""
 
     spec = ToolSpec(
         name="write_stdin",
-        description="Type into a session of exec_command and read what it says. Control characters are keys:"
+        description="Type into a session of exec_command and read its output. Control characters are keys:"
         " \\u0003 interrupts, \\u0004 ends the input.",
         parameters=build_schema(WriteStdinArguments),
         effect="effectful",
@@ -34,22 +34,22 @@ class WriteStdin:
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What would be typed."""
+        """Return the input."""
         return Intent(typed=parse(arguments, WriteStdinArguments).chars)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """What would be typed, and into what: a number may mean another program by then."""
+        """Return the input and the program that gets it: the number may mean another session by then."""
         args = parse(arguments, WriteStdinArguments)
         program, evidence = terminals.get_run_sessions(context).program(args.session_id)
         digest = hashlib.sha256(program.encode(errors="replace")).hexdigest()
         return Intent(typed=args.chars, digests={f"session {args.session_id}": digest}, fence=evidence)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Type, and wait a little for what it says."""
+        """Type, and wait briefly for output."""
         args = parse(arguments, WriteStdinArguments)
         data = args.chars.encode()
         accepted = await terminals.get_run_sessions(context).write(args.session_id, data)
-        note = f"[only {accepted} of {len(data)} bytes were taken]" if accepted < len(data) else ""
+        note = f"[only {accepted} of {len(data)} bytes were accepted]" if accepted < len(data) else ""
         return await terminals.read_session(
             context,
             args.session_id,

@@ -1,6 +1,6 @@
-"""Applies a patch: where its hunks fit, the files it makes, and what comes nearest to lines that were not found.
+"""Apply a patch: locate its hunks, plan the changed files and describe near misses.
 
-Pure: files are given and returned as bytes.
+Pure: files are passed and returned as bytes.
 """
 
 import difflib
@@ -24,12 +24,12 @@ SHOWN_LINES = 6
 
 
 def describe_nearest(lines: Sequence[bytes], expected: Sequence[bytes]) -> str:
-    """One sentence and a few numbered lines of the file."""
+    """Describe the closest match in one sentence and a few numbered lines."""
     if not lines:
         return "the file is empty"
     start = _find_closest(lines, expected)
     if start is None:
-        return f"no line is like `{_text(_first_nonblank(expected))}`"
+        return f"no line resembles `{_text(_first_nonblank(expected))}`"
     for index, line in enumerate(expected):
         position = start + index
         actual = _text(lines[position]) if 0 <= position < len(lines) else None
@@ -37,11 +37,11 @@ def describe_nearest(lines: Sequence[bytes], expected: Sequence[bytes]) -> str:
             difference = "the file ends" if actual is None else f"the file has `{actual}`"
             mismatch = f"at line {position + 1} {difference} where the patch has `{_text(line)}`"
             return f"{mismatch}\n{_render_numbered(lines, start)}"
-    return f"line {start + 1} comes nearest\n{_render_numbered(lines, start)}"
+    return f"line {start + 1} is the closest match\n{_render_numbered(lines, start)}"
 
 
 def _find_closest(lines: Sequence[bytes], expected: Sequence[bytes]) -> int | None:
-    """Where most of the wanted lines stand where they should; else where a line is like the first telling one."""
+    """Return the start where most expected lines match; else where a line resembles the first nonblank one."""
     positions: dict[bytes, list[int]] = {}
     for number, line in enumerate(lines):
         numbers = positions.setdefault(line.strip(), [])
@@ -82,14 +82,14 @@ _BLANKS = b" \t\r\f\v"
 
 
 class PatchResult(msgspec.Struct, frozen=True):
-    """The new content, and what the author of the patch should know."""
+    """The new content, and notes for the author of the patch."""
 
     data: bytes
     notes: tuple[str, ...] = ()
 
 
 def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> PatchResult:
-    """The content after every hunk; one that fits nowhere is an error that says what comes nearest."""
+    """Apply every hunk to the content; raise with the closest match if one does not fit."""
     mark = BYTE_ORDER_MARK if data.startswith(BYTE_ORDER_MARK) else b""
     target = _Target(split_lines(data[len(mark) :]), path)
     for hunk in hunks:
@@ -98,13 +98,13 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> PatchResult:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """The lines with their line feeds; the last one may have none."""
+    """Split into lines that keep their line feed; the last one may have none."""
     *lines, last = data.split(b"\n")
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def line_ending(line: bytes) -> bytes:
-    """How the line ends: a line feed, perhaps behind a carriage return, or nothing."""
+    """Return the line ending: CRLF, LF or nothing."""
     if line.endswith(b"\r\n"):
         return b"\r\n"
     return b"\n" if line.endswith(b"\n") else b""
@@ -123,7 +123,7 @@ def _trim_blanks(line: bytes) -> bytes:
 
 
 class _Index:
-    """The lines of a file in one spelling, in which runs of lines are found in linear time."""
+    """Lines of a file under one normalization, in which a sequence is found in linear time."""
 
     def __init__(self, lines: Sequence[bytes], spelling: Callable[[bytes], bytes]) -> None:
         keys = [spelling(line) for line in lines]
@@ -131,12 +131,12 @@ class _Index:
         self._starts = [0, *itertools.accumulate(len(key) + 1 for key in keys)]
 
     def find(self, run: Sequence[bytes], start: int) -> int | None:
-        """The first line at or after `start` where the run begins."""
+        """Return the first line at or after `start` where the sequence begins."""
         position = self._text.find(_needle(run), self._starts[start])
         return None if position < 0 else bisect_left(self._starts, position)
 
     def ends_with(self, run: Sequence[bytes]) -> bool:
-        """Whether the run is the end of the file."""
+        """Whether the file ends with the sequence."""
         return self._text.endswith(_needle(run))
 
 
@@ -145,7 +145,7 @@ def _needle(run: Sequence[bytes]) -> bytes:
 
 
 class _Target:
-    """A file while hunks are applied to it, from its top to its bottom."""
+    """A file while hunks are applied to it from top to bottom."""
 
     def __init__(self, lines: list[bytes], path: str) -> None:
         self.notes: list[str] = []
@@ -157,7 +157,7 @@ class _Target:
         self._indexes: dict[Callable[[bytes], bytes], _Index] = {}
 
     def apply(self, hunk: Hunk) -> None:
-        """Find the place of the hunk and write what it makes of it."""
+        """Locate the hunk and append its result."""
         old = hunk.old
         if not old and (hunk.at_end or not hunk.headers):
             self._tail += _rewrite(hunk, self._lines, len(self._lines))
@@ -168,7 +168,7 @@ class _Target:
         self._consumed = start + len(old)
 
     def result(self) -> bytes:
-        """The whole file; a last line that got a successor ends like the lines before it."""
+        """Return the new file; an old last line that is followed by others gets a line ending."""
         lines = self._out + self._lines[self._consumed :] + self._tail
         inner = [line if line.endswith(b"\n") else line + _common_ending(self._lines) for line in lines[:-1]]
         return b"".join(inner + lines[-1:])
@@ -193,11 +193,13 @@ class _Target:
         if other is not None:
             raise ToolError(
                 "validation",
-                f"hunk {hunk.number} of `{self._path}` fits nowhere exactly, but for blanks at line ends it fits both"
+                f"hunk {hunk.number} of `{self._path}` fits nowhere exactly; without trailing blanks it fits both"
                 f" line {tolerant + 1} and line {other + 1}",
                 hint="copy the lines exactly, or add lines around them",
             )
-        self.notes.append(f"hunk {hunk.number} of {self._path}: blanks at line ends differ from the file's, and stay")
+        self.notes.append(
+            f"hunk {hunk.number} of {self._path}: trailing blanks differ from the file, whose blanks are kept"
+        )
         return tolerant
 
     def _find(self, hunk: Hunk, run: Sequence[bytes], spelling: Callable[[bytes], bytes], start: int) -> int | None:
@@ -210,12 +212,12 @@ class _Target:
             other = index.find(run, match + 1)
             if other is not None:
                 self.notes.append(
-                    f"hunk {hunk.number} of {self._path}: used at line {match + 1}, the first of several places it fits"
+                    f"hunk {hunk.number} of {self._path}: used at line {match + 1}, the first of several matches"
                 )
         return match
 
     def _below_headers(self, hunk: Hunk) -> int:
-        """The line below the last header; each is looked for below the one before."""
+        """Return the line below the last header; each header is searched below the one before."""
         start = self._consumed
         for header in hunk.headers:
             line = self._index(_without_ending).find([header], start)
@@ -227,7 +229,7 @@ class _Target:
                 raise ToolError(
                     "validation",
                     f"hunk {hunk.number} of `{self._path}`: there is no line `{text}`{suffix}",
-                    hint="put a whole line of the file behind `@@`, or nothing",
+                    hint="put a whole line of the file after `@@`, or nothing",
                 )
             start = line + 1
         return start
@@ -251,7 +253,7 @@ def _strip(line: bytes) -> bytes:
 
 
 def _rewrite(hunk: Hunk, lines: Sequence[bytes], start: int) -> list[bytes]:
-    """What the hunk makes of the lines from `start`; an added line ends like the one it replaces or follows."""
+    """Return the lines of the hunk; an added line ends like the one it replaces or follows."""
     old = iter(lines[start : start + len(hunk.old)])
     out: list[bytes] = []
     dropped = deque[bytes]()
@@ -275,19 +277,19 @@ def _rewrite(hunk: Hunk, lines: Sequence[bytes], start: int) -> list[bytes]:
 
 
 def _ends_open(hunk: Hunk, lines: Sequence[bytes], start: int) -> bool:
-    """Whether the hunk adds the new end of a file that has no final newline, and does not say that it shall get one."""
+    """Whether the hunk adds the new end of a file without a final newline, and does not ask for one."""
     is_open = bool(lines) and not line_ending(lines[-1]) and start + len(hunk.old) == len(lines)
     sides = [line.side for line in hunk.lines if line.side != "-"]
     return is_open and sides[-1:] == ["+"] and all(line.terminated for line in hunk.lines)
 
 
 def _common_ending(lines: Sequence[bytes]) -> bytes:
-    """How a new line at the end of the file should end."""
+    """Return the ending for a new last line."""
     return next((end for line in reversed(lines) if (end := line_ending(line))), b"\n")
 
 
 class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What the result of a patch says about one file."""
+    """Summary of the change to one file."""
 
     kind: Literal["add", "update", "delete"]
     path: str
@@ -297,7 +299,7 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The files to be, in the order of the patch, and the same in words."""
+    """The planned files in the order of the patch, and a summary of each change."""
 
     files: tuple[FileChange, ...]
     changes: tuple[Change, ...]
@@ -305,12 +307,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def paths_to_read(sections: Sequence[Section]) -> list[str]:
-    """The files whose content the plan needs, each once."""
+    """Return the files whose content the plan needs, each once."""
     return list(dict.fromkeys(section.path for section in sections if not isinstance(section, AddFile)))
 
 
 def build_plan(sections: Sequence[Section], contents: Mapping[str, bytes]) -> Plan:
-    """What becomes of each file; the contents are those of `paths_to_read`."""
+    """Plan the change of each file; `contents` holds the files of `paths_to_read`."""
     draft = _PlanBuilder(contents)
     for section in sections:
         match section:
@@ -324,7 +326,7 @@ def build_plan(sections: Sequence[Section], contents: Mapping[str, bytes]) -> Pl
 
 
 class _PlanBuilder:
-    """The plan as far as it has been made."""
+    """The plan while it is built."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self.files: dict[str, FileChange] = {}
@@ -340,7 +342,7 @@ class _PlanBuilder:
         self.changes[section.path] = Change(kind="add", path=section.path, added=len(section.lines), removed=0)
 
     def delete(self, section: DeleteFile) -> None:
-        """Plan to take a file away."""
+        """Plan to delete a file."""
         self._check_new(section.path)
         old_content = self._contents[section.path]
         self.files[section.path] = FileChange(path=section.path, before_sha256=_digest(old_content), data=None)
@@ -349,7 +351,7 @@ class _PlanBuilder:
         )
 
     def update(self, section: UpdateFile) -> None:
-        """Plan to change a file; a second update of it goes on where the first one ended."""
+        """Plan to change a file; a second update applies to the result of the first."""
         path, old_content = section.path, self._contents[section.path]
         earlier = self.changes.get(path)
         if earlier is None:
@@ -374,7 +376,7 @@ class _PlanBuilder:
 
 def _conflict(path: str) -> ToolError:
     return ToolError(
-        "validation", f"the patch says different things about `{path}`", hint="name each file once in a patch"
+        "validation", f"the patch has conflicting sections for `{path}`", hint="name each file once in a patch"
     )
 
 

@@ -1,6 +1,5 @@
-"""What a patch says, as values.
+"""Parse a patch into values, without access to files.
 
-Knows nothing of files.
 Everything is bytes, and only a line feed ends a line: a carriage return, a form feed or U+2028 is part of the text.
 """
 
@@ -31,7 +30,7 @@ _SIDES: dict[bytes, Side] = {b" ": " ", b"-": "-", b"+": "+"}
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of a hunk; `terminated` is false when the patch says that no newline follows it."""
+    """A line of a hunk; `terminated` is false when the patch says that no newline follows it."""
 
     side: Side
     text: bytes
@@ -39,27 +38,27 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
-    """One place of a file: lines to find, some of which go and between which others come."""
+    """A change at one position of a file: context lines, removed lines and added lines."""
 
     number: int
     headers: tuple[bytes, ...] = ()
-    """Lines of the file that stand somewhere above the place, outermost first."""
+    """Lines of the file somewhere above the position, outermost first."""
     lines: tuple[Line, ...] = ()
     at_end: bool = False
-    """Whether the place is the end of the file."""
+    """Whether the position is the end of the file."""
 
     @property
     def old(self) -> list[bytes]:
-        """The lines that must be there."""
+        """The lines that must be in the file."""
         return [line.text for line in self.lines if line.side != "+"]
 
     @property
     def has_carriage_returns(self) -> bool:
-        """Whether the lines are written with their carriage returns, so that a line without one has none."""
+        """Whether the lines are written with carriage returns, so that a line without one has none."""
         return any(line.text.endswith(b"\r") for line in self.lines)
 
     def count(self, side: Side) -> int:
-        """How many lines are on that side."""
+        """Count the lines on a side."""
         return sum(line.side == side for line in self.lines)
 
 
@@ -71,13 +70,13 @@ class AddFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeleteFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that shall go."""
+    """A file to delete."""
 
     path: str
 
 
 class UpdateFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that shall change, or have another name, or both."""
+    """A file to change, rename, or both."""
 
     path: str
     hunks: tuple[Hunk, ...]
@@ -88,7 +87,7 @@ Section = AddFile | DeleteFile | UpdateFile
 
 
 def parse_patch(text: str) -> tuple[Section, ...]:
-    """What the patch says about each file, in its order."""
+    """Parse a patch into its sections, in order."""
     reader = _Reader(_unwrap_envelope(text))
     sections: list[Section] = []
     while reader.has_more():
@@ -101,14 +100,14 @@ def parse_patch(text: str) -> tuple[Section, ...]:
 
 
 class _Reader:
-    """The lines of a patch, one after the other."""
+    """The lines of a patch with a read position."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._next = 0
 
     def has_more(self) -> bool:
-        """Whether anything but empty lines is left."""
+        """Whether anything but blank lines is left."""
         while self._next < len(self._lines) and not self._lines[self._next].strip():
             self._next += 1
         return self._next < len(self._lines)
@@ -121,12 +120,12 @@ class _Reader:
         return self._lines[self._next - 1]
 
     def error(self, complaint: str, hint: str) -> ToolError:
-        """What is wrong with the line taken last; the envelope's first line is line 1."""
+        """Build an error about the line read last; the first line of the envelope is line 1."""
         return ToolError("validation", f"line {self._next + 1} of the patch {complaint}", hint=hint)
 
 
 def _unwrap_envelope(text: str) -> list[bytes]:
-    """The lines between the first and the last, without the carriage returns of a patch that has them throughout."""
+    """Return the lines inside the envelope, without carriage returns if the whole patch has them."""
     data = text.encode()
     if len(data) > MAX_BYTES:
         raise ToolError("validation", f"the patch is larger than {MAX_BYTES} bytes", hint="send several patches")
@@ -155,14 +154,14 @@ def _section(reader: _Reader) -> Section:
 def _path(reader: _Reader, line: bytes, marker: bytes) -> str:
     path = line.removeprefix(marker).strip().decode()
     if not path:
-        raise reader.error("names no file", "put the path behind the colon")
+        raise reader.error("names no file", "put the path after the colon")
     return path
 
 
 def _delete(reader: _Reader, path: str) -> DeleteFile:
     if reader.has_more() and not (reader.peek() or b"").startswith(b"*** "):
         reader.take()
-        raise reader.error(f"is about `{path}`, which is deleted whole", "leave everything out but the path")
+        raise reader.error(f"follows the deletion of `{path}`", "leave out everything but the path")
     return DeleteFile(path=path)
 
 
@@ -170,7 +169,7 @@ def _add(reader: _Reader, path: str) -> AddFile:
     lines = _lines(reader)
     if any(line.side != "+" for line in lines):
         raise reader.error(
-            f"ends the new file `{path}`, of which not every line begins with `+`", "put a `+` before each"
+            f"ends the new file `{path}`, but not all of its lines begin with `+`", "put a `+` before each"
         )
     return AddFile(path=path, lines=tuple(lines))
 
@@ -194,7 +193,7 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
     while (line := reader.peek()) is not None and line.startswith(b"@@"):
         reader.take()
         text = line[2:].removeprefix(b" ").rstrip()
-        if text and not _LINE_NUMBERS.match(line):  # models count lines badly; the lines themselves decide
+        if text and not _LINE_NUMBERS.match(line):  # models count lines badly, so the line numbers are ignored
             headers.append(text)
     lines = _lines(reader)
     at_end = (reader.peek() or b"").rstrip() == _END_OF_FILE
@@ -208,7 +207,7 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
 
 
 def _lines(reader: _Reader) -> list[Line]:
-    """The lines up to the next mark; empty ones count as empty context, but not at the end."""
+    """Read the lines up to the next marker; blank ones count as blank context, but not at the end."""
     lines: list[Line] = []
     end = 0
     while (line := reader.peek()) is not None and not line.startswith((b"@@", b"*** ")):

@@ -33,7 +33,7 @@ def test_a_denied_command_names_the_least_that_would_help(tmp_path: Path, outsid
     assert result["error_kind"] == "sandbox_denied"
     assert result["data"]["grant"] == {"writable": [str(outside)]}
     assert result["data"]["denials"][0]["what"] == "write"
-    assert "a person is asked" in result["stderr"]
+    assert "the user is asked" in result["stderr"]
     assert not (outside / "made").exists()
 
 

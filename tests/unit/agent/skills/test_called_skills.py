@@ -152,7 +152,7 @@ def test_a_skill_that_asks_for_itself_again_is_active_already(directory: Path) -
     again = calls(("activate_skill", {"name": "research", "arguments": "x"}))
     models = both(again, says("found it"))
     run(directory, models, "/research x")
-    assert "active already" in str(models.requests["research"][1].messages[-1])
+    assert "already active" in str(models.requests["research"][1].messages[-1])
 
 
 def test_skills_that_call_each_other_come_to_an_end(directory: Path) -> None:

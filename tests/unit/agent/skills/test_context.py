@@ -75,7 +75,7 @@ def test_a_skill_that_is_active_is_not_reported_twice(directory: Path) -> None:
     model = FakeModel([again, again, says("done")])
     result = run(directory, model)
     assert len(payloads_of(result.wal_locator, "skill_injected")) == 1
-    assert "active already" in str(model.requests[2].messages[-1]["content"])
+    assert "already active" in str(model.requests[2].messages[-1]["content"])
 
 
 def test_other_arguments_are_another_activation(directory: Path) -> None:

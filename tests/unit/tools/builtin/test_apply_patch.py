@@ -151,7 +151,7 @@ async def test_the_author_is_told_what_was_tolerated(workshop: Workshop) -> None
     workshop.write("a", "x  \ny\nx\n")
     result = await _patch(workshop, "*** Update File: a\n@@\n x\n-y\n+z")
     assert workshop.contents() == {"a": b"x  \nz\nx\n"}
-    assert "[hunk 1 of a: blanks at line ends differ from the file's, and stay]" in result.stdout
+    assert "[hunk 1 of a: trailing blanks differ from the file, whose blanks are kept]" in result.stdout
 
 
 def test_events_hold_the_size_and_digest_of_a_patch_and_not_the_patch() -> None:

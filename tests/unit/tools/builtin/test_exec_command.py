@@ -119,7 +119,7 @@ async def test_typing_to_a_program_that_has_ended_is_reported(running: Workshop)
         while await sessions.write(1, b"\n"):
             await asyncio.sleep(0)
     end = await say(running, 1, "late\n", yield_time_ms=PATIENCE_MS)
-    assert end.stderr == "[only 0 of 5 bytes were taken]"
+    assert end.stderr == "[only 0 of 5 bytes were accepted]"
     assert "bye\r\n" in end.stdout
 
 

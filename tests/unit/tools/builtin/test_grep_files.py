@@ -166,7 +166,7 @@ async def test_so_many_files_as_the_limit_are_named_with_a_note(workshop: Worksh
     result = await _grep(workshop, "x", limit=3)
     assert data_of(result)["files"] == ["0", "1", "2"]
     assert (data_of(result)["complete"], result.truncated) == (False, True)
-    assert "[3 files match, and more may:" in result.stdout
+    assert "[3 files match, and there may be more:" in result.stdout
 
 
 async def test_as_many_files_as_the_limit_and_no_more_are_complete(workshop: Workshop) -> None:
@@ -193,7 +193,7 @@ async def test_a_search_is_bounded_and_says_so(name: str, workshop: Workshop, mo
     workshop.write("b", "x")
     result = await _grep(workshop, "x")
     assert data_of(result)["files"] == ["a"]
-    assert "the search was ended after 1 files" in result.stdout
+    assert "the search stopped after 1 files" in result.stdout
 
 
 async def test_the_end_of_a_large_file_is_not_searched_with_a_note(
@@ -203,7 +203,7 @@ async def test_the_end_of_a_large_file_is_not_searched_with_a_note(
     workshop.write("f", "x\na\nx\n")
     result = await _grep(workshop, "x")
     assert len(data_of(result)["matches"]) == 1
-    assert "were searched only so far" in result.stdout
+    assert "so only their start was searched" in result.stdout
 
 
 async def test_too_many_directories_are_reported(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ async def test_the_costliest_pattern_ends_with_its_time_and_lets_others_work(wor
     result = await workshop.call(GrepFiles(max_seconds=0.2), pattern="(a[ab]{1,31}){1,31}c")
     counting.cancel()
     assert data_of(result)["complete"] is False
-    assert "the search was ended after 0.2 seconds" in result.stdout
+    assert "the search stopped after 0.2 seconds" in result.stdout
     assert others > 0
 
 

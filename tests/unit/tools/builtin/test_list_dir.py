@@ -38,7 +38,7 @@ async def test_two_levels_are_shown_unless_asked_otherwise(tree: Workshop) -> No
 async def test_names_with_a_dot_are_left_out_and_counted(tree: Workshop) -> None:
     result = await tree.call(ListDir(), dir_path=".")
     assert data_of(result)["hidden"] == 3
-    assert "[3 names that begin with a dot are left out]" in result.stdout
+    assert "[3 hidden entries are left out]" in result.stdout
 
 
 async def test_an_entry_says_what_it_is_and_how_to_open_it(tree: Workshop) -> None:
@@ -58,7 +58,7 @@ async def test_a_page_tells_the_total_and_how_to_go_on(workshop: Workshop) -> No
         workshop.write(f"{number:02}", "")
     first = await workshop.call(ListDir(), dir_path=".")
     assert (len(_names(first)), data_of(first)["total"], first.truncated) == (25, 30, True)
-    assert "[entries 1 to 25 of 30; go on with offset=26]" in first.stdout
+    assert "[entries 1 to 25 of 30; continue with offset=26]" in first.stdout
     rest = await workshop.call(ListDir(), dir_path=".", offset=26)
     assert (_names(rest), rest.truncated) == (["25", "26", "27", "28", "29"], False)
 

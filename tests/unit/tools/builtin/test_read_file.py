@@ -24,7 +24,7 @@ async def test_lines_are_numbered_from_one(workshop: Workshop) -> None:
 
 async def test_a_page_begins_at_the_offset_and_tells_how_to_go_on(workshop: Workshop) -> None:
     result = await _read(workshop, "a\nb\nc\nd\n", offset=2, limit=2)
-    assert result.stdout == "L2: b\nL3: c\n[go on with offset=4; the file has 4 lines]"
+    assert result.stdout == "L2: b\nL3: c\n[continue with offset=4; the file has 4 lines]"
     assert result.truncated
     assert (data_of(result)["first_line"], data_of(result)["last_line"]) == (2, 3)
 
@@ -79,7 +79,7 @@ async def test_a_long_line_is_cut_with_a_mark(workshop: Workshop) -> None:
 async def test_a_page_has_a_size_and_says_where_it_ended(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_file, "MAX_PAGE_BYTES", 20)
     result = await _read(workshop, "12345\n" * 5)
-    assert result.stdout == "L1: 12345\nL2: 12345\n[go on with offset=3; the file has 5 lines]"
+    assert result.stdout == "L1: 12345\nL2: 12345\n[continue with offset=3; the file has 5 lines]"
 
 
 async def test_a_huge_file_is_read_only_so_far_with_a_note(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ async def test_the_service_is_asked_as_the_model_wishes(workshop: Workshop) -> N
 
 async def test_nothing_found_is_an_answer(workshop: Workshop) -> None:
     result = await workshop.call(WebSearch(Service()), q="x")
-    assert (result.ok, result.stdout, data_of(result)["results"]) == (True, "nothing was found", [])
+    assert (result.ok, result.stdout, data_of(result)["results"]) == (True, "no results", [])
 
 
 async def test_no_more_pages_than_asked_for_are_named(workshop: Workshop) -> None:

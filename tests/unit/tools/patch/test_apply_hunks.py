@@ -82,7 +82,7 @@ def test_a_hunk_that_spells_line_ends_changes_them(data: bytes, lines: tuple[str
 def test_the_first_exact_place_is_used_and_others_are_mentioned() -> None:
     data, notes = _with_notes(b"x\na\nx\n", "-x", "+y")
     assert data == b"y\na\nx\n"
-    assert notes == ("hunk 1 of f: used at line 1, the first of several places it fits",)
+    assert notes == ("hunk 1 of f: used at line 1, the first of several matches",)
 
 
 def test_an_exact_place_goes_before_an_earlier_one_with_other_blanks() -> None:
@@ -131,7 +131,7 @@ def test_a_line_that_was_mistyped_is_shown_as_it_is() -> None:
 
 
 def test_a_line_like_no_other_is_named() -> None:
-    assert _complaint(b"a\nb\n", "-something else").endswith("no line is like `something else`")
+    assert _complaint(b"a\nb\n", "-something else").endswith("no line resembles `something else`")
     assert _complaint(b"", "-x").endswith("the file is empty")
     assert _complaint(b"a\nlast\n", " last", "-more").startswith(
         "hunk 1 of `f` does not match: at line 3 the file ends where the patch has `more`"

@@ -70,7 +70,7 @@ def test_an_update_may_empty_a_file_and_another_fill_it() -> None:
     ],
 )
 def test_different_things_about_one_file_are_refused(lines: tuple[str, ...]) -> None:
-    with pytest.raises(ToolError, match="different things about `a`"):
+    with pytest.raises(ToolError, match="conflicting sections for `a`"):
         _plan({"a": b"1\n"}, *lines)
 
 
