@@ -1,4 +1,4 @@
-"""Programs outside this process: one-shot execution and sessions on a terminal, each with everything it started.
+"""Run programs: one-shot execution and terminal sessions, each including every process it starts.
 
 Knows nothing of policies: it takes a ready argument vector, a directory and an environment.
 """

@@ -1,4 +1,4 @@
-"""Keeps the beginning and the end of a stream, and the digest of all of it, in bounded memory."""
+"""Capture the start and the end of a stream and the digest of all of it, in bounded memory."""
 
 import codecs
 import hashlib
@@ -6,11 +6,11 @@ import hashlib
 import msgspec
 
 MAX_CHARACTER = 4
-"""Bytes of the longest character in UTF-8."""
+"""Bytes of the longest UTF-8 character."""
 
 
 class Captured(msgspec.Struct, frozen=True):
-    """What was kept of a stream of `total` bytes; `tail` follows `head` at once when nothing was left out."""
+    """The captured part of a stream of `total` bytes; `tail` directly follows `head` if nothing was left out."""
 
     head: bytes
     tail: bytes
@@ -19,11 +19,11 @@ class Captured(msgspec.Struct, frozen=True):
 
     @property
     def left_out(self) -> int:
-        """How many bytes between head and tail were not kept."""
+        """Number of bytes between head and tail that were not captured."""
         return self.total - len(self.head) - len(self.tail)
 
     def text(self) -> str:
-        """The stream as text, with a line where something is missing."""
+        """Return the stream as text, with a note where bytes are missing."""
         if not self.left_out:
             return (self.head + self.tail).decode(errors="replace")
         # A cut inside a character would show as damage that the stream does not have.
@@ -34,7 +34,7 @@ class Captured(msgspec.Struct, frozen=True):
 
 
 def _skip_partial_character(data: bytes) -> bytes:
-    """The data without the rest of a character that began before it."""
+    """Drop the rest of a character that began before the data."""
     for start in range(min(MAX_CHARACTER, len(data))):
         if data[start] & 0b1100_0000 != 0b1000_0000:
             return data[start:]
@@ -42,7 +42,7 @@ def _skip_partial_character(data: bytes) -> bytes:
 
 
 class Capture:
-    """A stream being kept: the first half of `limit` bytes, and the last."""
+    """Captures a stream: the first half of `limit` bytes, and the last."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit - limit // 2
@@ -53,7 +53,7 @@ class Capture:
         self.total = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Add the next bytes of the stream."""
         self.total += len(data)
         self._digest.update(data)
         space = self._head_limit - len(self._head)
@@ -64,7 +64,7 @@ class Capture:
             self._cut()
 
     def snapshot(self) -> Captured:
-        """What has been kept until now."""
+        """Return what has been captured so far."""
         self._cut()
         return Captured(bytes(self._head), bytes(self._tail), self.total, self._digest.hexdigest())
 

@@ -1,4 +1,4 @@
-"""Waiting for a workspace: commands wait for one another, and nothing waits for a session.
+"""Wait for a claim on a workspace: commands wait for each other, but never for a session.
 
 See `storage.claims` for what may be alive at the same time.
 """
@@ -14,7 +14,7 @@ from skills_runtime.ports import SandboxPlan
 from skills_runtime.storage import Claim, ClaimKind, Conflict, try_claim
 
 PATIENCE_SECONDS = 30.0
-"""How long a command waits for those in its way."""
+"""How long a command waits for conflicting ones."""
 POLL_SECONDS = 0.02
 COMMAND = "a command"
 
@@ -30,7 +30,7 @@ async def claim_workspace(
     files: Iterable[Path | str] = (),
     lasting: bool = False,
 ) -> Claim:
-    """Claim a workspace as soon as nothing is in the way; raises `SandboxError` where that may take too long."""
+    """Claim a workspace as soon as no claim conflicts; raises `SandboxError` if that may take too long."""
     now = asyncio.get_running_loop().time
     deadline = now() + PATIENCE_SECONDS
     paths, files = tuple(paths), tuple(files)
@@ -44,7 +44,7 @@ async def claim_workspace(
 
 
 async def claim_plan(plan: SandboxPlan, holder: str, *, lasting: bool = False) -> Claim | None:
-    """Claim what a planned command may write; nothing for one without a sandbox, or within a claim that is held."""
+    """Claim the writable paths of a planned command; None without a sandbox or under a held claim."""
     if plan.file_access is None or is_claim_held():
         return None
     access = plan.file_access
@@ -55,7 +55,7 @@ async def claim_plan(plan: SandboxPlan, holder: str, *, lasting: bool = False) -
 
 @asynccontextmanager
 async def plan_claim(plan: SandboxPlan) -> AsyncGenerator[None]:
-    """Hold the claim of a command that runs to its end."""
+    """Hold the claim of a command while it runs."""
     claim = await claim_plan(plan, COMMAND)
     try:
         yield
@@ -66,7 +66,7 @@ async def plan_claim(plan: SandboxPlan) -> AsyncGenerator[None]:
 
 @contextmanager
 def hold_claim(claim: Claim) -> Generator[None]:
-    """Let the commands that are started here run under a claim instead of their own."""
+    """Run the commands started in this context under `claim` instead of their own."""
     token = _held_claim.set(claim)
     try:
         yield
@@ -75,7 +75,7 @@ def hold_claim(claim: Claim) -> Generator[None]:
 
 
 def is_claim_held() -> bool:
-    """Whether what is started here runs under a claim."""
+    """Whether commands started in this context run under a held claim."""
     return _held_claim.get() is not None
 
 

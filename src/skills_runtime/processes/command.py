@@ -1,4 +1,4 @@
-"""What is to be run, within which limits, how it ended, and why it did not start: plain values and their rules.
+"""Values of a command: what to run, its limits, its result, and the errors of a failed start.
 
 Knows nothing of policies or sandboxes: the argument vector is ready to be executed.
 """
@@ -21,12 +21,12 @@ Stream = Literal["stdout", "stderr"]
 MEBIBYTE = 1 << 20
 MAX_DESCRIPTORS = 8
 MAX_REQUEST = 6 * MEBIBYTE
-"""The most bytes of arguments and environment that any Linux accepts."""
+"""Most bytes of arguments and environment that any Linux accepts."""
 _SHELLS = ("/bin/bash", "/bin/sh")
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A program with its arguments, and everything it is given to start with."""
+    """A program with its arguments, directory, environment and input."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -34,9 +34,9 @@ class Command(msgspec.Struct, frozen=True):
     """The whole environment: nothing is inherited from the runtime."""
     stdin: bytes = b""
     setup: SandboxSetup = SandboxSetup()
-    """What its fence needs from whoever starts it."""
+    """What the supervisor needs to set up its sandbox."""
     descriptors: tuple[int, ...] = ()
-    """Open here and handed over besides the streams, numbered on after the inputs of the fence."""
+    """Open descriptors to pass besides the streams, numbered after the inputs of the sandbox."""
 
     def __repr__(self) -> str:
         # Environment and input may hold secrets, and representations end up in logs.
@@ -44,21 +44,21 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a command may run and how much of its output is kept."""
+    """Time limit of a command and how much of its output is captured."""
 
     wall_seconds: float | None
     output_bytes: int = MEBIBYTE
-    """Kept of each stream: half of it from the beginning, half from the end."""
+    """Captured of each stream: half from the start, half from the end."""
     grace_seconds: float = 2.0
-    """Between asking processes to end and killing them."""
+    """Time between SIGTERM and SIGKILL."""
     total_bytes: int | None = None
-    """Written to both streams together, after which the command is ended; unlimited by default."""
+    """Limit for both streams together, after which the command is ended; unlimited by default."""
     niceness: int = 0
-    """How much less urgent it is than the runtime, as `nice` counts."""
+    """Added to the nice value of the runtime."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended, when nothing of it is left."""
+    """Result of a command whose processes are all gone."""
 
     exit_code: int | None
     signal: int | None
@@ -67,26 +67,26 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     ended_by: EndedBy
     survivors: tuple[int, ...] = ()
-    """Processes that the operating system did not let this user end, such as those of `sudo`."""
+    """Processes that this user may not signal, such as those of `sudo`."""
     exceeded: str | None = None
-    """The limit that the command was ended for, if `ended_by` says so."""
+    """The limit for which the command was ended, if `ended_by` says so."""
     quarantined: tuple[Quarantined, ...] = ()
-    """What it made that programs outside would obey, and that was moved aside."""
+    """New files that programs outside the sandbox would obey, and that were moved aside."""
     counted: Mapping[str, int] = {}
-    """What the kernel counted for it, where there are control groups: peaks, and limits that were met."""
+    """Counters of its control groups, if there are any: peaks, and limits that were reached."""
     removed: Mapping[str, Any] | None = None
-    """What it wrote beyond its limit of disk and was removed: `files`, `bytes`, the first `paths`, and what is left."""
+    """Files removed because they exceeded its disk limit: `files`, `bytes`, the first `paths`, and what is left."""
 
 
 def shell_command(text: str) -> tuple[str, ...]:
-    """The argument vector that runs a line of shell, never in a login shell, which would change `PATH`."""
+    """Return the argument vector for a shell line; never a login shell, which would change `PATH`."""
     shell = next((path for path in _SHELLS if Path(path).exists()), _SHELLS[-1])
     # A shell takes a first word that begins like an option for one, even after `-c`.
     return (shell, "-c", f" {text}" if text.startswith(("-", "+")) else text)
 
 
 def check_command(command: Command) -> None:
-    """Refuse what no operating system could start."""
+    """Raise for a command that no operating system could start."""
     if not command.argv or not command.argv[0]:
         raise ValidationFailed("a command needs a program to run", hint="name it as the first element of `argv`")
     if len(command.descriptors) > MAX_DESCRIPTORS:
@@ -99,7 +99,7 @@ def check_command(command: Command) -> None:
 
 
 def find_program(command: Command) -> str:
-    """Where the program of a command is, searched as the command itself would do it."""
+    """Find the program of a command with the `PATH` and directory of the command."""
     if not _may_exist(command.cwd, stat.S_ISDIR):
         raise missing_directory_error(command.cwd)
     name = command.argv[0]
@@ -118,7 +118,7 @@ def find_program(command: Command) -> str:
 
 
 def _may_exist(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether something of this kind is there, or something that this user may not even look at."""
+    """Whether a file of this kind exists, or one that this user may not inspect."""
     try:
         return kind(path.stat().st_mode)
     except PermissionError:
@@ -138,7 +138,7 @@ def _candidates(command: Command) -> Iterator[Path]:
 
 
 def _texts(command: Command) -> Iterator[tuple[str, str]]:
-    """Every text the system is given, with what to call it; the values of variables may be secret."""
+    """Yield every text passed to the system with a label for errors; values of variables may be secret."""
     yield "the working directory", str(command.cwd)
     for position, argument in enumerate(command.argv):
         yield f"the argument {position}", argument
@@ -159,7 +159,7 @@ def _size(labeled_text: tuple[str, str]) -> int:
 
 
 def too_long_error(program: str) -> ValidationFailed:
-    """The error for more arguments than the system accepts."""
+    """Return the error for more arguments than the system accepts."""
     return ValidationFailed(
         f"the arguments of `{program}` are longer than the system accepts",
         hint="write them to a file, or send them as `stdin`",
@@ -167,12 +167,12 @@ def too_long_error(program: str) -> ValidationFailed:
 
 
 def missing_directory_error(directory: Path) -> NotFound:
-    """The error for a working directory that is not there."""
+    """Return the error for a missing working directory."""
     return NotFound(f"the working directory `{directory}` does not exist", hint="create it, or choose another")
 
 
 def start_error(program: str, directory: Path, *, step: str, number: int) -> SkillsRuntimeError:
-    """The error for a step on the way to the program that the system refused."""
+    """Return the error for a failed step of starting a program."""
     match step, number:
         case "cwd", errno.ENOENT | errno.ENOTDIR:
             return missing_directory_error(directory)
@@ -203,12 +203,12 @@ def start_error(program: str, directory: Path, *, step: str, number: int) -> Ski
 
 
 def no_capacity_error(error: OSError) -> ToolError:
-    """The error for a machine that has no room for another command."""
+    """Return the error for a machine without capacity for another command."""
     return ToolError("unknown", f"no command can be started now: {error.strerror}", hint="end some, then try again")
 
 
 def lost_supervisor_error(program: str, pid: int | None) -> ToolError:
-    """The error for a command whose supervisor was killed, so that nobody knows what became of it."""
+    """Return the error for a command whose supervisor was killed, so that its outcome is unknown."""
     unknown = "what became of" if pid else "whether there was a start of"
     return ToolError(
         "unknown",

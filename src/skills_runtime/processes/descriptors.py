@@ -1,6 +1,6 @@
-"""Reading and writing descriptors that never block: each by itself, so that a slow one holds nobody else up.
+"""Non-blocking readers and writers for descriptors, independent so that a slow one delays no other.
 
-Whoever opened a descriptor closes it, after the reader and the writer have let go of it.
+The code that opened a descriptor closes it, after its reader and writer are stopped.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from contextlib import suppress
 
 CHUNK_BYTES = 1 << 16
 CHUNKS_PER_TURN = 16
-"""How much is written before others have their turn."""
+"""Chunks written before the event loop gets a turn."""
 
 MIN_DRAIN_BYTES = 1 << 20
-"""More than a terminal holds."""
+"""More than a terminal buffers."""
 
 
 class Reader:
-    """Hands on each piece of a pipe, socket or terminal as it arrives."""
+    """Passes on each chunk of a pipe, socket or terminal as it arrives."""
 
     def __init__(
         self, descriptor: int, receive: Callable[[bytes], None], *, on_end: Callable[[], None] = lambda: None
@@ -41,7 +41,7 @@ class Reader:
             self._on_end()
 
     def _read(self, size: int) -> bytes | None:
-        """The next piece; empty at the end, nothing when there is none yet."""
+        """Return the next chunk; empty at the end, None if there is none yet."""
         try:
             return os.read(self._descriptor, size)
         except BlockingIOError:
@@ -50,7 +50,7 @@ class Reader:
             return b""
 
     def drain(self) -> Iterator[bytes]:
-        """The pieces that are there already, without waiting for more."""
+        """Yield the chunks that are already buffered, without waiting for more."""
         # Somebody else may hold the other end and write on and on: what fits into it is all that can be ours.
         remaining = MIN_DRAIN_BYTES
         with suppress(OSError):  # not a pipe
@@ -60,23 +60,23 @@ class Reader:
             yield piece
 
     def stop(self) -> None:
-        """Wait for no more; to be called before the descriptor is closed and its number becomes somebody else's."""
+        """Stop reading; call it before the descriptor is closed, because its number may be reused."""
         self._stopped = True
         self._loop.remove_reader(self._descriptor)
 
     def pause(self) -> None:
-        """Leave what comes where it is, until `resume`."""
+        """Stop reading until `resume`."""
         if not self._stopped:
             self._loop.remove_reader(self._descriptor)
 
     def resume(self) -> None:
-        """Read again, unless there is nothing more to wait for."""
+        """Read again, unless the end was reached."""
         if not self._stopped:
             self._loop.add_reader(self._descriptor, self._ready)
 
 
 class Writer:
-    """Writes what it is given in order, as fast as the other side takes it."""
+    """Writes data in order, as fast as the other side reads it."""
 
     def __init__(self, descriptor: int, *, on_drained: Callable[[], None] = lambda: None) -> None:
         self._descriptor = descriptor
@@ -86,23 +86,23 @@ class Writer:
         self._waiting = False
         self._broken = False
         self.written = 0
-        """How many bytes the other side has taken."""
+        """Number of bytes that the other side has accepted."""
         os.set_blocking(descriptor, False)
 
     @property
     def pending(self) -> int:
-        """How many bytes have not been taken yet."""
+        """Number of bytes that are not written yet."""
         return sum(map(len, self._queue))
 
     def send(self, data: bytes) -> None:
-        """Write this after everything sent before; what nobody will read any more is dropped."""
+        """Queue data behind everything sent before; drop it if the reader is gone."""
         if data and not self._broken:
             self._queue.append(memoryview(data))
         if not self._waiting:
             self._ready()
 
     def discard(self) -> None:
-        """Give up what has not been taken yet, and let go of the descriptor."""
+        """Drop the pending data and stop using the descriptor."""
         self._queue.clear()
         self._watch_writable(enabled=False)
 

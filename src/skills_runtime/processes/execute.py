@@ -1,6 +1,6 @@
-"""Runs one command to its end: every byte in order, and nothing of it left when the call returns.
+"""Run a command to its end: every byte in order, and no process left when the call returns.
 
-A planned command has its proxy beside it, if the plan lets it reach something.
+A planned command with network access runs together with its proxy.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ OnOutput = Callable[[Stream, bytes], None]
 
 
 class ThrottledOutput(msgspec.Struct, frozen=True):
-    """A receiver who cannot take everything at once: while there is no room, nothing more is read from the command."""
+    """A receiver with backpressure: while `ready` is not set, nothing is read from the command."""
 
     write: OnOutput
     ready: asyncio.Event
@@ -43,7 +43,7 @@ async def execute(
     source: int | None = None,
     on_start: Callable[[], None] | None = None,
 ) -> Finished:
-    """Run a command until it and everything it started are gone; `on_output` receives every byte as it comes.
+    """Run a command until all its processes are gone; `on_output` receives every chunk as it arrives.
 
     It reads from the descriptor `source` if there is one, which the caller closes; otherwise it reads its `stdin`.
     `on_start` is called when its descriptors have been handed over, so that those of the caller can be closed.
@@ -61,7 +61,7 @@ async def execute(
 
 
 class _Execution:
-    """A command under way."""
+    """A running command."""
 
     def __init__(self, limits: Limits, on_output: OnOutput | ThrottledOutput | None, resources: ExitStack) -> None:
         self._limits = limits
@@ -83,14 +83,14 @@ class _Execution:
         self._supervised: Supervised
 
     async def start(self, start: Start, source: int | None) -> None:
-        """Hand the command to a supervisor, together with one end of each pipe."""
+        """Pass the command and one end of each pipe to a supervisor."""
         with ExitStack() as theirs:
             streams = self._open(start.command.stdin, theirs, source)
             self._supervised = await supervise(start, streams, self._changed)
         self._resources.callback(self._supervised.close)
 
     async def wait(self, stop: asyncio.Event | None) -> None:
-        """Pass the output on until everything is gone."""
+        """Deliver the output until all processes are gone."""
         if self._limits.wall_seconds is not None:
             timer = self._loop.call_later(self._limits.wall_seconds, self._end, "timeout")
             self._resources.callback(timer.cancel)
@@ -115,7 +115,7 @@ class _Execution:
         await self._supervised.wait_until_gone()
 
     def result(self) -> Finished:
-        """How it ended."""
+        """Return the result, or raise why the command failed to start."""
         if self._supervised.failure is not None:
             raise self._supervised.failure
         return Finished(
@@ -200,7 +200,7 @@ class _Execution:
 
 
 MakeEgressCallbacks = Callable[[], "EgressCallbacks"]
-"""Makes whoever watches the network of a command; called only where there is one, for most commands have none."""
+"""Creates the callbacks for the network of a command; called only if the command has a network."""
 
 
 async def execute_plan(
@@ -212,7 +212,7 @@ async def execute_plan(
     stop: asyncio.Event | None = None,
     source: int | None = None,
 ) -> Finished:
-    """Run a planned command until it, its network and everything it started are gone; see `execute`.
+    """Run a planned command until it, its network and all its processes are gone; see `execute`.
 
     A command whose network fails is ended, and the failure is raised.
     """
@@ -257,19 +257,19 @@ async def _execute_plan(
 
 
 class SessionCompanion:
-    """What a session has as long as there is one: its claim of the workspace, and its network."""
+    """Resources of a session: its claim of the workspace, and its network."""
 
     def __init__(self, claim: "Claim | None", gateway: "Gateway | None") -> None:
         self.claim = claim
         self.gateway = gateway
 
     def on_start(self) -> None:
-        """Begin: the descriptors of the command have been handed over."""
+        """Start the network: the descriptors have been passed to the command."""
         if self.gateway is not None:
             self.gateway.start()
 
     async def close(self, *, drain: bool = False) -> None:
-        """End it; where the session has ended by itself, what is under way may `drain` for a moment."""
+        """Release the claim and close the network; `drain` lets open transfers finish after a normal exit."""
         if self.claim is not None:
             self.claim.release()
         if self.gateway is not None:
@@ -280,7 +280,7 @@ class SessionCompanion:
 async def session_resources(
     plan: SandboxPlan, egress_callbacks: MakeEgressCallbacks, claim: "Claim | None" = None
 ) -> AsyncGenerator[tuple[Command, SessionCompanion]]:
-    """The command of a plan and what accompanies its session, which is ended if none comes of it.
+    """Yield the command of a plan and the resources of its session; release them if the start fails.
 
     Without a `claim`, which is the session's from now on, a sandboxed one makes its own.
     """
@@ -298,5 +298,5 @@ async def session_resources(
 
 
 def build_command(plan: SandboxPlan, descriptors: tuple[int, ...] = ()) -> Command:
-    """What is really executed."""
+    """Build the command that is executed for a plan."""
     return Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup, descriptors=descriptors)

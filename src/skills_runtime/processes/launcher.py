@@ -1,7 +1,7 @@
-"""The runtime's side of the launcher: started when first needed, shared by all, gone when the runtime is.
+"""The runtime's side of the launcher process: started on first use, shared, gone with the runtime.
 
-It is given its code, which is read only once: what is on the disk later may belong to another version of the package.
-Commands inherit from the launcher what they inherit at all: the user, the file mode mask, the resource limits.
+Its code is passed to it and read only once: later the files may belong to another version of the package. Commands
+inherit the user, the umask and the resource limits of the launcher.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from skills_runtime.processes.command import no_capacity_error
 from skills_runtime.sandbox import supervision
 
 MAX_IDLE = 4
-"""Supervisors kept for the next commands: to fork one costs more than all the rest of a small command."""
+"""Idle supervisors kept for the next commands: forking one costs more than a small command itself."""
 
 HOME = Path(supervision.__file__).parents[1]
-"""Where the code of the launcher is; it must be readable by whoever starts the first command."""
+"""Directory of the launcher's code; must be readable by the process that starts the first command."""
 PACKAGE = "supervision"
 
 Groups = tuple[str, ...]
-"""The control groups that a command is to be born below."""
+"""The parent control groups of a command."""
 
 RETRY_SECONDS = 0.002
 _BUSY = (errno.EAGAIN, errno.ETOOMANYREFS)
@@ -56,11 +56,11 @@ from {PACKAGE}.launcher import main
 main()
 """
 INTERPRETERS = (sys.executable, "/usr/bin/python3")
-"""The second serves a process that gave up the rights to run its own interpreter."""
+"""The second is for a process that has given up the rights to run its own interpreter."""
 
 
 class Launcher:
-    """A small process that forks supervisors, and the sockets of those that have nothing to do."""
+    """A small process that forks supervisors, and the sockets of the idle ones."""
 
     def __init__(self) -> None:
         self._owner = _identity()
@@ -77,11 +77,11 @@ class Launcher:
 
     @property
     def usable(self) -> bool:
-        """Whether it lives, and belongs to this very process with its present rights, not to what that was once."""
+        """Whether it is alive and belongs to this process with its current user and groups."""
         return not self._closed and self._owner == _identity() and _open(self._channel)
 
     def engage(self, streams: Sequence[int], groups: Groups) -> socket.socket:
-        """Give streams to a supervisor and return its socket; raises `OSError` when it is dead or busy."""
+        """Pass streams to a supervisor and return its socket; raises `OSError` if it is dead or busy."""
         control = self._idle_in(groups) or self._fork()
         try:
             socket.send_fds(control, [b"!"], streams)
@@ -91,7 +91,7 @@ class Launcher:
         return control
 
     def release(self, control: socket.socket, groups: Groups) -> None:
-        """Take back a supervisor that has finished its command: it serves the next one, or is dismissed."""
+        """Take back a supervisor that has finished: keep it for the next command, or dismiss it."""
         if not self.usable:
             control.close()
             return
@@ -100,7 +100,7 @@ class Launcher:
             self._idle.pop(0)[1].close()
 
     def close(self) -> None:
-        """Let it go; it ends by itself when what it supervises has ended."""
+        """Close the connection; the launcher exits when all its commands have ended."""
         self._closed = True
         for connection in (self._channel, *(control for _, control in self._idle)):
             connection.close()
@@ -108,7 +108,7 @@ class Launcher:
             _retired.add(self._pid)
 
     def _idle_in(self, groups: Groups) -> socket.socket | None:
-        """The last one that is in these control groups already, for to move costs more than many a command."""
+        """Return the last idle supervisor in these control groups; moving one costs more than a small command."""
         index = next((place for place in reversed(range(len(self._idle))) if self._idle[place][0] == groups), None)
         return None if index is None else self._idle.pop(index)[1]
 
@@ -125,7 +125,7 @@ class Launcher:
 
 
 def _open(channel: socket.socket) -> bool:
-    """Whether somebody is at the other end, who never says anything."""
+    """Whether the other end is open; it never sends anything."""
     try:
         return bool(channel.recv(1, socket.MSG_PEEK))
     except BlockingIOError:
@@ -165,7 +165,7 @@ def _start(channel: int) -> int:
 
 @cache
 def _code(home: Path) -> Mapping[str, CodeType]:
-    """The code of the launcher for this very interpreter, as it is when it is first asked for."""
+    """Compile the launcher's code for this interpreter, once."""
     try:
         modules = {name: SourceFileLoader(name, str(path)).get_code(name) for name, path in _modules(home)}
     except (OSError, ImportError, SyntaxError) as error:
@@ -175,7 +175,7 @@ def _code(home: Path) -> Mapping[str, CodeType]:
 
 @cache
 def _texts(home: Path) -> Mapping[str, str]:
-    """The same for any interpreter."""
+    """Read the launcher's code as text, for any interpreter."""
     try:
         return {name: path.read_text(encoding="utf-8") for name, path in _modules(home)}
     except OSError as error:
@@ -197,7 +197,7 @@ def _unreadable(error: Exception) -> ToolError:
 
 
 def _create_code_fd(data: bytes) -> int:
-    """A descriptor to read this from, whose number is not that of a stream."""
+    """Return a descriptor to read the data from, with a number above those of the streams."""
     memfd = os.memfd_create("launcher", os.MFD_CLOEXEC)
     try:
         with open(memfd, "wb", closefd=False) as file:
@@ -214,7 +214,7 @@ _retired: set[int] = set()
 
 
 async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, socket.socket]:
-    """Give the standard streams of a command to a supervisor; returns whose it is, and the socket to talk with it."""
+    """Pass the streams of a command to a supervisor; return its launcher and its socket."""
     dead = 0
     while True:
         with _lock:
@@ -232,13 +232,13 @@ async def engage(streams: Sequence[int], groups: Groups) -> tuple[Launcher, sock
 
 
 def start_launcher() -> None:
-    """Start the launcher now, so that what happens to the files of the package later is of no importance."""
+    """Start the launcher now, so that later changes to the package's files do not matter."""
     with _lock:
         _available()
 
 
 def _available() -> Launcher:
-    """The launcher; where none can be started nobody knows for how long, so nobody waits."""
+    """Return the launcher, started if needed; fail at once if that is impossible."""
     try:
         if not _shared or not _shared[0].usable:
             _drop()
@@ -257,7 +257,7 @@ def _available() -> Launcher:
 
 @atexit.register
 def dismiss() -> None:
-    """Let the launcher go; what it supervises goes on, and the next command starts another one."""
+    """Close the launcher; its commands continue, and the next command starts another launcher."""
     with _lock:
         _drop()
 

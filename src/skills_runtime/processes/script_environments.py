@@ -1,6 +1,6 @@
-"""Environments for scripts that need packages (PEP 723): resolved once, locked, cached, and made by uv.
+"""Environments for scripts that need packages (PEP 723): resolved once, locked, cached, created by uv.
 
-Nothing is made before a call has passed the gate; what is there already is used without any network.
+Nothing is created before the call is approved; a cached environment is used without network access.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from skills_runtime.storage import remove_tree, stage_directory, try_lock, write
 
 
 class EnvironmentNeed(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment by what makes it."""
+    """The inputs that define an environment."""
 
     metadata: InlineMetadata
     script: bytes
     lock: bytes = b""
-    """The lock file that the skill brings along, as `uv lock --script` writes it; else it is resolved once."""
+    """The lock file of the skill, as `uv lock --script` writes it; without one, versions are resolved once."""
     key: str
 
 
 def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") -> EnvironmentNeed | None:
-    """What a script needs besides an interpreter, or nothing."""
+    """Return the environment that a script needs, or None if it needs no packages."""
     try:
         metadata = parse_inline_metadata(script)
     except UnusableMetadata as error:
@@ -73,7 +73,7 @@ def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") ->
 
 @cache
 def interpreter() -> Path:
-    """The Python that environments are made from: the runtime's own, which is there behind the fence as well."""
+    """Return the Python for environments: the runtime's own, which is visible in the sandbox, too."""
     major, minor = sys.version_info[:2]
     return Path(sys.base_prefix) / "bin" / f"python{major}.{minor}"
 
@@ -103,11 +103,11 @@ _PASSED_VARIABLES = frozenset(
         "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT",
     }
 )  # fmt: skip
-"""Variables that uv gets besides its own: how to find files and to reach the network."""
+"""Variables passed to uv besides its own: how to find files and to reach the network."""
 
 
 def find_uv(variables: Mapping[str, str]) -> str:
-    """The program: on PATH, beside the interpreter, or in the package `uv`."""
+    """Find uv: on PATH, beside the interpreter, or in the package `uv`."""
     beside = Path(sys.executable).parent / "uv"
     path = shutil.which("uv", path=variables.get("PATH", "")) or (str(beside) if beside.is_file() else None)
     if path is None:
@@ -126,7 +126,7 @@ def find_uv(variables: Mapping[str, str]) -> str:
 
 
 async def call_uv(uv: str, arguments: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
-    """Run uv to its end; a failure is one sentence with the last that uv said."""
+    """Run uv to its end; raise with its last lines if it fails."""
     passed = {name: value for name, value in variables.items() if name in _PASSED_VARIABLES or name.startswith("UV_")}
     environment = {**passed, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
     command = Command((uv, *arguments), cwd, environment)
@@ -140,7 +140,7 @@ async def call_uv(uv: str, arguments: Sequence[str], cwd: Path, variables: Mappi
 
 
 def environment_failed(reason: str) -> ToolError:
-    """The error of an environment that cannot be made."""
+    """Return the error for an environment that cannot be created."""
     message = f"the packages that the script needs could not be provided: {reason}"
     return ToolError(
         "unknown",
@@ -152,30 +152,30 @@ def environment_failed(reason: str) -> ToolError:
 
 LOCK_FILE = "requirements.txt"
 WAIT_SECONDS = 0.05
-"""How often somebody who waits for an environment looks again."""
+"""How often a waiting process checks for an environment."""
 
 
 class ScriptEnvironments:
-    """Environments below one directory of the user's cache."""
+    """Environments below a directory of the user's cache."""
 
     def __init__(self, path: Path | None = None, variables: Mapping[str, str] | None = None) -> None:
         self._path = path
         self._variables = variables
 
     def directory(self, need: EnvironmentNeed) -> Path:
-        """Where the environment is, or will be."""
+        """Return the path of an environment, which may not exist yet."""
         return self._root / need.key
 
     def python(self, need: EnvironmentNeed) -> Path:
-        """Its interpreter."""
+        """Return the interpreter of an environment."""
         return self.directory(need) / "venv" / "bin" / "python"
 
     def is_ready(self, need: EnvironmentNeed) -> bool:
-        """Whether it is there; then nothing has to be downloaded."""
+        """Whether the environment exists, so that nothing has to be downloaded."""
         return self.directory(need).is_dir()
 
     async def provide(self, need: EnvironmentNeed) -> None:
-        """Make the environment unless it is there."""
+        """Create the environment unless it exists."""
         if self.is_ready(need):
             return
         try:
@@ -217,7 +217,7 @@ class ScriptEnvironments:
             remove_tree(staging / "given", ignore_errors=True)
 
     async def _lock(self, uv: str, need: EnvironmentNeed, staging: Path) -> None:
-        """Put the exact versions, with their digests, into the environment's lock file."""
+        """Write the exact versions with their digests to the environment's lock file."""
         saved_lock, lock, path = self._root / f"{need.key}.{LOCK_FILE}", staging / LOCK_FILE, staging / "given"
         path.mkdir()
         if saved_lock.is_file():
@@ -258,7 +258,7 @@ class ScriptEnvironments:
 
 @asynccontextmanager
 async def _exclusive_lock(path: Path) -> AsyncGenerator[None]:
-    """Hold a lock that the system takes back when this process dies."""
+    """Hold a lock that the system releases if this process dies."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while not try_lock(fd):
@@ -272,7 +272,7 @@ PYTHONS = ("python", "python3")
 
 
 def find_need(skill: Skill, argv: tuple[str, ...]) -> EnvironmentNeed | None:
-    """What the script says that a command starts: given to Python by its path, or being the program itself."""
+    """Return the needs of the script that a command starts, by Python or as the program itself."""
     program, *arguments = argv
     path = Path(arguments[0] if arguments and program in PYTHONS else program)
     inside = skill.directory is not None and path.is_absolute() and path.is_relative_to(skill.directory)
@@ -283,5 +283,5 @@ def find_need(skill: Skill, argv: tuple[str, ...]) -> EnvironmentNeed | None:
 
 
 def with_packages(argv: tuple[str, ...], python: Path) -> tuple[str, ...]:
-    """The same command with the interpreter of an environment."""
+    """Return the command with the interpreter of an environment."""
     return (str(python), *(argv[1:] if argv[0] in PYTHONS else argv))

@@ -1,4 +1,4 @@
-"""A command seen through the socket of its supervisor: whether it started, how it ended, whether it is all gone."""
+"""A command as seen through the socket of its supervisor: its start, its exit, and the end of all its processes."""
 
 import asyncio
 import json
@@ -21,13 +21,13 @@ from skills_runtime.sandbox.supervision import process_tree
 from skills_runtime.storage import release_lock
 
 MARKER = "SKILLS_RUNTIME_PROCESS"
-"""The environment variable by which the processes of a command can be recognised."""
+"""Environment variable that identifies the processes of a command."""
 
 _STRAY_SECONDS = 0.01
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """What a supervisor is to start."""
+    """A command for a supervisor to start."""
 
     command: Command
     program: str
@@ -38,11 +38,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def groups(self) -> Groups:
-        """The control groups in which it will be."""
+        """The control groups that it will be in."""
         return tuple(group.parent for group in self.command.setup.control_groups)
 
     def request(self) -> bytes:
-        """The message that asks for it, and behind it the inputs it tells the lengths of."""
+        """Encode the start message, followed by the inputs whose lengths it names."""
         setup, environment = self.command.setup, {**self.command.environment, MARKER: self.marker}
         message = {
             "program": _characters(self.program),
@@ -65,7 +65,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _characters(text: str) -> str:
-    """The bytes of the text as characters of the same number: JSON has no bytes, and not every path is UTF-8."""
+    """Map the bytes of a text to characters of the same number: JSON has no bytes, and paths may not be UTF-8."""
     return os.fsencode(text).decode("latin-1")
 
 
@@ -77,7 +77,7 @@ def prepare(command: Command, *, grace: float, terminal: bool = False, niceness:
 
 
 class Supervised:
-    """One command, from the moment it was asked for until nothing of it is left."""
+    """A command from its request until all its processes are gone."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Supervised:
         self.quarantined: tuple[Quarantined, ...] = ()
         self.removed: dict[str, Any] | None = None
         self.gone = False
-        """Nothing of it is left, and what it made that programs outside would obey is moved aside."""
+        """Whether all processes are gone, and quarantined files are moved aside."""
         self._control = control
         self._writer = Writer(control.fileno())
         self._reader = Reader(control.fileno(), self._receive, on_end=self._on_lost)
@@ -113,7 +113,7 @@ class Supervised:
 
     @property
     def exited(self) -> bool:
-        """Whether the program itself has ended, though what it started may not."""
+        """Whether the program itself has exited; its child processes may still run."""
         return self._exit is not None
 
     @property
@@ -127,15 +127,15 @@ class Supervised:
         return -self._exit if self._exit is not None and self._exit < 0 else None
 
     def end(self, *, grace: float, first: Signals = SIGTERM) -> None:
-        """Ask every process to end, and have killed what is left after the grace."""
+        """Ask every process to end, and kill those left after the grace period."""
         self._send({"end": grace, "first": int(first)})
 
     def signal_group(self, group: int, number: Signals) -> None:
-        """Signal those processes of the command that are in a process group."""
+        """Signal the processes of the command that are in a process group."""
         self._send({"signal": int(number), "group": group})
 
     async def wait_until_gone(self) -> None:
-        """Wait until nothing is left, even when cancelled: that only takes away the grace and is raised at the end."""
+        """Wait until all processes are gone; if cancelled, skip the grace period and re-raise at the end."""
         interruption: asyncio.CancelledError | None = None
         while not self.gone:
             self._changed.clear()
@@ -149,7 +149,7 @@ class Supervised:
             raise interruption
 
     async def _end_strays(self) -> None:
-        """Kill what a supervisor that was itself killed could not end any more; most end properly and leave none."""
+        """Kill the processes that a killed supervisor could not end."""
         assignment = f"{MARKER}={self._start.marker}".encode()
         refused: set[int] = set()
         while self._lost and (
@@ -163,7 +163,7 @@ class Supervised:
             await asyncio.sleep(_STRAY_SECONDS)
 
     def close(self) -> None:
-        """Let go of the supervisor: one that has finished may serve the next command, another ends what is left."""
+        """Release the supervisor if it has finished; otherwise disconnect, so that it ends the command."""
         self._reader.stop()
         if self._record is not None:  # what became of the command is unknown: the next one finds its record
             release_lock(self._record.lock)
@@ -236,7 +236,7 @@ class Supervised:
 
 
 async def supervise(start: Start, streams: Sequence[int], event: asyncio.Event) -> Supervised:
-    """Ask for a command to be started; what becomes of it is seen in the value, whenever `changed` is set."""
+    """Start a command; the returned object changes whenever `event` is set."""
     quarantine = start.command.setup.quarantine
     record = record_command(quarantine) if quarantine is not None else None
     try:

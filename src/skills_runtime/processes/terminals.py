@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, to talk with: job control, resizing, signals and an exact end.
+"""Commands on a terminal: job control, resizing, signals, and an exact end.
 
 `Sessions` holds several of them by number.
 """
@@ -37,32 +37,32 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     survivors: tuple[int, ...] = ()
-    """Processes that the operating system did not let this user end."""
+    """Processes that this user may not signal."""
     quarantined: tuple[Quarantined, ...] = ()
-    """What it made that programs outside would obey, and that was moved aside."""
+    """New files that programs outside the sandbox would obey, and that were moved aside."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What came since the last reading; when `status` says ended, nothing follows."""
+    """Output since the last read; when `status` says ended, nothing follows."""
 
     output: Captured
     status: SessionStatus
 
 
 class Companion(Protocol):
-    """Something that serves a session as long as there is one, such as its network."""
+    """Resources that live as long as a session, such as its network."""
 
     def on_start(self) -> None:
-        """Begin: the descriptors of the command have been handed over."""
+        """Start: the descriptors have been passed to the command."""
         ...
 
     async def close(self, *, drain: bool = False) -> None:
-        """End it; where the session has ended by itself, what is under way may `drain` for a moment."""
+        """Release the resources; `drain` lets open transfers finish after a normal exit."""
         ...
 
 
 class PtySession:
-    """A program with a controlling terminal, until it has ended or is closed."""
+    """A program with a controlling terminal, until it has exited or is closed."""
 
     def __init__(self, *, output_bytes: int, grace_seconds: float) -> None:
         self._output_bytes = output_bytes
@@ -96,10 +96,10 @@ class PtySession:
         grace_seconds: float = DEFAULT_GRACE,
         companion: Companion | None = None,
     ) -> Self:
-        """Start a command on a new terminal; its `stdin` is typed first.
+        """Start a command on a new terminal and type its `stdin` first.
 
-        The company ends with the session, whether or not anybody looks at that; where there comes to be no session,
-        its caller ends it.
+        The companion is closed with the session, even if the session is never read. If the start fails, the
+        caller closes the companion.
         """
         _check(size)
         start = prepare(command, grace=grace_seconds, terminal=True)
@@ -120,12 +120,12 @@ class PtySession:
 
     @property
     def pid(self) -> int | None:
-        """The process of the program, once it has started."""
+        """Process id of the program, once it has started."""
         return self._supervised.pid if self._supervised is not None else None
 
     @property
     def status(self) -> SessionStatus:
-        """How it is now; ended only when its last output can be read and nothing of it is left."""
+        """Current status; ended only when all processes are gone and the last output can be read."""
         self._finish_if_gone()
         supervised = self._supervised
         if supervised is None or not self._finished:
@@ -140,12 +140,12 @@ class PtySession:
 
     @property
     def unread(self) -> int:
-        """How many bytes have come since the last reading."""
+        """Number of bytes since the last read."""
         self._finish_if_gone()
         return self._unread.total
 
     async def write(self, data: bytes, *, timeout_ms: int | None = None) -> int:
-        """Type something; returns how much of it the terminal took before the time was over or the session ended."""
+        """Type data; return how many bytes the terminal accepted before the timeout or the end."""
         async with self._write_lock:
             if not self.status.running:
                 return 0
@@ -158,7 +158,7 @@ class PtySession:
             return max(0, self._writer.written - already_sent)
 
     async def read(self, *, timeout_ms: int, until_idle_ms: int | None = None) -> Reading:
-        """Wait for the end, or until output has come and paused for a while, or until the time is over."""
+        """Return the output when the program ends, pauses for `until_idle_ms`, or the time is up."""
         deadline = self._loop.time() + timeout_ms / 1000
         while self.status.running:
             wake_at = deadline
@@ -172,18 +172,18 @@ class PtySession:
         return Reading(output=capture.snapshot(), status=status)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Change the size of the terminal; programs in the foreground are told by `SIGWINCH`."""
+        """Change the size of the terminal; `SIGWINCH` tells the foreground programs."""
         _check((rows, columns))
         if not self._finished:
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the programs in the foreground, as a key would do; those that have ended hear nothing."""
+        """Signal the foreground programs, as a key would; do nothing if the session has ended."""
         if self._supervised is not None and self.status.running:
             self._supervised.signal_group(os.tcgetpgrp(self._master.fileno()), signal.Signals(number))
 
     async def close(self) -> SessionStatus:
-        """Hang up, and return when nothing is left."""
+        """Hang up, and wait until all processes are gone."""
         try:
             if self._supervised is not None and not self._supervised.gone:
                 self._supervised.end(grace=self._grace, first=signal.SIGHUP)
@@ -209,7 +209,7 @@ class PtySession:
         self._changed.set()
 
     def _finish_if_gone(self, *, closing: bool = False) -> None:
-        """Take the last output and let go of the terminal, once everything that could write to it is gone."""
+        """Read the last output and close the terminal, once all processes that could write to it are gone."""
         if self._finished or not (closing or (self._supervised is not None and self._supervised.gone)):
             return
         self._finished = True
@@ -235,7 +235,7 @@ class PtySession:
 
 
 def _first_input(supervised: Supervised, command: Command) -> bytes:
-    """Return what the command is given to read; raise why it has not started, if it has not."""
+    """Return the input of the command, or raise why it has not started."""
     if supervised.failure is not None and supervised.pid is None:
         raise supervised.failure
     return command.stdin
@@ -250,7 +250,7 @@ DEFAULT_COUNT = 16
 
 
 class Sessions:
-    """Sessions by number; a number is never used twice."""
+    """Sessions by number; a number is never reused."""
 
     def __init__(self, *, count: int = DEFAULT_COUNT, grace_seconds: float = DEFAULT_GRACE) -> None:
         self._count = count
@@ -260,7 +260,7 @@ class Sessions:
         self._last = 0
 
     async def start(self, command: Command, *, size: Size = DEFAULT_SIZE, companion: Companion | None = None) -> int:
-        """Start a command on a terminal and return its number; those that have ended and were read make room."""
+        """Start a command on a terminal and return its number; ended sessions that were read are dropped."""
         self._forget_ended()
         if len(self._sessions) + self._starting >= self._count:
             raise ValidationFailed(
@@ -276,7 +276,7 @@ class Sessions:
         return self._last
 
     def get(self, number: int) -> PtySession:
-        """The session with this number."""
+        """Return the session with this number."""
         try:
             return self._sessions[number]
         except KeyError:
@@ -284,7 +284,7 @@ class Sessions:
             raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {numbers}") from None
 
     def numbers(self) -> tuple[int, ...]:
-        """The numbers in use, oldest first."""
+        """Return the numbers in use, oldest first."""
         return tuple(self._sessions)
 
     async def close(self, number: int) -> SessionStatus:
@@ -296,7 +296,7 @@ class Sessions:
             self._sessions.pop(number, None)
 
     async def close_all(self) -> None:
-        """End every session, all at the same time."""
+        """End all sessions concurrently."""
         async with asyncio.TaskGroup() as group:
             for number in self.numbers():
                 group.create_task(self.close(number))

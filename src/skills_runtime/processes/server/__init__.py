@@ -1,7 +1,7 @@
-"""The workspace runtime server: terminal sessions and child agents that outlive the client that asked for them.
+"""The workspace runtime server: terminal sessions and child agents that outlive their client.
 
-Serves one workspace over a socket that only its own user can reach, and knows nothing of tools or agents: whoever
-starts it hands over the fence for commands and the port for child agents.
+Serves one workspace over a socket that only its own user can reach. Knows nothing of tools or agents: its caller passes
+the sandbox for commands and the port for child agents.
 """
 
 from skills_runtime.processes.server.client import connect, read_server_info, report_ready, send_request, start_server

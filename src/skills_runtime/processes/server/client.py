@@ -1,4 +1,4 @@
-"""A client's side of the server: start it, connect, check who listens, ask, and hear the answer."""
+"""Client side of the server: start it, connect, check the peer, send a request and read the answer."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ MAX_ANSWER = 64 << 20
 
 
 def connect(runtime_dir: RuntimeDirectory, deadline: float | None) -> socket.socket:
-    """A connection to the server of this user; raises `NoServer` when there is none."""
+    """Connect to the server of this user; raises `NoServer` if there is none."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         while True:
@@ -56,7 +56,7 @@ def connect(runtime_dir: RuntimeDirectory, deadline: float | None) -> socket.soc
 
 
 def read_server_info(runtime_dir: RuntimeDirectory) -> ServerInfo:
-    """How to talk with the server that listens."""
+    """Read how to talk to the server from `server.json`."""
     data = runtime_dir.read(SERVER)
     try:
         return msgspec.json.decode(data or b"", type=ServerInfo)
@@ -72,7 +72,7 @@ def send_request(
     *,
     deadline: float | None,
 ) -> Any:
-    """Ask for one thing over a connection; raises `NoServer` when nobody can have heard all of it."""
+    """Send a request and return the data of the answer; raises `NoServer` if it was not read completely."""
     request = (
         msgspec.json.encode({"method": method, "params": params, "secret": read_server_info(runtime_dir).secret})
         + b"\n"
@@ -104,7 +104,7 @@ def send_request(
 
 
 def _remaining(deadline: float | None) -> float | None:
-    """Seconds until the deadline; at least so many that a socket takes them for a limit."""
+    """Return the seconds until the deadline; positive, because 0 would make the socket non-blocking."""
     return None if deadline is None else max(deadline - time.monotonic(), 0.001)
 
 
@@ -117,13 +117,13 @@ def _connection_error(error: OSError) -> ToolError:
 
 
 READY = 3
-"""The descriptor on which the server says that it is there, or why not."""
+"""Descriptor on which the server reports that it is ready, or why it failed."""
 
 _BOOT = (
     "import os, sys; os.fork() and os._exit(0); os.setsid(); os.chdir('/'); sys.path.append(sys.argv[1]);"
     " from skills_runtime.engine.runtime_server import main; main(sys.argv[2:])"
 )
-"""Forks before anything is loaded, so that the server is nobody's child and never becomes a zombie."""
+"""Forks before loading anything, so that init adopts the server and it never becomes a zombie."""
 
 _PACKAGES = str(Path(__file__).parents[3])
 
@@ -131,7 +131,7 @@ _PACKAGES = str(Path(__file__).parents[3])
 def start_server(
     runtime_dir: RuntimeDirectory, environment: Mapping[str, str], *, idle_seconds: float, timeout_seconds: float
 ) -> None:
-    """Start a server and wait until it serves; raises what kept it from doing so."""
+    """Start a server and wait until it is ready; raises the error that it reports."""
     read_end, write_end = os.pipe()
     try:
         try:
@@ -187,7 +187,7 @@ def _spawn(
 
 
 def report_ready(error: SkillsRuntimeError | None = None) -> None:
-    """Say to whoever started this process that it serves, or why it does not."""
+    """Report to the parent process that the server is ready, or why it failed."""
     try:
         os.write(READY, protocol.success({"pid": os.getpid()}) if error is None else protocol.failure(error))
         os.close(READY)

@@ -1,4 +1,4 @@
-"""The private directory of a workspace's server, held open, so that what becomes of its path matters no more.
+"""The private directory of a workspace's server, held open so that later changes to its path do not matter.
 
 The socket is reached through the open directory: its path can be of any length, and there is nothing in `/tmp`.
 """
@@ -22,24 +22,24 @@ REGISTRY = "exec_registry.json"
 STANDARD_OUTPUT = "server.stdout.log"
 STANDARD_ERROR = "server.stderr.log"
 LOCK = "server.lock"
-"""Held by the server for as long as it lives."""
+"""Held by the server while it runs."""
 
 MAX_FILE = 4 << 20
 MAX_LOG = 1 << 20
-"""A log that is longer when a server starts begins anew."""
+"""A longer log is truncated when a server starts."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class NoServer(NotFound):
-    """No server serves the workspace."""
+    """No server runs for the workspace."""
 
     default_hint = "`RuntimeClient` starts one when it is needed"
 
 
 class RuntimeDirectory:
-    """The runtime directory of one workspace; a context manager that closes it."""
+    """The runtime directory of a workspace; a context manager that closes it."""
 
     def __init__(self, workspace_root: Path, path: Path, descriptor: int) -> None:
         self.workspace_root = workspace_root
@@ -48,7 +48,7 @@ class RuntimeDirectory:
 
     @classmethod
     def open(cls, workspace_root: Path | str, *, create: bool) -> Self:
-        """Open the directory of a workspace; a missing one is made, or `NoServer` is raised."""
+        """Open the directory of a workspace; create a missing one, or raise `NoServer`."""
         root = Path(workspace_root).resolve()
         if not root.is_dir():
             raise NotFound(f"the workspace `{root}` is not a directory", hint="name the directory you work in")
@@ -71,11 +71,11 @@ class RuntimeDirectory:
 
     @property
     def address(self) -> str:
-        """Where this process binds or connects: short, whatever the path of the workspace is."""
+        """Address to bind or connect to; short, because the path of a socket is limited to about 100 bytes."""
         return f"/proc/self/fd/{self._descriptor}/{SOCKET}"
 
     def read(self, name: str) -> bytes | None:
-        """The contents of a file of ours, or nothing; one that others could have written or read is refused."""
+        """Read a file, or return None; refuse one that others could have read or written."""
         try:
             descriptor = os.open(
                 name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
@@ -93,21 +93,21 @@ class RuntimeDirectory:
             return file.read(MAX_FILE)
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file; nobody but this user can read it at any moment."""
+        """Replace a file; no other user can read it at any time."""
         with wrap_write_errors(self.path / name):
             write_atomic(name, data, mode=FILE_MODE, durable=False, dir_fd=self._descriptor)
 
     def rename(self, name: str, other: str) -> None:
-        """Give a file another name, in place of what has it."""
+        """Rename a file, replacing the target."""
         os.rename(name, other, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Remove a file; harmless when there is none."""
+        """Remove a file, if it exists."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._descriptor)
 
     def open_log(self, name: str) -> int:
-        """A descriptor that adds to the end of a log."""
+        """Open a log for appending."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(name, flags, FILE_MODE, dir_fd=self._descriptor)
         os.fchmod(descriptor, FILE_MODE)
@@ -116,7 +116,7 @@ class RuntimeDirectory:
         return descriptor
 
     def lock(self) -> int | None:
-        """Take the place of the server until the descriptor is closed; nothing when somebody has it."""
+        """Lock the role of the server until the descriptor is closed; None if it is taken."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             descriptor = os.open(LOCK, flags, FILE_MODE, dir_fd=self._descriptor)
@@ -125,11 +125,11 @@ class RuntimeDirectory:
         return descriptor if _try_lock(descriptor) else None
 
     def lock_starting(self) -> int | None:
-        """Become the one who starts a server; nothing when somebody is about to."""
+        """Lock the right to start a server; None if another client is starting one."""
         return descriptor if _try_lock(descriptor := os.open(".", _DIRECTORY, dir_fd=self._descriptor)) else None
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -147,7 +147,7 @@ class RuntimeDirectory:
 
 
 class _owned_descriptor:
-    """A descriptor that is closed at the end of a block."""
+    """Closes a descriptor at the end of a block."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""What can be asked of the server: one typed value for the parameters of each method, one function for its work."""
+"""Methods of the server: a typed value for the parameters of each, and a function for its work."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -18,23 +18,23 @@ from skills_runtime.processes.terminals import DEFAULT_SIZE
 
 
 class ServedChildren(Children, Protocol):
-    """Child agents that are real runs, and outlive the client that began them."""
+    """Child agents that are real runs and outlive their client."""
 
     @property
     def active(self) -> int:
-        """How many are worked on now."""
+        """Number of children at work."""
         ...
 
     def list(self) -> Sequence[ChildStatus]:
-        """Every child of this workspace, also of servers before this one."""
+        """Return every child of this workspace, including those of earlier servers."""
         ...
 
     async def cancel_all(self) -> int:
-        """End those that are worked on, and return how many that were when they are gone."""
+        """Cancel the children at work, wait for them, and return their number."""
         ...
 
     async def aclose(self) -> None:
-        """Stop the work on all of them; they can be resumed."""
+        """Stop the work on all children; they can be resumed."""
         ...
 
 
@@ -43,38 +43,38 @@ class NoChildren:
 
     @property
     def active(self) -> int:
-        """None."""
+        """Always 0."""
         return 0
 
     def list(self) -> Sequence[ChildStatus]:
-        """None."""
+        """Return nothing."""
         return ()
 
     async def cancel_all(self) -> int:
-        """Nothing to do."""
+        """Do nothing."""
         return 0
 
     async def aclose(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Refuse."""
+        """Raise `ConfigError`."""
         raise _refusal()
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """Refuse."""
+        """Raise `ConfigError`."""
         raise _refusal()
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Refuse."""
+        """Raise `ConfigError`."""
         raise _refusal()
 
     async def resume(self, child_id: str) -> ChildStatus:
-        """Refuse."""
+        """Raise `ConfigError`."""
         raise _refusal()
 
     async def close(self, child_id: str) -> ChildStatus:
-        """Refuse."""
+        """Raise `ConfigError`."""
         raise _refusal()
 
 
@@ -91,18 +91,18 @@ OutputBytes = Annotated[int, Meta(ge=1, le=MAX_OUTPUT_BYTES)]
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a method takes."""
+    """Parameters of a method."""
 
 
 class Spawn(Parameters, frozen=True, kw_only=True):
-    """`exec.spawn`: a program with its arguments, or a line of shell."""
+    """`exec.spawn`: a program with its arguments, or a shell line."""
 
     argv: tuple[str, ...] = ()
     cmd: str | None = None
     cwd: str = "."
     env: dict[str, str] = {}
     tty: bool = True
-    """Accepted for clients of old; there is always a terminal."""
+    """Accepted for older clients; there is always a terminal."""
     rows: int = DEFAULT_SIZE[0]
     columns: int = DEFAULT_SIZE[1]
     sandbox: Literal["inherit", "restricted"] = "inherit"
@@ -124,7 +124,7 @@ class Read(SessionReference, frozen=True, kw_only=True):
 
 
 class Write(Read, frozen=True, kw_only=True):
-    """`exec.write`: types something and reads."""
+    """`exec.write`: type, then read."""
 
     chars: str = ""
 
@@ -150,7 +150,7 @@ class CleanupOptions(Parameters, frozen=True, kw_only=True):
 
 
 class ChildSpawn(Parameters, frozen=True, kw_only=True):
-    """`collab.spawn`; the same `call_id` begins a child only once."""
+    """`collab.spawn`; a repeated `call_id` starts no second child."""
 
     message: Annotated[str, Meta(min_length=1)]
     agent_type: str = ""
@@ -179,11 +179,11 @@ class ChildInput(Child, frozen=True, kw_only=True):
 Work = Callable[[Any], Awaitable[Any]]
 
 CANCELLED_ON_DISCONNECT = frozenset({"exec.spawn", "exec.read", "exec.write", "collab.wait"})
-"""Methods given up when their client is gone; the others are finished all the same."""
+"""Methods that are cancelled when their client disconnects; the others run to their end."""
 
 
 class Methods:
-    """The methods about sessions and children; the server adds those about itself."""
+    """Methods for sessions and children; the server adds those about itself."""
 
     def __init__(self, root: Path, sessions: ServedSessions, children: ServedChildren) -> None:
         self._root = root
@@ -208,11 +208,11 @@ class Methods:
         }
 
     def add(self, name: str, work: Work) -> None:
-        """Offer one more method, which takes nothing."""
+        """Add a method without parameters."""
         self._table[name] = Parameters, work
 
     async def call(self, request: Request) -> Any:
-        """Do what is asked for."""
+        """Decode the parameters and call the method."""
         if request.method not in self._table:
             methods = ", ".join(sorted(self._table))
             raise NotFound(f"there is no method `{request.method[:100]!a}`", hint=f"methods: {methods}")

@@ -1,7 +1,7 @@
-"""One request and one answer as bytes, and who is at the other end of a connection.
+"""Encoding of requests and answers, and the identity of the peer.
 
-JSON, each at most one line, with limits on size and time. A request ends with a line feed or with the end of what the
-client sends, as clients of old do it.
+JSON, each on one line, with limits on size and time. A request ends with a line feed or, from older clients, with the
+end of the stream.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ READ_SECONDS = 10.0
 """How long a client may take to send its request."""
 
 INTERNAL = "internal"
-"""The kind of an error that is ours; the log of the server tells more."""
+"""Kind of an internal error; the log of the server has the details."""
 
 EMPTY_PARAMS = msgspec.Raw(b"{}")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client asks for."""
+    """A request of a client."""
 
     method: str
     params: msgspec.Raw = EMPTY_PARAMS
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What it is told."""
+    """The answer to a request."""
 
     ok: bool
     data: Any = None
@@ -45,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def read_request(reader: asyncio.StreamReader, *, seconds: float = READ_SECONDS) -> bytes:
-    """The bytes of one request; empty when the client left without saying anything."""
+    """Read the bytes of a request; empty if the client disconnected without sending any."""
     try:
         async with asyncio.timeout(seconds):
             return await reader.readuntil(b"\n")
@@ -62,7 +62,7 @@ async def read_request(reader: asyncio.StreamReader, *, seconds: float = READ_SE
 
 
 def parse_request(data: bytes, *, secret: str) -> Request:
-    """The request, if whoever sent it knows the secret."""
+    """Decode a request and check its secret."""
     try:
         request = msgspec.json.decode(data, type=Request)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -76,12 +76,12 @@ def parse_request(data: bytes, *, secret: str) -> Request:
 
 
 def success(data: Any) -> bytes:
-    """The answer to a request that was done."""
+    """Encode the answer to a successful request."""
     return _line(Answer(ok=True, data=data))
 
 
 def failure(error: BaseException) -> bytes:
-    """The answer to a request that was not."""
+    """Encode the answer to a failed request."""
     if isinstance(error, SkillsRuntimeError):
         return _line(Answer(ok=False, error_kind=error.kind, error=error.message, hint=error.hint))
     text = "the server met an error it does not know"
@@ -89,7 +89,7 @@ def failure(error: BaseException) -> bytes:
 
 
 def parse_answer(answer: bytes) -> Any:
-    """The data of an answer, or the error it tells of."""
+    """Return the data of an answer, or raise the error in it."""
     try:
         decoded = msgspec.json.decode(answer, type=Answer)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -116,12 +116,12 @@ class Peer(NamedTuple):
 
 
 def read_peer(connection: "socket.socket | SocketLike") -> Peer:
-    """Whoever connected; for a client, whoever listens."""
+    """Return the process and user at the other end of a connection."""
     return Peer(*_CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)))
 
 
 def check_peer(connection: "socket.socket | SocketLike", *, user: int | None = None) -> Peer:
-    """The peer, if it is the same user as this process."""
+    """Return the peer, or raise if it is another user."""
     peer = read_peer(connection)
     if peer.uid != (os.geteuid() if user is None else user):
         raise AccessRefused("only the user who runs this server may use it", hint="start one of your own")
@@ -129,19 +129,19 @@ def check_peer(connection: "socket.socket | SocketLike", *, user: int | None = N
 
 
 def is_hung_up(descriptor: int) -> bool:
-    """Whether the other side is gone altogether, and has not only said all it has to say."""
+    """Whether the peer has closed the connection, not only its sending side."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
 
 
 class SocketLike:
-    """The part of a socket that a transport shows."""
+    """The methods of a socket that a transport exposes."""
 
     def getsockopt(self, level: int, option: int, size: int, /) -> bytes:
-        """An option of the socket."""
+        """Return an option of the socket."""
         raise NotImplementedError
 
     def fileno(self) -> int:
-        """The number of its descriptor."""
+        """Return the number of its descriptor."""
         raise NotImplementedError

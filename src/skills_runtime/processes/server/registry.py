@@ -1,4 +1,4 @@
-"""What the server has started, on disk: enough for the next one to recognise and end what a dead server left."""
+"""Registry of the server's processes on disk: lets the next server recognize and end those of a dead one."""
 
 import os
 import select
@@ -13,28 +13,28 @@ from skills_runtime.processes.server.directory import REGISTRY, RuntimeDirectory
 from skills_runtime.sandbox.supervision import process_tree
 
 MARKER = "SKILLS_RUNTIME_SDK_RUNTIME_EXEC_SESSION_MARKER"
-"""The environment variable that the processes of a session carry; its value is random, and no secret."""
+"""Environment variable that marks the processes of a session; its value is random but not secret."""
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process: its number alone could be another's by now, together with its start it cannot."""
+    """Identity of a process: its pid may be reused, but not together with its start time."""
 
     pid: int
     started: int
-    """In ticks since the machine was started."""
+    """In clock ticks since boot."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One session."""
+    """A session."""
 
     marker: str
     processes: tuple[ProcessIdentity, ...] = ()
-    """The first of them, in case it drops its marker."""
+    """Its first process, in case that drops the marker."""
     created_at_ms: int = 0
 
     @property
     def assignment(self) -> bytes:
-        """What the environment of its processes holds."""
+        """The marker as it stands in the environment of its processes."""
         return f"{MARKER}={self.marker}".encode()
 
 
@@ -42,20 +42,20 @@ class Entries(msgspec.Struct, frozen=True, kw_only=True):
     """The whole registry."""
 
     machine: str
-    """Which boot and which view of the process table the numbers belong to."""
+    """The boot and the pid namespace that the process ids belong to."""
     last_session_id: int = 0
-    """Numbers are never used again, so that an old one cannot mean a new session."""
+    """Numbers are never reused, so that an old one cannot mean a new session."""
     exec_sessions: dict[int, Entry] = {}
 
 
 def this_machine() -> str:
-    """The boot of the machine, and the process table this process sees."""
+    """Return the id of this boot and of the pid namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
 def load(runtime_dir: RuntimeDirectory) -> Entries:
-    """What the last server left; nothing that makes no sense names a process."""
+    """Load the registry of the last server; an unreadable one is empty."""
     data = runtime_dir.read(REGISTRY)
     if data is None:
         return Entries(machine=this_machine())
@@ -66,7 +66,7 @@ def load(runtime_dir: RuntimeDirectory) -> Entries:
 
 
 class Registry:
-    """The sessions of the server that runs now; every change is on disk before it returns."""
+    """The sessions of the running server; every change is on disk before the call returns."""
 
     def __init__(self, runtime_dir: RuntimeDirectory, *, last_session_id: int = 0) -> None:
         self._runtime_dir = runtime_dir
@@ -77,14 +77,14 @@ class Registry:
 
     @property
     def path(self) -> Path:
-        """Where it is kept."""
+        """Path of the registry."""
         return self._runtime_dir.path / REGISTRY
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def begin(self, *, created_at_ms: int) -> tuple[int, Entry]:
-        """Note a session before it starts, so that no process is ever without its line."""
+        """Record a session before it starts, so that no process is ever unrecorded."""
         self._last += 1
         entry = Entry(marker=os.urandom(16).hex(), created_at_ms=created_at_ms)
         self._entries[self._last] = entry
@@ -92,7 +92,7 @@ class Registry:
         return self._last, entry
 
     def record_process(self, number: int, pid: int) -> None:
-        """Remember the first process of a session, which may drop its marker at any time."""
+        """Record the first process of a session, which may drop its marker at any time."""
         process = process_tree.find_process(pid)
         if process is not None:
             identity = ProcessIdentity(process.pid, process.started)
@@ -100,7 +100,7 @@ class Registry:
             self._save()
 
     def end(self, *numbers: int) -> None:
-        """Forget sessions of which nothing is left."""
+        """Remove sessions whose processes are gone."""
         removed = [number for number in numbers if number in self._entries]
         for number in removed:
             del self._entries[number]
@@ -113,26 +113,26 @@ class Registry:
 
 
 PATIENCE_MS = 5000
-"""How long killed processes may take to disappear."""
+"""How long killed processes may take to exit."""
 
 ROUNDS = 100
-"""A process that forks faster than it is killed is given up at last."""
+"""Limits the attempts against processes that fork faster than they are killed."""
 
 
 class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found and what became of it."""
+    """Result of ending the processes of a dead server."""
 
     sessions: int = 0
-    """Lines of the registry that a dead server has left."""
+    """Sessions in the registry of the dead server."""
     ended: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
-    """Processes that this user may not signal, or that did not disappear."""
+    """Processes that this user may not signal, or that did not exit."""
 
 
 def find_orphans(
     entries: Entries, table: process_tree.Table, *, machine: str, cleaner: int = 0
 ) -> list[process_tree.Process]:
-    """The living processes of these sessions; whoever cleans up from within a session goes on, and those above it."""
+    """Return the live processes of these sessions, except `cleaner` and its ancestors."""
     if entries.machine != machine:
         return []
     orphans: dict[int, process_tree.Process] = {}
@@ -152,7 +152,7 @@ def find_orphans(
 
 
 def end_orphans(entries: Entries) -> Cleanup:
-    """Kill the processes of these sessions, and return when they are gone."""
+    """Kill the processes of these sessions, and wait until they are gone."""
     machine = this_machine()
     killed: set[ProcessIdentity] = set()
     survivors: set[ProcessIdentity] = set()
@@ -174,7 +174,7 @@ def end_orphans(entries: Entries) -> Cleanup:
 
 
 def _kill(processes: Sequence[process_tree.Process]) -> set[ProcessIdentity]:
-    """Kill these, and return those that are gone for certain."""
+    """Kill processes, and return those that are certainly gone."""
     exited: set[ProcessIdentity] = set()
     with ExitStack() as descriptors:
         watched: dict[int, ProcessIdentity] = {}
@@ -192,7 +192,7 @@ def _kill(processes: Sequence[process_tree.Process]) -> set[ProcessIdentity]:
 
 
 def _wait_for_exit(watched: dict[int, ProcessIdentity]) -> set[ProcessIdentity]:
-    """Those of the processes that end within the time they have."""
+    """Return the processes that exit in time."""
     poll = select.poll()
     for descriptor in watched:
         poll.register(descriptor, select.POLLIN)

@@ -1,4 +1,4 @@
-"""The server: a private socket, one request a connection, and an end when nobody has needed it for a while."""
+"""The server: a private socket, one request per connection, and an exit after a time without use."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ _CLOSING_SOCKET = f".{SOCKET}.closing"
 
 
 class Listener:
-    """Listens in the directory of a place; to be made by whoever holds its lock."""
+    """Listens on a socket in the runtime directory; its creator must hold the lock."""
 
     def __init__(self, runtime_dir: RuntimeDirectory) -> None:
         self._runtime_dir = runtime_dir
@@ -47,7 +47,7 @@ class Listener:
             raise
 
     def retire(self) -> bool:
-        """Take the socket out of reach, unless somebody waits at it; nobody can have come in between."""
+        """Remove the socket unless a client is waiting; return whether it is removed."""
         self._runtime_dir.rename(SOCKET, _CLOSING_SOCKET)
         if select.select([self.socket], [], [], 0)[0]:
             self._runtime_dir.rename(_CLOSING_SOCKET, SOCKET)
@@ -56,7 +56,7 @@ class Listener:
         return True
 
     def close(self) -> None:
-        """Take the socket out of reach, whoever waits."""
+        """Remove the socket, even if clients are waiting."""
         self._runtime_dir.remove(SOCKET)
         self._runtime_dir.remove(_CLOSING_SOCKET)
         self.socket.close()
@@ -65,17 +65,17 @@ class Listener:
 DEFAULT_IDLE_SECONDS = 60.0
 MAX_CONNECTIONS = 256
 DELIVERY_SECONDS = 10.0
-"""How long a client may take to accept its answer."""
+"""How long a client may take to read its answer."""
 
 SHUTDOWN_GRACE_SECONDS = 2.0
-"""How long requests under way have when the server stops."""
+"""How long pending requests may take when the server stops."""
 
 HANG_UP_SECONDS = 0.5
-"""How soon it is seen that a client which has said everything is gone."""
+"""How often to check whether a client that sent everything has disconnected."""
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What `server.json` says: how to reach the server, for its own user only."""
+    """Content of `server.json`: how to reach the server, for its own user only."""
 
     pid: int
     secret: str
@@ -87,7 +87,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeServer:
-    """The one server of a workspace; to be made by whoever holds the lock of its place."""
+    """The server of a workspace; its creator must hold the lock of the runtime directory."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class RuntimeServer:
         self._connections: set[asyncio.Task[Any]] = set()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Serve until somebody ends it or nobody needs it; returns when nothing of it is left."""
+        """Serve until stopped or idle; return when all sessions and connections are closed."""
         # Whoever has reached the socket finds the secret that belongs to it.
         self._runtime_dir.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
         listener = Listener(self._runtime_dir)
@@ -137,7 +137,7 @@ class RuntimeServer:
             await self._end()
 
     def stop(self) -> None:
-        """Have the server end everything and leave."""
+        """Make `run` close everything and return."""
         self._stopping.set()
 
     async def _end(self) -> None:
@@ -152,7 +152,7 @@ class RuntimeServer:
         self._runtime_dir.remove(SERVER)
 
     async def _watch(self, listener: Listener) -> None:
-        """Stop when nothing has run and nobody has asked for anything for a while."""
+        """Stop the server after a time without sessions, children and requests."""
         quiet_since = self._clock.monotonic()
         while True:
             await asyncio.sleep(min(max(self._idle_seconds / 4, 0.02), 5.0))
@@ -181,7 +181,7 @@ class RuntimeServer:
             writer.transport.abort()
 
     async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        """What the client is told."""
+        """Read and run a request, and return the encoded answer."""
         try:
             check_peer(writer.get_extra_info("socket"))
             if len(self._connections) > MAX_CONNECTIONS:
@@ -242,7 +242,7 @@ class RuntimeServer:
 
 
 async def _wait_for_disconnect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Return when the client has hung up; what it says after its request is not heard."""
+    """Return when the client has disconnected; ignore what it sends after its request."""
     with suppress(OSError):
         while await reader.read(1 << 16):
             pass

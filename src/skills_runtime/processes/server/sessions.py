@@ -1,4 +1,4 @@
-"""The terminal sessions of the server: started in the sandbox, and there until somebody has been told their end."""
+"""Terminal sessions of the server: they run in the sandbox and are kept until a client has read their end."""
 
 import asyncio
 import codecs
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 def milliseconds(clock: Clock) -> int:
-    """The milliseconds since 1970."""
+    """Return the milliseconds since 1970."""
     return int(datetime.fromisoformat(clock.now()).timestamp() * 1000)
 
 
 class ServedNetwork:
-    """Counts what one session does, if it comes to have a network; nobody can be asked about a host."""
+    """Counts the network use of a session, if it has a network; there is no user to ask about hosts."""
 
     def __init__(self) -> None:
         self._account: EgressUsage | None = None
 
     def egress_callbacks(self) -> "EgressCallbacks":
-        """Who hears of every decision."""
+        """Create the callbacks that record every decision."""
         from skills_runtime.sandbox.egress import EgressCallbacks, EgressUsage
 
         self._account = account = EgressUsage()
         return EgressCallbacks(record=account.add)
 
     def merge_evidence(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The evidence of the fence, with what happened so far."""
+        """Add the network summary to the sandbox evidence."""
         return evidence if self._account is None else {**evidence, "network": self._account.summary()}
 
 
@@ -51,20 +51,20 @@ Encoding = Literal["text", "base64"]
 
 MAX_SESSIONS = 64
 MAX_ENDED = 64
-"""Ended sessions whose end can be asked for again: an answer may not have reached its client."""
+"""Ended sessions whose end can be read again, because the answer may have been lost."""
 
 OUTPUT_BYTES = 8 * MEBIBYTE
-"""Kept of what nobody has read yet; what is longer loses its middle, and says so."""
+"""Limit for unread output; more loses its middle, and says so."""
 
 WRITE_MS = 5000
-"""How long a program may take to read what was typed."""
+"""How long a program may take to read its input."""
 
 DIED_OF_SIGNAL = 128
-"""Added to the number of a signal, as shells do it."""
+"""Added to the number of a signal, as shells do."""
 
 
 class SessionOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session has said since the last time; `running` is false only when nothing follows."""
+    """Output of a session since the last read; `running` is false only when nothing follows."""
 
     session_id: int
     running: bool
@@ -75,13 +75,13 @@ class SessionOutput(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
     truncated: bool = False
     left_out: int = 0
-    """Bytes that were lost because nobody read for too long."""
+    """Bytes that were dropped because the session was not read for too long."""
     survivors: tuple[int, ...] = ()
     sandbox: Mapping[str, Any] = {}
 
 
 class Session:
-    """One session, with what it has said and nobody was told yet."""
+    """A session with its unread output."""
 
     def __init__(
         self,
@@ -103,18 +103,18 @@ class Session:
 
     @property
     def evidence(self) -> Mapping[str, Any]:
-        """What the fence promises, and what came of its network so far."""
+        """Sandbox evidence, with the network summary so far."""
         return self._network.merge_evidence(self._evidence)
 
     @property
     def running(self) -> bool:
-        """Whether anything of it is left."""
+        """Whether any of its processes is left."""
         return self.terminal.status.running
 
     async def read(
         self, *, wait_ms: int, limit: int, encoding: Encoding = "text", until_idle_ms: int | None = None
     ) -> SessionOutput:
-        """What it says now; what is more than the limit is told the next time."""
+        """Return at most `limit` bytes of new output; the rest follows with the next read."""
         if not self._buffer:
             self._buffer_reading(await self.terminal.read(timeout_ms=wait_ms, until_idle_ms=until_idle_ms))
         piece = bytes(self._buffer[:limit])
@@ -147,7 +147,7 @@ def _exit_fields(status: SessionStatus) -> dict[str, Any]:
 
 
 class ServedSessions:
-    """Sessions by number; numbers are never used again in this workspace."""
+    """Sessions by number; numbers are never reused in this workspace."""
 
     def __init__(self, workspace_root: Path, sandbox: Sandbox, registry: Registry, clock: Clock) -> None:
         self._root = workspace_root
@@ -159,7 +159,7 @@ class ServedSessions:
         self._starting = 0
 
     async def spawn(self, request: ProcessRequest, *, size: Size) -> Session:
-        """Start a command on a terminal, behind the fence."""
+        """Start a command on a terminal in the sandbox."""
         if not request.cwd.is_relative_to(self._root):
             raise AccessRefused(f"`{request.cwd}` is outside the workspace", hint=f"start below `{self._root}`")
         self.remove_ended()
@@ -182,7 +182,7 @@ class ServedSessions:
         encoding: Encoding = "text",
         until_idle_ms: int | None = None,
     ) -> SessionOutput:
-        """What a session says now; its end can be heard again."""
+        """Read new output of a session; its end can be read again."""
         if number in self._ended:
             return self._ended[number]
         session = self.get(number)
@@ -192,11 +192,11 @@ class ServedSessions:
         return output
 
     async def write(self, number: int, data: bytes) -> int:
-        """Type something; returns how much of it was taken."""
+        """Type data; return how many bytes were accepted."""
         return 0 if number in self._ended else await self.get(number).terminal.write(data, timeout_ms=WRITE_MS)
 
     def signal(self, number: int, signals: Signals) -> None:
-        """Signal the programs in the foreground of a session."""
+        """Signal the foreground programs of a session."""
         self.get(number).terminal.signal(signals)
 
     def resize(self, number: int, rows: int, columns: int) -> None:
@@ -204,7 +204,7 @@ class ServedSessions:
         self.get(number).terminal.resize(rows, columns)
 
     async def close(self, number: int) -> SessionOutput:
-        """End a session and forget it; returns when nothing of it is left."""
+        """End a session and forget it; wait until its processes are gone."""
         if number in self._ended:
             return self._ended[number]
         session = self.get(number)
@@ -216,7 +216,7 @@ class ServedSessions:
         return ending
 
     async def close_all(self) -> int:
-        """End every session, all at the same time; returns how many there were."""
+        """End all sessions concurrently; return how many there were."""
         numbers = tuple(self._sessions)
         async with asyncio.TaskGroup() as group:
             for number in numbers:
@@ -224,7 +224,7 @@ class ServedSessions:
         return len(numbers)
 
     def get(self, number: int) -> Session:
-        """The session with this number."""
+        """Return the session with this number."""
         try:
             return self._sessions[number]
         except KeyError:
@@ -232,16 +232,16 @@ class ServedSessions:
             raise NotFound(f"there is no session `{number}`", hint=f"open sessions: {numbers}") from None
 
     def all(self) -> tuple[Session, ...]:
-        """Every session whose end nobody was told, oldest first."""
+        """Return the sessions whose end has not been read, oldest first."""
         return tuple(self._sessions.values())
 
     @property
     def running(self) -> int:
-        """How many sessions run or are being started."""
+        """Number of sessions that run or are being started."""
         return self._starting + sum(session.running for session in self._sessions.values())
 
     def remove_ended(self) -> None:
-        """Take sessions of which nothing is left off the registry."""
+        """Remove sessions from the registry whose processes are gone."""
         self._registry.end(*(number for number, session in self._sessions.items() if not session.running))
 
     async def _start(self, request: ProcessRequest, size: Size) -> Session:
