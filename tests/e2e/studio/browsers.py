@@ -70,7 +70,7 @@ class Watched:
             self.elsewhere.append(request.url)
 
     def _answer(self, dialog: Dialog) -> None:
-        if dialog.type == "beforeunload":  # somebody leaves a text that was not saved
+        if dialog.type == "beforeunload":  # leaving a page with unsaved text
             dialog.accept()
         else:
             self.errors.append(f"a dialog: {dialog.message}")
@@ -84,7 +84,7 @@ class Watched:
 
 @contextmanager
 def opened(browser: Browser, service: Service, path: str = "/studio/", **options: Any) -> Generator[Page]:
-    """A page of its own for somebody who has opened the printed link; it is checked when the block ends."""
+    """Open a separate page, logged in through the printed link; it is checked when the block ends."""
     context = _new_context(browser, **options)
     watched = Watched(service.url)
     try:
@@ -105,7 +105,7 @@ class Spares:
     _free: dict[str, list[tuple[Page, Watched]]] = field(default_factory=dict[str, list[tuple[Page, Watched]]])
 
     def take(self, service: Service, locale: str = "en-GB") -> tuple[Page, Watched]:
-        """A page of somebody who has opened the printed link, which shows nothing yet."""
+        """Open an empty page, logged in through the printed link."""
         free = self._free.setdefault(locale, [])
         if free:
             page, watched = free.pop()
@@ -254,13 +254,13 @@ def _open(page: Page, service: Service, path: str) -> None:
     if path == "/studio/":
         page.goto(link)
     else:
-        # Whoever opened the link earlier comes with its cookie; the page behind it need not be drawn for that.
+        # The context has the cookie of the printed link already; the page behind it need not be drawn.
         assert page.context.request.get(link).ok
         page.goto(f"{service.url}{path}")
 
 
 class LastingBrowser:
-    """One browser at a time, started when somebody needs it and replaced when it is gone."""
+    """One browser at a time, started on demand and replaced when it is gone."""
 
     def __init__(self) -> None:
         self._playwright: Playwright | None = None
@@ -333,7 +333,7 @@ def unfold(page: Page) -> None:
 
 
 def walk(page: Page, service: Service, path: str) -> None:
-    """Open an address of somebody who is logged in already."""
+    """Open a path in a context that is logged in already."""
     page.goto(f"{service.url}{path}")
     settle(page)
 

@@ -18,12 +18,12 @@ BUILD_SECONDS = 600
 LASTING = LastingBrowser()
 
 Open = Callable[..., AbstractContextManager[Page]]
-"""Opens a path of Studio for somebody who is logged in; further words go to the browser."""
+"""Opens a path of Studio, logged in; keyword arguments go to the browser."""
 
 
 @pytest.fixture(scope="session")
 def built() -> None:
-    """The app is built from the sources as they are; whoever comes second waits."""
+    """Build the app from the current sources; parallel sessions wait for the build."""
     subprocess.run([ROOT / "scripts" / "studio"], check=True, timeout=BUILD_SECONDS, cwd=ROOT)
 
 

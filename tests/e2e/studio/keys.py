@@ -34,7 +34,7 @@ class Type:
 
 @dataclass(frozen=True)
 class See:
-    """Wait until a text is there that fits this pattern, as somebody would who looks at the page."""
+    """Wait until a text that matches this pattern is visible."""
 
     pattern: str
 
@@ -44,7 +44,7 @@ Step = To | Down | Type | See | str
 
 
 def named(page: Page | Locator, role: str, name: str) -> Locator:
-    """The first element of a role whose name begins like this, as somebody who listens would find it."""
+    """Find the first element of a role whose accessible name starts with a text."""
     return page.get_by_role(cast(Any, role), name=re.compile(rf"^{re.escape(name)}")).first
 
 

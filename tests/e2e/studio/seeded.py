@@ -165,7 +165,7 @@ def addresses(service: Service, run_id: str, other: str) -> dict[str, str]:
 
 
 def open_run(home: Path, run_id: str, task: str = "Read everything.", session_id: str = "session_long") -> Run:
-    """A run that is under way, in the workspace and with the keys of a service; whoever holds it writes its log."""
+    """Open a run in the workspace and with the keys of a service; the caller writes its log."""
     spec = RunSpec(
         run_id=run_id,
         session_id=session_id,

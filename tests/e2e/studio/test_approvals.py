@@ -178,7 +178,7 @@ def begin_in_turn(page: Page, service: Service, *commands: str) -> list[str]:
 def test_a_request_is_decided_with_keys_alone_and_the_next_gets_the_focus(studio: Open, service: Service) -> None:
     with studio(INBOX) as page:
         first, second, third = begin_in_turn(page, service, "echo a1", "echo a2", "echo a3")
-        page.keyboard.press("a")  # nobody has looked yet: it only goes to the first
+        page.keyboard.press("a")  # no card has the focus yet: the key only moves there
         expect(card_of(page, "echo a1")).to_be_focused()
         page.keyboard.press("j")
         expect(card_of(page, "echo a2")).to_be_focused()
@@ -294,7 +294,7 @@ def test_the_inbox_fits_and_is_translated(studio: Open, service: Service, langua
 
 
 def freeze(page: Page, service: Service) -> None:
-    """Let a page go on seeing what waits now, whatever happens."""
+    """Freeze the list of approvals that a page receives."""
     with service.client(token=True) as client:
         approvals = client.get("/api/v1/approvals").json()
 

@@ -24,11 +24,11 @@ DATA = re.compile(
     r"^(gardening|count|fails|bad|unit|deep|[\w-]+\.\w{2,4}\n.*|[AB] run_.*|Build it again\..*|git .*|rm .*|curl .*)$|"
     r"^(run|safety|sandbox|llm|models|skills|prompt|deliverables|service|tools)$"
 )
-"""Names that somebody gave: of skills, fields, files, runs, commands and settings."""
+"""Names given by users: of skills, fields, files, runs, commands and settings."""
 NAMED_BY_PEOPLE = {"compare": r"Build it again\.|Write the report|Look at the system"}
 """Choices that hold the titles of runs, which cannot be marked inside of their list."""
 FOREIGN = "bdi, [dir=auto], [lang=en], code, pre, kbd, textarea, noscript, script, style, .prose-plain, [data-text]"
-"""Where the text of somebody else stands, or English that is marked as English."""
+"""Where foreign text is rendered, or English that is marked as English."""
 ENGLISH = """(foreign) => {
   const english = /(?:[A-Za-z][A-Za-z'’]*[ ,]+){3,}[A-Za-z]/;
   const found = new Set();
@@ -152,7 +152,7 @@ def tab_through(page: Page) -> list[str]:
 
 @pytest.fixture(scope="module")
 def chinese(browser: Browser, seeded: Seeded) -> Generator[Page]:
-    """A page of somebody who has chosen Chinese and dark colours on an earlier visit."""
+    """Open a page with Chinese and the dark theme chosen on an earlier visit."""
     with opened(browser, seeded.service) as page:
         page.add_init_script(remembered("zh-CN", "dark"))
         yield page

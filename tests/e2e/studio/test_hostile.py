@@ -77,12 +77,12 @@ def waiting(service: Service) -> list[str]:
 def answer(request: dict[str, Any]) -> Answer:
     """Answer as a model that is hostile itself, or wants to apply a large patch, as the task says."""
     messages: list[dict[str, Any]] = request["messages"]
-    wanted = PATCH_CALLS.get(
+    planned = PATCH_CALLS.get(
         str(next(message["content"] for message in messages if message["role"] == "user")).split()[0]
     )
-    if wanted is None:
+    if planned is None:
         return obeying(request)
-    return calls(wanted) if messages[-1]["role"] == "user" else says("Done.")
+    return calls(planned) if messages[-1]["role"] == "user" else says("Done.")
 
 
 def check_harmless(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Studio without a mouse: what opens over a page, the palette, the keys, and none that does what nobody meant."""
+"""Studio without a mouse: what opens over a page, the palette, the keys, and no unintended shortcuts."""
 
 import pytest
 from playwright.sync_api import Page, expect

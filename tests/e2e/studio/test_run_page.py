@@ -101,7 +101,7 @@ def test_a_search_counts_and_walks_what_it_finds(studio: Open) -> None:
         search.press("Enter")
         expect(page.get_by_role("region", name="Transcript").get_by_text("part-1234.txt")).to_be_visible()
         expect(page.get_by_text("1 of 1", exact=True)).to_be_visible()
-        # Quick keys do nothing while somebody types.
+        # Single keys do nothing while typing.
         search.fill("3")
         expect(page.get_by_role("tab", name="Transcript")).to_have_attribute("aria-selected", "true")
 

@@ -134,10 +134,10 @@ def test_on_a_narrow_screen_names_stand_above_and_details_fill_the_width(studio:
     with studio(f"/studio/runs/{slow}/timeline", viewport={"width": 360, "height": 780}) as page:
         bar = page.get_by_role("button", name=re.compile("^shell_command: .*, failed$"))
         name = page.get_by_text("shell_command", exact=True).first.bounding_box()
-        place = page.get_by_role("button", name=re.compile("^shell_command: .*, done$")).bounding_box()
+        bounds = page.get_by_role("button", name=re.compile("^shell_command: .*, done$")).bounding_box()
         assert name
-        assert place
-        assert name["y"] < place["y"]
+        assert bounds
+        assert name["y"] < bounds["y"]
         assert name["x"] < 60
         keep_screenshot(page, "timeline-360")
         bar.focus()

@@ -344,7 +344,7 @@ def test_the_list_fits_a_phone_in_both_languages(
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody who comes for the first time, and what they read."""
+    """A first visit, and the texts it shows."""
 
     locale: str
     width: int

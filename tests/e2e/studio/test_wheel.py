@@ -1,4 +1,4 @@
-"""The wheel as somebody installs it: a fresh environment, no Node, and the page is there; without the page no wheel."""
+"""The installed wheel: a fresh environment, no Node, and the page is there; without the page no wheel."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ SYSTEM = "/usr/local/nowhere"
 
 @pytest.fixture(scope="module")
 def wheel(built: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout; nobody builds the page meanwhile."""
+    """Build the wheel of this checkout; the page is not rebuilt meanwhile."""
     directory = tmp_path_factory.mktemp("wheel")
     with (ROOT / "scripts" / "studio").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,7 +85,7 @@ def visitor(url: str, **headers: str) -> httpx2.Client:
 
 @pytest.fixture(scope="module")
 def page(link: tuple[str, str]) -> Generator[httpx2.Client]:
-    """Somebody who has opened the link that `studio` printed."""
+    """A client that opened the link printed by `studio`."""
     url, token = link
     with httpx2.Client(base_url=url, timeout=60, trust_env=False, follow_redirects=True) as client:
         client.get("/studio/", params={"token": token})
@@ -147,12 +147,12 @@ def test_the_link_logs_in_and_the_cookie_reads_and_streams(link: tuple[str, str]
         assert (landed.status_code, landed.headers["location"]) == (303, "/studio/")
         name, morsel = next(iter(SimpleCookie(landed.headers["set-cookie"]).items()))
     cookie = {"Cookie": f"{name}={morsel.value}", "Sec-Fetch-Site": "same-origin"}
-    with visitor(url, **cookie) as known:
-        assert known.get("/api/v1/runs").json() == {"runs": [], "next_cursor": None}
-        with known.stream("GET", "/api/v1/feed") as feed:
+    with visitor(url, **cookie) as client:
+        assert client.get("/api/v1/runs").json() == {"runs": [], "next_cursor": None}
+        with client.stream("GET", "/api/v1/feed") as feed:
             assert feed.status_code == 200
             assert "event: hello" in next(text for text in feed.iter_text() if "hello" in text)
-        assert known.post("/api/v1/runs", json={"prompt": "x"}).json()["kind"] == "header_missing"
+        assert client.post("/api/v1/runs", json={"prompt": "x"}).json()["kind"] == "header_missing"
     with visitor(url, **{**cookie, "Sec-Fetch-Site": "cross-site"}) as foreign:
         assert foreign.get("/api/v1/runs").status_code == 403
 
