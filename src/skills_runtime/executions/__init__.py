@@ -24,7 +24,7 @@ __getattr__ = lazy_names(
         "layout": "STDERR STDOUT is_execution_id",
         "retention": "Retention",
         "runner": "wait_uncancelled",
-        "settings": "ScriptPackages build_sandboxes declared_variables",
+        "from_settings": "ScriptPackages build_sandboxes declared_variables",
         "values": "Status",
         "zygotes": "zygote_sources",
     },
