@@ -48,7 +48,7 @@ def test_images_reach_the_model_before_the_task(tmp_path: Path) -> None:
     assert watched.requests[1].messages[1] == pictures
 
 
-def test_a_image_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
+def test_an_image_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     watched = FakeModel([calls(("view_image", {"path": "dot.png"}), ("file_read", {"path": "no"})), says("a dot")])
     agent_in(tmp_path, watched).run("Look.")
@@ -57,7 +57,7 @@ def test_a_image_a_tool_looked_at_reaches_the_model_behind_the_results(tmp_path:
     assert watched.requests[1].messages[-1]["content"][1]["type"] == "image_url"
 
 
-def test_a_image_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_an_image_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"d\xff.png")
     path.write_bytes(PNG)
     agent = agent_in(tmp_path, [says("a dot")])
@@ -75,10 +75,10 @@ def test_the_bytes_of_a_image_are_not_in_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"no picture", PNG[:7]])
-def test_a_image_that_is_invalid_is_refused_and_leaves_no_run(tmp_path: Path, data: bytes | None) -> None:
+def test_an_image_that_is_invalid_is_refused_and_leaves_no_run(tmp_path: Path, data: bytes | None) -> None:
     if data is not None:
         (tmp_path / "dot.png").write_bytes(data)
-    with pytest.raises(ValidationFailed, match="picture"):
+    with pytest.raises(ValidationFailed, match="image"):
         agent_in(tmp_path, [says("x")]).create(RunRequest(prompt="?", images=(tmp_path / "dot.png",)))
     assert not runs_root(tmp_path).exists()
 
