@@ -1,4 +1,4 @@
-"""`approvals`: the calls that wait for a yes or no, how they are shown, and the decisions on them."""
+"""The `approvals` commands: list, show, approve and deny calls that need an approval."""
 
 import shlex
 import sys
@@ -62,14 +62,12 @@ if TYPE_CHECKING:
 
 app = create_app(
     "approvals",
-    "Decide on calls that wait for an approval, from any terminal.",
+    "Approve or deny tool calls, from any terminal.",
     "approvals list",
     "approvals approve 3f2a",
 )
 
-NoResume = Annotated[
-    bool, typer.Option("--no-resume", help="Only keep the decision; the run goes on when somebody resumes it.")
-]
+NoResume = Annotated[bool, typer.Option("--no-resume", help="Store the decision without resuming the run.")]
 
 _COLUMNS: dict[str, JustifyMethod] = {
     "id": "left", "run": "left", "tool": "left", "call": "left", "risk": "left", "since": "right", "expires": "right",
@@ -77,27 +75,27 @@ _COLUMNS: dict[str, JustifyMethod] = {
 _RUN_CELLS = 16
 _RISK_STYLES = {"high": "bold red", "medium": "bold"}
 APPLY_TIMEOUT_SECONDS = 2.0
-"""How long another process that works on the run has to take the decision in, before we say that it waits."""
+"""How long to wait for the process that owns the run to apply the decision."""
 _POLL_SECONDS = 0.1
 DECISION_TEXTS: Mapping[str, str] = {
     "approved": "approved",
     "approved_for_session": "approved for the session",
     "denied": "denied",
-    "abort": "denied, and the run ends",
+    "abort": "denied, and the run is cancelled",
 }
 _DIFF_HEADINGS = ("--- ", "+++ ")
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 SandboxFacts = Mapping[str, Any]
-NO_SANDBOX = "none: the command has all your rights"
+NO_SANDBOX = "none: the command runs with all your permissions"
 MAX_PATHS = 4
-"""Of each list, where not all of it is asked for."""
+"""Paths shown of each list, unless everything is shown."""
 _ACCESS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
 MAX_LABEL_CELLS = 24
 MAX_LINES = 20
 MAX_CHARS = 2000
 _LABEL = 9
 _DIFF_ARGUMENTS = {"file_write": "content", "apply_patch": "input"}
-"""Arguments, by tool, whose text the changes of files tell better."""
+"""Arguments, by tool, that are shown as a diff instead."""
 
 
 @app.command("list", cls=ExampleCommand, epilog="approvals list\napprovals list --json")
@@ -108,7 +106,7 @@ def list_approvals(
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """List the calls that wait for an approval, oldest first."""
+    """List pending approvals, oldest first."""
     with open_service(ConfigOptions(workspace_root)) as service:
         requests = open_requests(service)
     if as_json:
@@ -117,15 +115,15 @@ def list_approvals(
         return 0
     hints, program = stderr_console(no_color=no_color), context.obj.name
     if not requests:
-        hints.print(Text("nothing waits for an approval"))
+        hints.print(Text("no pending approvals"))
         return 0
     console, now = stdout_console(no_color=no_color), SystemClock().now()
     lines = [_build_row(approval, now, is_cut=console.is_terminal) for approval in requests]
     narrow = ("id", "tool", "call")
     console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="call", min_width=12))
     decision_count = sum(item.sent_decision is not None for item in requests)
-    more = f"; {plural(decision_count, 'decision')} kept until `{program} runs resume RUN`" if decision_count else ""
-    hints.print(Text(f"`{program} approvals show ID` shows all of it{more}", style="dim"))
+    more = f"; {plural(decision_count, 'decision')} waiting for `{program} runs resume RUN`" if decision_count else ""
+    hints.print(Text(f"`{program} approvals show ID` shows the details{more}", style="dim"))
     return 0
 
 
@@ -177,7 +175,7 @@ def show_approval(
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Show everything about a call that waits for an approval."""
+    """Show the details of a pending approval."""
     with open_service(ConfigOptions(workspace_root)) as service:
         request = find_request(service, approval)
     command = CommandFor(context.obj.name, short_id(request.run_id))
@@ -196,7 +194,7 @@ def show_approval(
 
 
 def _render_page(approval: "OpenApproval", commands: Mapping[str, str]) -> Iterator[RenderableType]:
-    """One request with everything that helps to decide, and the commands that do."""
+    """Render a request with all its facts and the commands that decide it."""
     request, pending, now = approval.request(), approval.pending, SystemClock().now()
     expires = (
         f"{local_time(pending.expires_at)} · {_format_time_left(pending.expires_at, now)}" if pending.expires_at else ""
@@ -224,17 +222,21 @@ def approve(
     context: typer.Context,
     *,
     session: Annotated[
-        bool, typer.Option("--session", help="Also whenever this very call comes again in this session.")
+        bool, typer.Option("--session", help="Also allow this exact call for the rest of the session.")
     ] = False,
     rule: Annotated[
         Literal["run", "skill", "user"] | None,
-        typer.Option("--rule", help="Add a rule that allows such calls in this run, by this skill, or in all runs."),
+        typer.Option(
+            "--rule", help="Also add a rule that allows similar calls in this run, for this skill, or for you."
+        ),
     ] = None,
     edit: Annotated[
         str | None,
-        typer.Option("--edit", metavar="FILE", help="Run it with other arguments, a JSON object; - reads stdin."),
+        typer.Option(
+            "--edit", metavar="FILE", help="Run the call with the arguments in this JSON file; - reads stdin."
+        ),
     ] = None,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What to remember about it.")] = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note to record with the decision.")] = "",
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -244,13 +246,13 @@ def approve(
     approval: ApprovalReference,
     no_resume: NoResume = False,
 ) -> int:
-    """Allow a call that waits for an approval, and go on with its run."""
+    """Approve a call and resume its run."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.engine import ApprovalAnswer, build_rule
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     if (session, rule is not None, edit is not None).count(True) > 1:
-        raise UsageError("`--session`, `--rule` and `--edit` grant different things; give one of them")
+        raise UsageError("`--session`, `--rule` and `--edit` exclude each other")
     answer = ApprovalAnswer(
         decision="approved_for_session" if session else "approved",
         decided_by=login_name(),
@@ -262,7 +264,7 @@ def approve(
         open_request = find_undecided(service, approval, context.obj.name)
         if rule is not None:
             granted = build_rule(open_request.request(), rule)
-            file = "" if rule == "run" else f", kept in {display_path(service.rule_file)}"
+            file = "" if rule == "run" else f", saved in {display_path(service.rule_file)}"
             console, text = (
                 stderr_console(no_color=no_color),
                 readable_line(f"allows {describe_rule(granted, rule)}{file}"),
@@ -279,8 +281,8 @@ def approve(
 def deny(
     context: typer.Context,
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the model reads it.")] = "",
-    abort: Annotated[bool, typer.Option("--abort", help="End the run, too.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, shown to the model.")] = "",
+    abort: Annotated[bool, typer.Option("--abort", help="Also cancel the run.")] = False,
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
     no_color: NoColor = False,
@@ -290,7 +292,7 @@ def deny(
     approval: ApprovalReference,
     no_resume: NoResume = False,
 ) -> int:
-    """Refuse a call that waits for an approval, and go on with its run, or end it."""
+    """Deny a call and resume its run, or end it."""
     from skills_runtime.engine import ApprovalAnswer  # slow, and help needs none of it
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
@@ -304,13 +306,13 @@ def deny(
 
 
 def open_requests(service: "RunService") -> "list[OpenApproval]":
-    """Every open request of the runs in the ledger and in this workspace, oldest first."""
+    """Return the open requests of all indexed runs and of this workspace, oldest first."""
     service.refresh()
     return service.approvals()
 
 
 def find_request(service: "RunService", text: str) -> "OpenApproval":
-    """The request whose id is this or begins so, or the only one of the run that is named so."""
+    """Find an open request by id, by a prefix of it, or by a run that has only one."""
     approvals = open_requests(service)
     matches = [
         approval for approval in approvals if text and approval.id.startswith((text, f"{APPROVAL_PREFIX}{text}"))
@@ -319,36 +321,38 @@ def find_request(service: "RunService", text: str) -> "OpenApproval":
     if len(matches) == 1 or len(exact) == 1:
         return (exact or matches)[0]
     if matches:
-        if len({approval.id for approval in matches}) == 1:  # a fork asks what its parent asks
+        if len({approval.id for approval in matches}) == 1:  # a fork repeats the requests of its parent
             runs = ", ".join(f"`{short_id(approval.run_id)}`" for approval in matches)
-            raise ValidationFailed(f"several runs ask for `{text}`: {runs}", hint="name the run instead of the request")
+            raise ValidationFailed(
+                f"several runs have the request `{text}`: {runs}", hint="name the run instead of the request"
+            )
         names = ", ".join(f"`{short_approval_id(approval.id)}`" for approval in matches[:10])
-        raise ValidationFailed(f"several requests begin with `{text}`: {names}", hint="give more characters of the id")
+        raise ValidationFailed(f"several requests start with `{text}`: {names}", hint="give more characters of the id")
     run_approvals: list[OpenApproval] = []
     with suppress(SkillsRuntimeError, OSError):
         run_approvals = service.approvals_of(text)
     if not run_approvals:
-        raise ApprovalStale(f"no request `{text}` is open; it may have been decided already")
+        raise ApprovalStale(f"no open request matches `{text}`; it may already be decided")
     if len(run_approvals) > 1:
         names = ", ".join(f"`{short_approval_id(approval.id)}`" for approval in run_approvals)
-        raise ValidationFailed(f"the run `{text}` asks for several approvals", hint=f"name one: {names}")
+        raise ValidationFailed(f"the run `{text}` has several open requests", hint=f"name one: {names}")
     return run_approvals[0]
 
 
 def find_undecided(service: "RunService", reference: str, program: str) -> "OpenApproval":
-    """The request that is to be decided; one that is decided already is refused."""
+    """Find an open request; raise `ApprovalStale` if it is already decided."""
     approval = find_request(service, reference)
     if approval.sent_decision is not None:
         resume = CommandFor(program, short_id(approval.run_id))("runs resume")
         by, decision = str(approval.sent_decision.get("decided_by") or ""), str(approval.sent_decision.get("decision"))
-        raise _already_decided(approval, decision, by, hint=f"`{resume}` goes on with it")
+        raise _already_decided(approval, decision, by, hint=f"`{resume}` resumes the run")
     return approval
 
 
 def _already_decided(approval: "OpenApproval", decision: str, by: str, hint: str = "") -> ApprovalStale:
     suffix = f" by {by}" if by else ""
     outcome = DECISION_TEXTS.get(decision, "decided")
-    return ApprovalStale(f"`{short_approval_id(approval.id)}` was decided already: {outcome}{suffix}", hint=hint)
+    return ApprovalStale(f"`{short_approval_id(approval.id)}` is already decided: {outcome}{suffix}", hint=hint)
 
 
 def resume_after_decision(
@@ -360,7 +364,7 @@ def resume_after_decision(
     *,
     resume: bool = True,
 ) -> int:
-    """Let the run go on here, unless it is to wait or another process works on it already."""
+    """Resume the run in this process, unless `--no-resume` was given or another process has it."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
     with open_service(options) as service:
@@ -368,31 +372,31 @@ def resume_after_decision(
     summary = f"{DECISION_TEXTS[message.body['decision']]}: {approval.pending.summary or approval.pending.tool}"
     if not resume:
         following = CommandFor(program.name, short_id(run.root.name))("runs resume")
-        return write_receipt(message, f"{summary}; kept until the run goes on", following, as_json=view.json)
+        return write_receipt(message, f"{summary}; applied when the run resumes", following, as_json=view.json)
     if not (view.json or view.quiet):
         sys.stderr.write(f"{readable_line(summary)}\n")
         sys.stderr.flush()
-    verb = "handed over to"
-    for _ in range(2):  # the process that works on the run may be about to leave it
+    verb = "sent to"
+    for _ in range(2):  # the process that owns the run may be about to release it
         try:
             return resume_run(str(run.root), options, view, program).exit_code
         except (LogLocked, LogEnded):
             if _wait_until_applied(approval, message):
-                verb = "taken in by"
+                verb = "applied by"
                 break
-    text = f"the decision on `{short_approval_id(approval.id)}` was {verb} the process that works on the run"
+    text = f"the decision on `{short_approval_id(approval.id)}` was {verb} the process that owns the run"
     return write_receipt(message, text, as_json=view.json)
 
 
 def _wait_until_applied(approval: "OpenApproval", message: InboxMessage) -> bool:
-    """Whether another process acts on the decision before long; one that came too late is refused."""
+    """Wait until another process has applied the decision; raise if a different one came first."""
     from skills_runtime.engine import RecordedRun  # slow, and help needs none of it
 
     run, deadline = RecordedRun(approval.paths), time.monotonic() + APPLY_TIMEOUT_SECONDS
     while True:
         view = run.view()
         if not view.state.open or approval.id not in view.pending.approvals.open:
-            # A decision at the terminal of the run may have been faster.
+            # A decision at the terminal of the run may have come first.
             for event in run.events(from_seq=approval.pending.seq):
                 payload = event.payload
                 if (
@@ -408,29 +412,29 @@ def _wait_until_applied(approval: "OpenApproval", message: InboxMessage) -> bool
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Arguments that somebody typed, or wrote to a file."""
+    """Parse the arguments of a call, given as a JSON object."""
     hint = 'write an object, such as {"path": "notes.md"}'
     try:
         arguments: Any = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise ValidationFailed(f"the arguments are not JSON: {error}", hint=hint) from None
+        raise ValidationFailed(f"the arguments are not valid JSON: {error}", hint=hint) from None
     if not isinstance(arguments, dict):
         raise ValidationFailed("the arguments are not a JSON object", hint=hint)
     return cast("dict[str, Any]", arguments)
 
 
-# A request in words: the call to the letter, its changes, the sandbox, and the rule that could be made
+# Rendering a request: the exact call, its file changes, the sandbox, and the rule it could add
 
 
 class TruncatedLines(NamedTuple):
-    """Lines, and how many there would be more."""
+    """Rendered lines, and how many were left out."""
 
     lines: list[RenderableType]
     left_out: int = 0
 
 
 def title_line(request: ApprovalRequest, *, indent: int) -> Text:
-    """Which tool needs an approval, and how bad that could be."""
+    """Render the tool that needs an approval, and the risk."""
     level = request.risk.get("level", "")
     style = _RISK_STYLES.get(level)
     risk = [" · ", (f"{readable_line(level)} risk", style)] if style else []
@@ -438,11 +442,12 @@ def title_line(request: ApprovalRequest, *, indent: int) -> Text:
 
 
 def call_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> TruncatedLines:
-    """What would be done, to the letter: the command, the changes of files, and what else the call says."""
+    """Show exactly what a call would do: the command, the file changes and the other arguments."""
     intent, lines = request.intent, list[RenderableType]()
     command = _format_command(intent)
     if command is not None:
-        # Never cut: its end may be what matters. Each line stands behind a prompt, so that none can pretend to be ours.
+        # Never truncated: the end of a command may be what matters. Each line gets a prompt, so that none can imitate
+        # our own output.
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(no_wrap=True, style="dim")
         grid.add_column(overflow="fold")
@@ -458,18 +463,18 @@ def call_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> 
 
 
 def _format_command(intent: Intent) -> str | None:
-    """The command a call would run, as one types it."""
+    """Return the command line a call would run, quoted for a shell."""
     return intent.line if intent.line is not None else shlex.join(intent.argv) if intent.argv else None
 
 
 def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None = None) -> TruncatedLines:
-    """Every file with its changes, which are cut after `limit` lines altogether."""
+    """Render the diff of each file, at most `limit` lines in total."""
     lines: list[RenderableType] = []
     left_out, remaining = 0, limit
     for file in files:
         changes = file.diff.split("\n") if file.diff else []
         marks = zip(changes, _DIFF_HEADINGS, strict=False)
-        if len(changes) > 1 and all(line.startswith(mark) for line, mark in marks):  # the names stand in our heading
+        if len(changes) > 1 and all(line.startswith(mark) for line, mark in marks):  # our heading has the names
             changes = changes[2:]
         visible = changes if remaining is None else changes[:remaining]
         remaining = None if remaining is None else remaining - len(visible)
@@ -491,7 +496,7 @@ def _indent(text: Text, indent: int) -> RenderableType:
 
 
 def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, str], int]:
-    """The arguments that are not told otherwise, and how many characters of them were left out."""
+    """List the arguments that are not shown elsewhere, and count the characters left out."""
     facts: dict[str, str] = {}
     left_out = 0
     for name, value in request.details.items():
@@ -501,7 +506,7 @@ def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, 
             readable(value if isinstance(value, str) else msgspec.json.encode(value).decode()), full=full
         )
         left_out += omitted
-        # The sign tells arguments, which anybody may name, from what we say ourselves.
+        # The `=` separates arguments, whose names the model chooses, from our own labels.
         label = f"{truncate(readable_line(name), MAX_LABEL_CELLS)} ="
         while label in facts:  # two names that look alike must not hide an argument
             label = f"{label[:-2]}' ="
@@ -510,7 +515,7 @@ def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, 
 
 
 def _is_shown(name: str, value: Any, request: ApprovalRequest) -> bool:
-    """Whether an argument is shown already, as the command, the changes or one of the facts."""
+    """Return whether an argument is already shown as the command, a diff or a fact."""
     intent = request.intent
     if _DIFF_ARGUMENTS.get(request.tool) == name and any(file.diff for file in intent.files):
         return True
@@ -538,7 +543,7 @@ def _describe_omitted(characters: int) -> str:
 
 
 def fact_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> RenderableType:
-    """Everything else that helps to judge it."""
+    """Render the surroundings, risk, rule and sandbox of a call."""
     intent, risk = request.intent, request.risk
     surroundings = {
         "types": "" if intent.typed is None else msgspec.json.encode(intent.typed).decode(),
@@ -553,13 +558,13 @@ def fact_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> 
     reasons = {
         "risk": f"{risk.get('level', '')}, {risk['reason']}{part}" if risk.get("reason") else "",
         "asked by": request.rule + (f": {request.why}" if request.why else ""),
-        "wants": "more than the fence allows" if intent.escalated else "",
+        "wants": "more access than the sandbox allows" if intent.escalated else "",
         "reason": f"the model says: {intent.justification}" if intent.justification else "",
     }
     facts = {label: readable(text) for label, text in surroundings.items()}
     facts |= {label: readable_line(text) for label, text in reasons.items()}
     facts |= sandbox_details(intent.fence) if full else sandbox_summary(intent.fence)
-    # What is typed and what is set is part of the call, as a command is.
+    # Typed input and variables are part of the call, so they are never truncated.
     visible = {
         label: text if full or label in ("types", "sets") else truncate(text, MAX_CHARS)
         for label, text in facts.items()
@@ -569,11 +574,11 @@ def fact_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> 
 
 
 def sandbox_summary(fence: SandboxFacts) -> dict[str, str]:
-    """The sandbox in a few lines: what it is, and what can be written, read and reached; nothing without a process."""
+    """Summarize the sandbox of a call; empty for calls that start no process."""
     if not fence:
         return {}
     if not fence.get("active"):
-        return {"fence": NO_SANDBOX}
+        return {"sandbox": NO_SANDBOX}
     network, gaps = _get_text(fence, "network"), [gap.partition(":")[0] for gap in _get_texts(fence, "gaps")]
     hosts = _join_names(_list_allowed_hosts(fence), MAX_PATHS, 0)
     parts = [
@@ -582,11 +587,11 @@ def sandbox_summary(fence: SandboxFacts) -> dict[str, str]:
         f"network {network}" + (f" ({hosts})" if hosts else "") if network else "",
         f"{plural(len(gaps), 'gap')}: {', '.join(gaps)}" if gaps else "",
     ]
-    return {"fence": readable_line(" · ".join(filter(None, parts)))} | _list_access(fence, MAX_PATHS)
+    return {"sandbox": readable_line(" · ".join(filter(None, parts)))} | _list_access(fence, MAX_PATHS)
 
 
 def sandbox_details(fence: SandboxFacts) -> dict[str, str]:
-    """Everything that is known of it; the hosts of the call itself have that name already."""
+    """List all facts about the sandbox of a call."""
     facts = {
         "reaches": ", ".join(_list_allowed_hosts(fence)),
         "never": ", ".join(_get_texts(_get_mapping(fence, "egress"), "deny")),
@@ -600,7 +605,7 @@ def sandbox_details(fence: SandboxFacts) -> dict[str, str]:
 
 
 def _list_access(fence: SandboxFacts, most: int | None = None) -> dict[str, str]:
-    """What can be written and read, and what in it cannot; of long lists the beginning."""
+    """List the paths a call can write, read or not reach, at most `most` of each kind."""
     files = _get_mapping(fence, "file_access")
     if not files:
         return {}
@@ -616,7 +621,7 @@ def _list_access(fence: SandboxFacts, most: int | None = None) -> dict[str, str]
     for name, label in _ACCESS.items():
         paths = [short(path) for path in _get_texts(files, name)]
         paths += [f"its own {files['temporary']}"] if name == "writable" and files.get("temporary") else []
-        paths += ["the system's programs"] if name == "readable" and _get_texts(files, "system") else []
+        paths += ["system programs"] if name == "readable" and _get_texts(files, "system") else []
         access[label] = _join_names(paths, most, cast("int", left_out.get(name, 0)))
     return {label: text for label, text in access.items() if text}
 
@@ -647,12 +652,12 @@ def _get_texts(fence: SandboxFacts, name: str) -> list[str]:
 
 
 def describe_rule(rule: "Rule", scope: str) -> str:
-    """The calls that a rule allows, and where."""
+    """Describe the calls that a rule allows, and its scope."""
     from skills_runtime.safety.policy import END  # slow, and help needs none of it
 
     exact = all(prefix[-1:] == (END,) for prefix in rule.command)
     commands = _quote_names(shlex.join(argument for argument in prefix if argument != END) for prefix in rule.command)
-    match_text = "are exactly" if exact else "begin with"
+    match_text = "are exactly" if exact else "start with"
     parts = [
         f"{_quote_names(rule.tool)} commands that {match_text} {commands}"
         if rule.command
@@ -670,7 +675,7 @@ def _quote_names(names: Iterable[str]) -> str:
 
 
 def rule_paragraph(rule: "Rule", *, indent: int) -> RenderableType:
-    """A rule as it stands in a rule file."""
+    """Render a rule as it is written in a rule file."""
     from skills_runtime.safety.policy import render_rule  # slow, and help needs none of it
 
     return _indent(Text(readable(render_rule(rule).rstrip("\n")), overflow="fold"), indent)

@@ -1,4 +1,4 @@
-"""`config`: the settings that hold here, and where each comes from."""
+"""The `config` commands: show settings and their sources, confirm a model address."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from skills_runtime.config import Origin
 
 _WIDE_CELLS = 140
-"""Cells from which on a setting and its source fit on one line."""
+"""Terminal width from which a setting and its source fit on one line."""
 
 app = create_app(
     "config",
-    "Look at settings and where they come from, and confirm a project's model.",
+    "Show settings and their sources, and confirm a project's model.",
     "config show",
     "config show --origin --config kgent.yaml",
 )
@@ -44,14 +44,14 @@ app = create_app(
 def config_show(
     context: typer.Context,
     *,
-    origin: Annotated[bool, typer.Option("--origin", help="Say of every setting where it comes from.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Show the source of each setting.")] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Show the settings that hold in this workspace."""
+    """Show the effective settings of this workspace."""
     from skills_runtime.config import explain, snapshot  # slow, and help needs none of it
 
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
@@ -74,19 +74,21 @@ def config_show(
 )
 def config_confirm(
     *,
-    base_url: Annotated[str, typer.Argument(metavar="URL", help="The address of the model, as the project has it.")],
-    api_key_env: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable that holds its key.")],
+    base_url: Annotated[
+        str, typer.Argument(metavar="URL", help="The base URL of the model in the project's settings.")
+    ],
+    api_key_env: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable that holds the API key.")],
 ) -> int:
-    """Confirm that projects may send conversations and this key to a model address."""
+    """Allow projects to send conversations and this key to a model."""
     from skills_runtime.config import ModelAddress, ModelConfirmations, state_home
 
     is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env))
-    print(f"{readable_line(base_url)} is confirmed {'now' if is_new else 'already'}")
+    print(f"{readable_line(base_url)} is {'now' if is_new else 'already'} confirmed")
     return 0
 
 
 def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
-    """Settings with their sources."""
+    """Print the settings with their sources."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("setting", "value", "source", "note"):
         table.add_column(name, overflow="fold")

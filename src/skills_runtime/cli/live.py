@@ -1,4 +1,4 @@
-"""Works on one run in this process: through `RunService`, shown by a view, stopped by Ctrl-C."""
+"""Execute one run in this process and show its progress; Ctrl-C stops it."""
 
 import asyncio
 import os
@@ -83,14 +83,17 @@ _STORAGE_ERROR = StatusStyle("✗", "stopped", "red")
 TITLE_CELLS = 60
 _REFRESH_PER_SECOND = 8
 _ECHO_CELLS = 3
-"""Room at the end of a line that is rewritten: terminals echo `^C` there, and a wrapped line cannot be taken back."""
+"""Cells left free at the end of the live line: terminals echo `^C` there, and a wrapped line cannot be erased."""
 _NOTE_INDENT = 5
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How it ended; `trouble` is what kept the run from going on when its own log could not tell."""
+    """The state of a run when this process leaves it.
+
+    `storage_error` is set when the run stopped because its log could not be written.
+    """
 
     root: Path
     state: RunState
@@ -98,23 +101,23 @@ class RunOutcome:
     pending: Pending = field(default_factory=Pending)
     """What the run waits for."""
     signal: int | None = None
-    """The signal that somebody stopped the work with."""
+    """The signal that stopped the run."""
     proposed: str = ""
-    """The answer that waits for review."""
+    """The answer that is waiting for review."""
 
     @property
     def answer(self) -> str:
-        """What the run says: its result, or the one that somebody should look at."""
+        """Return the result of the run, or the one that is waiting for review."""
         return self.proposed if self.state.status is RunStatus.REVIEW_REQUIRED else self.state.final_output
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a signal, and nothing else, is why the run does not go on."""
+        """Return whether a signal is the only reason why the run stopped."""
         return self.signal is not None and self.state.open and self.state.waiting_kind in (None, "stopped")
 
     @property
     def exit_code(self) -> int:
-        """What the process reports."""
+        """Return the exit code of the process."""
         if self.storage_error:
             return self.storage_error.exit_code
         return (
@@ -123,32 +126,32 @@ class RunOutcome:
 
 
 class View:
-    """Shows a run while it works; this one shows nothing."""
+    """Show a run while it executes; this base class shows nothing."""
 
     def start(self, root: Path, run_id: str) -> None:
-        """The run exists."""
+        """Show that the run exists."""
 
     def show_event(self, event: Event) -> None:
-        """Something happened."""
+        """Show an event."""
 
     def show_stopping(self) -> None:
-        """Somebody wants the run to stop."""
+        """Show that the run was asked to stop."""
 
     def pause(self) -> None:
-        """Write nothing until `release`: somebody is being asked."""
+        """Write nothing until `resume`: a question is being asked."""
 
     def resume(self) -> None:
-        """Go on, with what was held back first."""
+        """Write the held lines and continue."""
 
     def finish(self, ending: RunOutcome) -> None:
-        """The run is over, or waits."""
+        """Show that the run has finished or waits."""
 
     def close(self) -> None:
-        """Leave the terminal as it was; harmless when repeated."""
+        """Restore the terminal; may be called more than once."""
 
 
 def show_outcome(console: Console, ending: RunOutcome, steps: int, *, program: str, hint: str) -> None:
-    """What came of a run, what it took, and where to look."""
+    """Print the result of a run, its usage, and the next commands."""
     command = CommandFor(program, short_id(ending.state.run_id))
     result, numbers = _format_result(ending, command), Text(format_usage(ending.state, steps), style="dim")
     if result.cell_len <= available_width(console, numbers):
@@ -163,16 +166,16 @@ def show_outcome(console: Console, ending: RunOutcome, steps: int, *, program: s
     for wait in waits:
         console.print(Group(*wait_lines(wait, indent=_INDENT, width=width, with_title=len(waits) > 1)))
     if aside := RecordedRun(RunPaths(ending.root)).list_quarantined():
-        facts["set aside"] = (
-            f"{plural(len(aside), 'new file')} that programs obey, such as {display_path(Path(aside[0]))}"
+        facts["quarantined"] = (
+            f"{plural(len(aside), 'new file')} that programs would execute, such as {display_path(Path(aside[0]))}"
         )
-        facts["keep them"] = command("runs accept")
+        facts["restore"] = command("runs accept")
     facts |= {"files": display_path(ending.root), "show": command("runs show")}
     console.print(labeled_table(facts, indent=_INDENT, width=width))
 
 
 def format_usage(state: RunState, steps: int = 0) -> str:
-    """Steps, those seen or those counted by the log, time, tokens, and money where prices are known."""
+    """Format steps, time, tokens and, where prices are configured, cost."""
     elapsed = milliseconds_between(state.started_at, state.completed_at or state.updated_at)
     tokens = state.input_tokens + state.output_tokens + state.child_tokens
     cost = state.cost_usd + state.child_cost_usd
@@ -188,10 +191,10 @@ def format_usage(state: RunState, steps: int = 0) -> str:
 
 
 def _format_result(ending: RunOutcome, command: CommandFor) -> Text:
-    """How it ended in one word, and why."""
+    """Format the final status and its reason."""
     state, trouble = ending.state, ending.storage_error
     if ending.is_stopped and not trouble:
-        return Text.assemble((" stopped", "bold cyan"), f"; go on with: {command('runs resume')}")
+        return Text.assemble((" stopped", "bold cyan"), f"; resume with: {command('runs resume')}")
     sign = _STORAGE_ERROR if trouble else get_status_style(state.status, state.waiting_kind)
     status_text = "done" if state.status == "completed" else sign.text
     if trouble:
@@ -207,17 +210,17 @@ def _format_result(ending: RunOutcome, command: CommandFor) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the first line says besides the id."""
+    """What the first line shows besides the id."""
 
     title: str
     model: str
     sandbox: str
     history: str = ""
-    """What of its session the run knows."""
+    """How much of its session the run has loaded."""
 
 
 class HumanView(View):
-    """Shows a run as it works; `asked_here` when questions are asked at this very terminal."""
+    """Show a run to a person; `is_interactive` when questions are asked at this terminal."""
 
     def __init__(
         self, console: Console, heading: Heading, *, program: str, clock: Clock, is_interactive: bool = False
@@ -243,11 +246,11 @@ class HumanView(View):
         line.append(truncate(readable_line(heading.title), min(max(width, 16), TITLE_CELLS)))
         self._write(line.append_text(details))
         if heading.history:
-            self._write_note(f"session  knows of {heading.history}")
+            self._write_note(f"session  loaded {heading.history}")
         self._start_live()
 
     def show_event(self, event: Event) -> None:
-        """Follow what happens."""
+        """Show an event as a step, a note or the current activity."""
         self._steps.apply(event)
         match event.payload:
             case LlmRequestStarted(model=model):
@@ -269,13 +272,13 @@ class HumanView(View):
     def _show_other_event(self, event: Event) -> None:
         match event.payload:
             case ApprovalRequested(tool=tool) if self._asked_here:
-                self._set_activity(f"{readable_line(tool)} waits for you")
+                self._set_activity(f"{readable_line(tool)} is waiting for you")
             case ApprovalDecided(reason="provider", arguments_blob=None) if self._asked_here:
-                pass  # who has just typed it knows
+                pass  # just typed at this terminal
             case RunFailed(details=details):
                 self._hint = readable_line(str(details.get("hint") or ""))
             case HumanRequest() if self._asked_here:
-                self._set_activity("waits for you")
+                self._set_activity("waiting for you")
             case payload if is_skill_notice(payload):
                 self._write(Text(f"notice: {readable_line(skill_note(payload))}", style="yellow"))
             case _:
@@ -284,17 +287,17 @@ class HumanView(View):
                     self._write_note(note)
 
     def show_stopping(self) -> None:
-        """Say that Ctrl-C was heard."""
-        self._write_note("stopping; Ctrl-C again leaves at once")
+        """Confirm Ctrl-C."""
+        self._write_note("stopping; press Ctrl-C again to exit at once")
         self._set_activity("stopping")
 
     def pause(self) -> None:
-        """Keep lines back: somebody is being asked."""
+        """Hold lines back while a question is being asked."""
         self._stop_live()
         self._held_lines = []
 
     def resume(self) -> None:
-        """Write what was kept back, and go on."""
+        """Write the held lines and continue."""
         held_lines, self._held_lines = self._held_lines or [], None
         for line in held_lines:
             self._console.print(line)
@@ -302,12 +305,12 @@ class HumanView(View):
         self._start_live()
 
     def finish(self, ending: RunOutcome) -> None:
-        """Write the last lines: what came of it, and where to look."""
+        """Write the result and the next commands."""
         self.close()
         show_outcome(self._console, ending, len(self._steps.all), program=self._program, hint=self._hint)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Stop the live display."""
         self._stop_live()
 
     def _start_live(self) -> None:
@@ -334,12 +337,12 @@ class HumanView(View):
             self._held_lines.append(line)
 
     def _write_note(self, text: str) -> None:
-        """One dim line between the steps."""
+        """Write one dim line between the steps."""
         width = self._console.width - _NOTE_INDENT if self._console.is_terminal else len(text) * 2
         self._write(Text(f"{'':{_NOTE_INDENT}}{truncate(text, width)}", style="dim"))
 
     def _set_activity(self, activity: str, *, keep_timer: bool = False) -> None:
-        """What the run is at; `again` when it is still the same, only further."""
+        """Set the current activity; `keep_timer` when it is the same one, further along."""
         self._activity = activity
         if not keep_timer:
             self._activity_start = self._clock.monotonic()
@@ -359,18 +362,18 @@ class HumanView(View):
 
 
 class QuietView(View):
-    """Says next to nothing while a run works."""
+    """Show only notices and the reason for a missing answer."""
 
     def __init__(self, program: str = "skills-runtime") -> None:
         self._program = program
 
     def show_event(self, event: Event) -> None:
-        """Say what was asked for and is not there."""
+        """Report requested skills that are not available."""
         if is_skill_notice(event.payload):
             write_notices([skill_note(event.payload)])
 
     def finish(self, ending: RunOutcome) -> None:
-        """Say why there is no answer."""
+        """Report why there is no answer."""
         state = ending.state
         if ending.storage_error:
             write_error(ending.storage_error.message, kind=ending.storage_error.kind, hint=ending.storage_error.hint)
@@ -386,11 +389,11 @@ class QuietView(View):
         description = "; ".join(wait.description for wait in waits) or state.waiting_message or "it was stopped"
         kind = state.waiting_kind or ("stopped" if ending.is_stopped else str(state.status))
         hint = "; ".join(wait.join_commands() for wait in waits) or f"`{command('runs resume')}`"
-        write_error(f"the run `{state.run_id}` waits: {description}", kind=kind, hint=hint)
+        write_error(f"the run `{state.run_id}` is waiting: {description}", kind=kind, hint=hint)
 
 
 class LogView(View):
-    """Copies the complete lines of a log to a stream as the log grows."""
+    """Copy the complete lines of a log to a stream as the log grows."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
@@ -398,22 +401,22 @@ class LogView(View):
         self._offset = 0
 
     def start(self, root: Path, run_id: str) -> None:
-        """Write what is there already."""
+        """Write the lines that exist."""
         self._fd = open_regular(RunPaths(root).events)
         self._copy()
 
     def show_event(self, event: Event) -> None:
-        """Write what has come."""
+        """Write the new lines."""
         self._copy()
 
     def finish(self, ending: RunOutcome) -> None:
-        """Write the rest; only what the log cannot tell is said elsewhere."""
+        """Write the remaining lines; report an error that the log cannot contain."""
         self._copy()
         if ending.storage_error:
             write_error(ending.storage_error.message, kind=ending.storage_error.kind, hint=ending.storage_error.hint)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -435,7 +438,7 @@ class LogView(View):
 def create_view(
     options: ViewOptions, heading: Heading, notices: Iterable[str], *, program: str, asked_here: bool = False
 ) -> View:
-    """The view somebody asked for; people are told first what they should know."""
+    """Create the requested view, and print notices first in the one for people."""
     if options.json:
         return LogView(sys.stdout.buffer)
     if options.quiet:
@@ -448,12 +451,12 @@ def create_view(
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that is worked on now; `fresh` when it had not begun before."""
+    """A run that this process executes; `is_new` when it had not started before."""
 
     run_id: str
     is_new: bool
     notices: Iterable[str] = ()
-    """What its user should know first."""
+    """Notices to print first."""
 
 
 Start = Callable[[RunService], Awaitable[StartedRun]]
@@ -468,7 +471,7 @@ def create_run(
     program: Program,
     participants: InteractionOptions,
 ) -> RunOutcome:
-    """Work on a new run until it ends or waits, and leave its answer on stdout."""
+    """Execute a new run until it finishes or waits, and write its answer to stdout."""
 
     async def start(service: RunService) -> StartedRun:
         created = await service.create(request, resolved=resolved)
@@ -486,15 +489,15 @@ def resume_run(
     approvals: Approving | None = None,
     adopt: bool = False,
 ) -> RunOutcome:
-    """Work on a run until it ends or waits; one that waits for an approval goes on waiting where nobody is there."""
+    """Resume a run until it finishes or waits; without a terminal, pending approvals keep waiting."""
     with open_service(config) as service:
         paths = service.find(reference)
-        state = RecordedRun(paths).state()  # as far as anybody can read it: it may be adopted only now
+        state = RecordedRun(paths).state()  # not authenticated yet: `adopt` may only now accept its key
         resolved = service.workspace.settings_of(paths, adopt=adopt)
         has_approvals = bool(service.approvals_of(str(paths.root)))
     if state.status is RunStatus.REVIEW_REQUIRED:
         (wait,) = list_waits(state, Pending(), CommandFor(program.name, reference))
-        raise IllegalTransition(f"the result of `{state.run_id}` waits for review", hint=wait.join_commands())
+        raise IllegalTransition(f"the result of `{state.run_id}` is waiting for review", hint=wait.join_commands())
 
     async def start(service: RunService) -> StartedRun:
         run_id = await service.resume(str(paths.root), resolved=resolved, adopt=adopt)
@@ -514,7 +517,7 @@ def fork_run(
     *,
     approvals: Approving | None = None,
 ) -> RunOutcome:
-    """Work on a new run that goes on from an event of another one, with the settings of that."""
+    """Execute a new run that continues from an event of another one, with its settings."""
     with open_service(config) as service:
         paths = service.find(reference)
         resolved = service.workspace.settings_of(paths)
@@ -530,12 +533,12 @@ def chat(
     program: Program,
     participants: InteractionOptions,
 ) -> int:
-    """Work on one typed message after the other, until an empty one or the end of the input.
+    """Execute one run per typed message until an empty line or the end of the input.
 
-    Each is the task of a new run of the session; the exit code of the last one counts.
+    Returns the exit code of the last run.
     """
     console = stderr_console(no_color=view.no_color)
-    console.print(Text(f"session {session_id}; an empty line ends the talk", style="dim"))
+    console.print(Text(f"session {session_id}; an empty line ends the chat", style="dim"))
     code = 0
     while True:
         console.print(Text(CHAT_PROMPT, style="bold cyan"), end="")
@@ -549,7 +552,7 @@ def chat(
         request = RunRequest(prompt=message, session_id=session_id)
         try:
             ending = create_run(request, resolved, config, view, program, participants)
-        except SkillsRuntimeError as error:  # such as a skill that is not there: the next message may be better
+        except SkillsRuntimeError as error:  # such as a missing skill: the next message may work
             code = report_error(error, program)
             continue
         sys.stdout.flush()
@@ -576,7 +579,7 @@ def _run_and_show(
 async def _run_with_view(
     start: Start, resolved: Resolved, config: ConfigOptions, make_view: ViewFactory, participants: InteractionOptions
 ) -> RunOutcome:
-    """Start the work and show it; Ctrl-C stops it cleanly, a second one leaves at once."""
+    """Execute a run and show it; Ctrl-C stops it cleanly, a second one exits at once."""
     showing = EventFeed()
     interaction = participants.build_interaction(showing.pause, showing.listen)
     try:
@@ -596,7 +599,7 @@ async def _run_with_view(
             ending = RunOutcome(
                 paths.root, run.state, error, run.pending, interruption.number, run.conversation.last_text
             )
-        with suppress(BrokenPipeError):  # nobody reads any more; the run went on all the same
+        with suppress(BrokenPipeError):  # the reader has gone; the run is not affected
             showing.finish(ending)
         return ending
     finally:
@@ -604,12 +607,12 @@ async def _run_with_view(
 
 
 async def _wait_or_stop(service: RunService, run_id: str, interruption: Interruption, showing: "EventFeed") -> None:
-    """Return when the run has ended, waits, or was stopped by a signal."""
+    """Return when the run has finished, waits, or was stopped by a signal."""
     task = asyncio.create_task(service.wait(run_id))
     stop = asyncio.create_task(interruption.wait())
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     if not task.done():
-        with suppress(OSError):  # a terminal that is gone, or a full disk: the run stops all the same
+        with suppress(OSError):  # the terminal is gone or the disk is full: stop anyway
             showing.show_stopping()
         await service.stop(run_id)
         await task
@@ -617,20 +620,20 @@ async def _wait_or_stop(service: RunService, run_id: str, interruption: Interrup
 
 
 class EventFeed:
-    """One view of one run; a view that fails, because nobody reads it any more, never disturbs the run."""
+    """Deliver the events of one run to one view; a failing view never disturbs the run."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._view: View | None = None
         self._early_events: list[Event | None] = []
-        """What happened before there was a view."""
+        """Events from before the view existed."""
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._shown_seqs: set[int] = set()
         self._started = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
 
     def listen(self, event: Event) -> None:
-        """Take an event from whichever thread it happened in."""
+        """Accept an event from any thread."""
         self._loop.call_soon_threadsafe(self._enqueue, event)
 
     def start(
@@ -640,7 +643,7 @@ class EventFeed:
         resolved: Resolved,
         make_view: ViewFactory,
     ) -> None:
-        """Show the run from here on; of a fresh one, also what came of the skills that its task asks for."""
+        """Show the run from here on; for a new one, replay its skill notices."""
         history = 0
         for event in RecordedRun(paths).events() if started.is_new else ():
             if isinstance(event.payload, HistoryLoaded):
@@ -662,30 +665,30 @@ class EventFeed:
         self._started.set()
 
     def show_stopping(self) -> None:
-        """Show that Ctrl-C was heard."""
+        """Confirm Ctrl-C."""
         if self._view is not None:
             self._view.show_stopping()
 
     async def drain(self) -> None:
-        """Return when everything that happened is shown."""
+        """Wait until all events are shown."""
         self._loop.call_soon_threadsafe(self._enqueue, None)
         if self._work is not None:
             await asyncio.wait({self._work})
 
     def finish(self, ending: RunOutcome) -> None:
-        """Show how it ended; raises what the view failed with, if it did."""
+        """Show the outcome; re-raise the error of the view, if it failed."""
         if self._work is not None and self._view is not None:
             self._work.result()
             self._view.finish(ending)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self._view is not None:
             self._view.close()
 
     @asynccontextmanager
     async def pause(self) -> AsyncGenerator[None]:
-        """Show what has happened so far, and then nothing while the block lasts."""
+        """Show the events so far, then nothing while the block lasts."""
         await self._started.wait()
         await asyncio.sleep(0)
         while not self._queue.empty() and self._work is not None and not self._work.done():

@@ -1,4 +1,4 @@
-"""The program behind `skills-runtime`, `skills-runtime-sdk` and `kgent`: its commands and its entry point."""
+"""The entry point of `skills-runtime`, `skills-runtime-sdk` and `kgent`."""
 
 import os
 import sys
@@ -30,21 +30,21 @@ COMMAND_GROUPS = (
     ("serve", "keys", ("keys",)),
     ("runs", "ledger", ("ledger",)),
 )
-"""Each group of commands: its module, its name there, and what it is called by; in the order of the help page."""
+"""Each group of commands: module, attribute and command names, in the order of the help page."""
 
 
 def main() -> NoReturn:
-    """Run the program and leave the process."""
+    """Run the program and exit the process."""
     open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character gets its number
+        if isinstance(stream, TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     program_name = Path(sys.argv[0]).name
     sys.exit(run_program(sys.argv[1:], name=program_name if program_name in NAMES else NAMES[0]))
 
 
 def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
-    """The exit code of one command line."""
+    """Run one command line and return its exit code."""
     program = Program(name)
     command_name = next(
         (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None
@@ -56,11 +56,16 @@ def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
 
 
 def build(command_name: str | None = None) -> typer.Typer:
-    """The program with all its commands, or only with the group of the one that is called.
+    """Build the program with all commands, or only with the group of the called one.
 
-    A command then starts without importing the modules of all others, and the version without any.
+    A command then starts without importing the modules of the others.
     """
-    app = create_app(None, "Skills in, an auditable run out.", "demo", 'run "Summarise notes.md in three sentences"')
+    app = create_app(
+        None,
+        "Run agents with skills, approvals, a sandbox and an auditable log.",
+        "demo",
+        'run "Summarize notes.md in three sentences"',
+    )
     app.callback()(_global_options)
     groups = (
         ()
@@ -73,12 +78,12 @@ def build(command_name: str | None = None) -> typer.Typer:
 
 
 def open_missing_streams() -> None:
-    """Open what is missing, or whatever is opened next would get its number and be taken for it."""
+    """Open missing standard streams, or the next opened file would get their descriptors."""
     for number in range(3):
         with suppress(OSError):
             os.fstat(number)
             continue
-        # The lowest number that is free is this one: those below it are taken.
+        # `open` returns the lowest free descriptor, which is this one: those below it are open.
         os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 - it has no name
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
@@ -95,9 +100,9 @@ def _global_options(
     context: typer.Context,
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Say the version and leave.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks for errors.")] = False,
 ) -> None:
     del version
     context.obj.debug = debug

@@ -1,7 +1,7 @@
-"""Options that commands share, and what was typed: checked, read, and turned into settings, a service or a run.
+"""Options that commands share, and parsing of their values into paths, settings, services and runs.
 
-The configuration and the engine take half a second to import, which no help page needs: functions that use them import
-them.
+The configuration and the engine take half a second to import and help pages need neither: functions that use them
+import them.
 """
 
 import os
@@ -33,41 +33,39 @@ def repeatable(*names: str, metavar: str, help: str) -> Any:
 
 
 Approving = Literal["terminal", "inbox", "none"]
-"""Who decides on calls that must be approved."""
+"""Where calls that need an approval are decided."""
 
-Json = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
-NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; the variable NO_COLOR does the same.")]
-RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="Disable colors; NO_COLOR does the same.")]
+RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or a prefix of the id.")]
 ApprovalReference = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of a request, how it begins, or the run, if that has one only.")
+    str, typer.Argument(metavar="ID", help="A request id, a prefix of it, or a run that has only one.")
 ]
-WorkspaceRoot = Annotated[
-    str, typer.Option("--workspace-root", metavar="DIR", help="The directory whose configuration and runs count.")
-]
+WorkspaceRoot = Annotated[str, typer.Option("--workspace-root", metavar="DIR", help="The workspace directory.")]
 
 ConfigFiles = Annotated[
     list[str],
-    repeatable("--config", metavar="FILE", help="A configuration file; repeat it for more."),
+    repeatable("--config", metavar="FILE", help="A configuration file; repeatable."),
 ]
 Assignments = Annotated[
     list[str],
-    repeatable("--set", metavar="KEY=VALUE", help="One setting, such as run.max_steps=5; repeatable."),
+    repeatable("--set", metavar="KEY=VALUE", help="Override a setting, such as run.max_steps=5; repeatable."),
 ]
 
-EventsAsJson = Annotated[bool, typer.Option("--json", help="Write the event log itself to stdout, as it grows.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer, and errors.")]
+EventsAsJson = Annotated[bool, typer.Option("--json", help="Stream the event log to stdout as JSON lines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer and errors.")]
 Approvals = Annotated[
     Approving | None,
     typer.Option(
         "--approvals",
-        help="Who approves calls: you at the terminal, somebody later (the run waits), or nobody (it fails).",
+        help="Where to ask for approvals: here, in the inbox (the run waits) or nowhere (the run fails).",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigOptions:
-    """Where the user works, and the settings given on the command line."""
+    """The workspace, and the settings given on the command line."""
 
     workspace_root: str = "."
     files: Sequence[str] = ()
@@ -76,61 +74,63 @@ class ConfigOptions:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How a run is shown while it works."""
+    """How a run is shown while it executes."""
 
     json: bool = False
     quiet: bool = False
     no_color: bool = False
 
 
-# What was typed
+# Values of options
 
 
 def check_text(text: str, option: str) -> str:
-    """Text somebody typed, or a refusal of bytes that are no text."""
+    """Return the text, or raise if it is not valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValidationFailed(f"what `{option}` was given is not UTF-8 text", hint="check its encoding") from None
+        raise ValidationFailed(f"the value of `{option}` is not UTF-8 text", hint="check its encoding") from None
     return text
 
 
 def parse_path(text: str, *, option: str) -> Path:
-    """A path somebody typed, or a refusal of what can be none."""
+    """Return the path, or raise if it is empty or invalid."""
     if not check_text(text, option).strip() or "\0" in text:
         raise ValidationFailed(f"`{option}` does not name a usable path", hint="give the path of a file or directory")
     return Path(text)
 
 
 def parse_optional_path(text: str | None, *, option: str) -> Path | None:
-    """The same for an option that may be left out."""
+    """Parse a path option that may be missing."""
     return parse_path(text, option=option) if text is not None else None
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:
-    """The text of the one way that was used."""
+    """Return the task from the one source that was given."""
     sources = {
         way: value for way, value in zip(_PROMPT_SOURCES, (argument, option, file), strict=True) if value is not None
     }
     if len(sources) != 1:
         problem = (
-            f"the task is given by {' and by '.join(f'`{way}`' for way in sources)}" if sources else "no task was given"
+            f"the task was given as {' and as '.join(f'`{way}`' for way in sources)}"
+            if sources
+            else "no task was given"
         )
         raise UsageError(f"{problem}; give it once, as `PROMPT`, `--prompt TEXT` or `--prompt-file FILE`")
     ((way, value),) = sources.items()
     text = read_text(value) if way == "--prompt-file" else check_text(value, way)
     if not text.strip():
-        raise ValidationFailed("the task is empty", hint="say what should be done")
+        raise ValidationFailed("the task is empty", hint="describe the task")
     return text
 
 
 def read_message(text: str, option: str) -> str:
-    """What is said to a run: the argument itself, or stdin when it is `-`."""
+    """Return a message to a run: the argument itself, or stdin for `-`."""
     return read_text(text).rstrip("\r\n") if text == "-" else check_text(text, option)
 
 
 def read_text(name: str, *, option: str = "--prompt-file") -> str:
-    """The text in a file, or on stdin when its name is `-`."""
+    """Read a text file, or stdin for `-`."""
     if name == "-":
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
@@ -140,12 +140,12 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
         except FileNotFoundError as error:
             raise NotFound(f"`{name}` does not exist", hint="check the path") from error
         except PermissionError as error:
-            raise AccessRefused(f"`{name}` may not be read by this user", hint="change its permissions") from error
+            raise AccessRefused(f"`{name}` is not readable by this user", hint="change its permissions") from error
         except OSError as error:
             message = f"`{name}` cannot be read: {error.strerror}"
-            raise ValidationFailed(message, hint="name an ordinary file") from error
+            raise ValidationFailed(message, hint="use a regular file") from error
     if len(data) > MAX_BYTES:
-        raise ValidationFailed(f"`{name}` is larger than {MAX_BYTES} bytes", hint="put the data into a file of its own")
+        raise ValidationFailed(f"`{name}` is larger than {MAX_BYTES} bytes", hint="put the data into a separate file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -153,28 +153,28 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """The tree that assignments such as `run.max_steps=5` amount to; values are YAML."""
+    """Parse assignments such as `run.max_steps=5` into a settings tree; values are YAML."""
     from skills_runtime.config import deep_merge, nest_value, parse_mapping
 
     tree: dict[str, Any] = {}
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator or not key.strip():
-            raise ValidationFailed(f"`--set {assignment}` does not assign anything", hint="write `--set KEY=VALUE`")
+            raise ValidationFailed(f"`--set {assignment}` is not an assignment", hint="write `--set KEY=VALUE`")
         check_text(assignment, "--set")
-        # On a line of its own the value may be anything YAML knows, a mapping or a list too.
+        # On a line of its own the value may be any YAML, including a mapping or a list.
         block = "value:\n  " + text.replace("\n", "\n  ")
         tree = deep_merge(tree, nest_value(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value")))
     return tree
 
 
 def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
-    """The answers that assignments such as `colour=blue` amount to; each is text as it stands."""
+    """Parse answers such as `color=blue`; values are plain text."""
     answers: dict[str, str] = {}
     for assignment in assignments:
         name, separator, text = check_text(assignment, "--set").partition("=")
         if not separator or not name:
-            raise ValidationFailed(f"`--set {assignment}` does not answer anything", hint="write `--set ID=TEXT`")
+            raise ValidationFailed(f"`--set {assignment}` is not an answer", hint="write `--set ID=TEXT`")
         if name in answers:
             raise ValidationFailed(f"`{name}` is answered twice", hint="give each answer once")
         answers[name] = text
@@ -191,7 +191,7 @@ def resolve_settings(
     chosen: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> "Resolved":
-    """Everything configured for the workspace; `chosen` are settings with an option of their own."""
+    """Resolve the settings of the workspace; `chosen` are those with a dedicated option."""
     from skills_runtime.config import KGENT_DEFAULTS, deep_merge, resolve
 
     return resolve(
@@ -204,7 +204,7 @@ def resolve_settings(
 
 
 def model_name(resolved: "Resolved") -> str:
-    """Who answers, as people call it."""
+    """Return the display name of the model."""
     backend = resolved.settings.llm.backend
     return resolved.settings.models.executor if backend == "openai" else f"{backend} model"
 
@@ -213,7 +213,7 @@ def model_name(resolved: "Resolved") -> str:
 def open_service(
     options: ConfigOptions | None = None, *, interaction: "Interaction | None" = None
 ) -> Generator["RunService"]:
-    """Open the application layer for the user of this machine; `interaction` is asked and told while runs work."""
+    """Open the run service for this user; `interaction` answers questions and receives events."""
     from skills_runtime.config import state_home
     from skills_runtime.engine import ServiceLimits, Workspace, open_run_service
 
@@ -225,26 +225,26 @@ def open_service(
         user_settings=parse_assignments(options.assignments),
         for_user=True,
     )
-    # What a command leaves unfinished is resumed by its user, not by the next process.
+    # Runs that a command leaves unfinished are resumed by the user, not by the next process.
     with open_run_service(workspace, interaction=interaction, limits=ServiceLimits(durable=False)) as service:
         yield service
 
 
 def find_run(reference: str, workspace_root: str) -> "RecordedRun":
-    """The run that a path, an id or the beginning of an id names."""
+    """Find a run by path, id or id prefix."""
     from skills_runtime.engine import RecordedRun
     from skills_runtime.runs import RunPaths
 
     path = parse_path(reference, option="RUN")
     directory = path.parent if path.name == LOG else path
-    if (directory / LOG).is_file():  # it can be looked at also where the ledger cannot be opened
+    if (directory / LOG).is_file():  # works without the ledger
         return RecordedRun(RunPaths(directory.resolve()))
     with open_service(ConfigOptions(workspace_root)) as service:
         return service.open_recorded(reference)
 
 
 def login_name() -> str:
-    """Who decides here, as the system knows them; variables of the environment could say anything."""
+    """Return the login name from the user database; environment variables could be forged."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -253,6 +253,6 @@ def login_name() -> str:
 
 
 def display_path(path: Path) -> str:
-    """A path as one types it here."""
+    """Return a path relative to the current directory where it is below it."""
     near = os.path.relpath(path)
     return str(path) if near.startswith("..") else near

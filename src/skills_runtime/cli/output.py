@@ -1,4 +1,4 @@
-"""The two consoles, talk on stderr and answers on stdout, and how numbers, times, states and tables look."""
+"""Consoles for stdout and stderr, and the formatting of numbers, times, states and tables."""
 
 import re
 import sys
@@ -19,22 +19,22 @@ from skills_runtime.text import readable, readable_line
 
 PLAIN_WIDTH = 80
 _UNLIMITED_WIDTH = 10_000
-"""Wide enough that nothing in a file is ever cut or wrapped."""
+"""Wide enough that output to a file is never truncated or wrapped."""
 APPROVAL_PREFIX = "approval_"
-"""How the id of every request for approval begins."""
+"""Prefix of approval request ids."""
 _SHOWN_APPROVAL_CHARS = 8
 _GENERATED_RUN = re.compile(r"run_([0-9a-f]{12})[0-9a-f]{20}")
 _WIDE_CELLS = 76
-"""Cells from which on a list has room for times and numbers."""
+"""Terminal width from which lists show all columns."""
 
 
 def stderr_console(*, no_color: bool = False) -> Console:
-    """The console for progress, notices and hints."""
+    """Create the console for progress, notices and hints."""
     return _console(to_stderr=True, no_color=no_color)
 
 
 def stdout_console(*, no_color: bool = False) -> Console:
-    """The console for what was asked for."""
+    """Create the console for results."""
     return _console(to_stderr=False, no_color=no_color)
 
 
@@ -49,7 +49,7 @@ def _console(*, to_stderr: bool, no_color: bool) -> Console:
 
 
 def justify_line(console: Console, left_text: Text, right_text: Text) -> Text:
-    """One line with `left` at the left and `right` at the right edge; on a terminal `left` gives way."""
+    """Join two texts at the left and right edge of a line; truncate the left one on a terminal."""
     width = available_width(console, right_text)
     line = left_text.copy()
     if console.is_terminal:
@@ -59,12 +59,12 @@ def justify_line(console: Console, left_text: Text, right_text: Text) -> Text:
 
 
 def available_width(console: Console, right: Text) -> int:
-    """How many cells `spread` has for what stands at the left."""
+    """Return how many cells `justify_line` has for the left text."""
     return min(console.width, PLAIN_WIDTH if not console.is_terminal else console.width) - right.cell_len - 2
 
 
 def labeled_table(facts: Mapping[str, str], *, indent: int, width: int) -> Padding:
-    """Facts with their labels before them; long ones are wrapped beside the label, not below it."""
+    """Render facts with labels; long facts wrap beside the label, not below it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, min_width=width, style="dim")
     grid.add_column(overflow="fold")
@@ -74,7 +74,7 @@ def labeled_table(facts: Mapping[str, str], *, indent: int, width: int) -> Paddi
 
 
 def truncate(text: str, width: int) -> str:
-    """The text in at most `width` cells."""
+    """Truncate a text to `width` cells."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
@@ -87,7 +87,7 @@ def list_table(
     flexible: str,
     min_width: int,
 ) -> Table:
-    """One line each; the `elastic` column takes the room the others leave, and a small terminal shows `narrow` ones."""
+    """Build a table: the `flexible` column takes the remaining width; small terminals show `narrow_columns`."""
     headings = [name for name in justify if console.width >= _WIDE_CELLS or name in narrow_columns]
     fixed = [name for name in headings if name != flexible]
     fixed_width = sum(max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in fixed)
@@ -101,7 +101,7 @@ def list_table(
 
 
 class StatusStyle(NamedTuple):
-    """How a state looks."""
+    """Symbol, text and color of a status."""
 
     symbol: str
     text: str
@@ -130,23 +130,23 @@ WAITING_STYLES: Mapping[str, StatusStyle] = MappingProxyType(
         "stopped": StatusStyle("◇", "stopped", "cyan"),
     }
 )
-"""What a run waits for, where that is known."""
+"""Styles by what a run waits for."""
 
 
 def get_status_style(status: str, waiting_kind: str | None = None) -> StatusStyle:
-    """How a state looks; a run that waits says what for."""
+    """Return the style of a status, by what the run waits for where that is recorded."""
     waiting = WAITING_STYLES.get(waiting_kind or "") if status == RunStatus.WAITING_FOR_USER else None
     return waiting or STATUS_STYLES[status]
 
 
 def status_text(status: str, waiting_kind: str | None = None) -> Text:
-    """A state as a symbol and a word."""
+    """Render a status as a symbol and a word."""
     sign = get_status_style(status, waiting_kind)
     return Text(f"{sign.symbol} {sign.text}", style=sign.style)
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a run stands after a decision about it."""
+    """The status of a run after a command."""
 
     run_id: str
     status: str
@@ -155,7 +155,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def write_receipt(receipt: msgspec.Struct, text: str, next_command: str = "", *, as_json: bool) -> int:
-    """Say what happened, and the command that comes next; the exit code is that of success."""
+    """Print the result and the next command; return 0."""
     if as_json:
         write_json(receipt, pretty=False)
         return 0
@@ -167,7 +167,7 @@ def write_receipt(receipt: msgspec.Struct, text: str, next_command: str = "", *,
 
 
 def format_duration(milliseconds: float | None) -> str:
-    """A span of time as people say it."""
+    """Format a duration."""
     if milliseconds is None:
         return "-"
     if milliseconds < 1000:
@@ -181,7 +181,7 @@ def format_duration(milliseconds: float | None) -> str:
 
 
 def format_age(milliseconds: float | None) -> str:
-    """A span of time in one number, for tables."""
+    """Format a duration as one number, for tables."""
     if milliseconds is None:
         return "-"
     seconds = max(milliseconds, 0) / 1000
@@ -193,30 +193,30 @@ def format_age(milliseconds: float | None) -> str:
 
 
 def format_count(number: int) -> str:
-    """A number, short."""
+    """Format a number with at most five characters."""
     if number < 1000:
         return str(number)
     return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
 def format_cost(dollars: float) -> str:
-    """What something cost; small amounts are not rounded away."""
+    """Format an amount in dollars; small amounts keep four decimals."""
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
+    """Format a number with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def milliseconds_between(start: str | None, end: str | None) -> float | None:
-    """Milliseconds between two timestamps of a log."""
+    """Return the milliseconds between two timestamps."""
     start_time, end_time = _parse_time(start), _parse_time(end)
     return (end_time - start_time).total_seconds() * 1000 if start_time and end_time else None
 
 
 def local_time(timestamp: str | None, *, form: str = "%Y-%m-%d %H:%M") -> str:
-    """A timestamp of a log in the time of whoever reads it."""
+    """Format a timestamp in the local time zone."""
     at = _parse_time(timestamp)
     return at.astimezone().strftime(form) if at else "-"
 
@@ -248,17 +248,17 @@ def write_json(value: Any, *, pretty: bool = True) -> None:
 
 
 def write_notices(notices: Iterable[str]) -> None:
-    """Say what the user should know besides."""
+    """Print notices to stderr."""
     for notice in notices:
         sys.stderr.write(f"notice: {readable_line(notice)}\n")
 
 
 def short_id(run_id: str) -> str:
-    """An id as people read and type it: of a generated one the part that tells its time, of a chosen one all of it."""
+    """Shorten a generated run id to its time part; return other ids unchanged."""
     generated = _GENERATED_RUN.fullmatch(run_id)
     return generated[1] if generated else run_id
 
 
 def short_approval_id(approval_id: str) -> str:
-    """The id of a request as people read and type it."""
+    """Shorten the id of an approval request."""
     return approval_id.removeprefix(APPROVAL_PREFIX)[:_SHOWN_APPROVAL_CHARS]

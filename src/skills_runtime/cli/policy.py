@@ -1,4 +1,4 @@
-"""`policy`: what the rules say about a call that nobody makes."""
+"""The `policy` commands: evaluate the rules for a call without executing it."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skills_runtime.safety import PolicyPreview
 
 DECISION_EXIT_CODES = {"allow": 0, "ask": EXIT_CODES["human_required"], "deny": EXIT_CODES["permission"]}
-"""What a program that asks us is told."""
+"""Exit codes by decision."""
 _DECISION_STYLES: Mapping[str, tuple[str, str]] = {
     "allow": ("✓", "green"),
     "ask": ("?", "yellow"),
@@ -39,7 +39,7 @@ _LABEL = 8
 
 app = create_app(
     "policy",
-    "Ask what the rules say, without running anything.",
+    "Check what the rules decide, without running anything.",
     "policy check -- git push",
     "policy explain call.json",
 )
@@ -57,17 +57,19 @@ def policy_check(
         list[str],
         typer.Argument(
             metavar="CMD",
-            help="A program and its arguments, or one line of shell in quotes. Exit code: 0 allow, 26 ask, 21 deny.",
+            help="A program and its arguments, or a quoted shell line. Exit code: 0 allow, 26 ask, 21 deny.",
         ),
     ],
-    tool: Annotated[str, typer.Option("--tool", metavar="NAME", help="The tool that would run it.")] = "shell_command",
+    tool: Annotated[
+        str, typer.Option("--tool", metavar="NAME", help="The tool that would run the command.")
+    ] = "shell_command",
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Say whether a run may execute a command, and which rule says so."""
+    """Check whether a run may execute a command, and by which rule."""
     from skills_runtime.engine import explain_command  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)
@@ -85,7 +87,7 @@ def policy_explain(
         str,
         typer.Argument(
             metavar="CALL",
-            help='A file with {"tool": "…", "arguments": {…}}; - is the input. Exit code: 0 allow, 26 ask, 21 deny.',
+            help='A file with {"tool": "…", "arguments": {…}}; - reads stdin. Exit code: 0 allow, 26 ask, 21 deny.',
         ),
     ],
     as_json: Json = False,
@@ -94,7 +96,7 @@ def policy_explain(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Say whether a run may make a call of any tool, and why."""
+    """Check whether a run may make a tool call, and why."""
     # All of it is slow to import, and help needs none of it.
     import asyncio
 
@@ -116,7 +118,7 @@ def policy_explain(
 
 
 def _write_decision(preview: "PolicyPreview", notices: Iterable[str], *, as_json: bool, no_color: bool) -> int:
-    """Say what was decided, and what the user should know besides; the exit code tells it too."""
+    """Print the decision and the notices; return the exit code."""
     write_notices((*notices, *preview.notices))
     facts, verdict = preview.facts, preview.explanation.verdict
     decision = type(verdict).__name__.lower()
@@ -141,7 +143,7 @@ def _write_decision(preview: "PolicyPreview", notices: Iterable[str], *, as_json
 
 
 def _show_decision(preview: "PolicyPreview", decision: str, console: Console) -> None:
-    """The decision for people: what, by which rule, and how each part of the call was seen."""
+    """Print the decision, its rule, and how each part of the call was evaluated."""
     facts, verdict = preview.facts, preview.explanation.verdict
     sign, style = _DECISION_STYLES[decision]
     console.print(Text.assemble((f"{sign} {decision}", style), f"  {readable_line(verdict.rule)}"))

@@ -1,6 +1,6 @@
-"""What every command has: a help page, errors that become exit codes, and signals that stop it.
+"""Help pages, exit codes for errors, and signal handling shared by all commands.
 
-Knows typer and nothing of runs, and imports nothing slow: help pages and errors need no more than this.
+Knows nothing of runs and imports nothing slow: help pages and errors need only this.
 """
 
 import errno
@@ -29,16 +29,16 @@ REMOVED_COMMANDS = {
     "sandbox commit": f"{_WITHOUT_OVERLAY} merge what it wrote",
     "sandbox discard": f"{_WITHOUT_OVERLAY} delete the copy",
 }
-"""Commands that are gone, and what to do instead."""
+"""Removed commands, and what to do instead."""
 PIPE_CLOSED = 141
-"""As if the signal of a closed pipe had ended the process."""
+"""As if SIGPIPE had ended the process."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_SIGNAL_CODE = 128
 
 
 @dataclass(slots=True)
 class Program:
-    """The program as it was called: under which name, and whether errors are shown with their tracebacks."""
+    """The name the program was called by, and whether to show tracebacks."""
 
     name: str
     debug: bool = False
@@ -66,7 +66,7 @@ class ExampleCommand(TyperCommand):
     """A command whose epilog holds its examples."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Call the command; usage errors learn where they happened, and output is written before it is over."""
+        """Call the command, flush stdout, and add the context to usage errors."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -74,7 +74,7 @@ class ExampleCommand(TyperCommand):
             error.ctx = ctx
             raise
         except BrokenPipeError as error:
-            raise PipeClosed from error  # typer would make a failed run of it
+            raise PipeClosed from error  # typer would report it as a failure
         return code
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -83,10 +83,10 @@ class ExampleCommand(TyperCommand):
 
 
 class PairsCommand(ExampleCommand):
-    """A command with an option of two words, `--setenv NAME VALUE`, which typer has no type for."""
+    """A command with the two-value option `--setenv NAME VALUE`, which typer cannot express."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Join each such option with its two words to `--setenv=NAME=VALUE`; what follows `--` is left alone."""
+        """Rewrite `--setenv NAME VALUE` to `--setenv=NAME=VALUE`, up to `--`."""
         arguments, remaining = list[str](), list(args)
         while remaining and remaining[0] != "--":
             argument = remaining.pop(0)
@@ -101,14 +101,14 @@ class ExampleGroup(TyperGroup):
     """A group of commands, with examples in its epilog too."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """The help option, with a value also where it is not given: typer needs pydantic to read no value."""
+        """Return the help option with a default: typer would import pydantic to parse a missing value."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.default = False
         return option
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is called; one that was removed is answered with what to do instead."""
+        """Find the called command; for a removed one, raise what to do instead."""
         path = " ".join([*ctx.command_path.split()[1:], args[0]])
         if path in REMOVED_COMMANDS:
             raise UsageError(f"`{path}` was removed: {REMOVED_COMMANDS[path]}", ctx)
@@ -120,12 +120,12 @@ class ExampleGroup(TyperGroup):
 
 
 def _write_help(command: TyperCommand | TyperGroup, context: Any, formatter: Any) -> None:
-    """Write what a command does, its examples, its usage and its options."""
+    """Write the summary, the examples, the usage and the options of a command."""
     formatter.write_text(command.help or "")
     formatter.write_paragraph()
     formatter.write("Examples:\n")
     for line in (command.epilog or "").splitlines():
-        formatter.write(f"  {context.find_root().info_name} {line}\n")  # not wrapped: an example is there to be copied
+        formatter.write(f"  {context.find_root().info_name} {line}\n")  # not wrapped, so that it can be copied
     formatter.write_paragraph()
     command.format_usage(context, formatter)
     command.format_options(context, formatter)
@@ -135,7 +135,7 @@ def _write_help(command: TyperCommand | TyperGroup, context: Any, formatter: Any
 
 
 class UsageError(typer.TyperException):
-    """The command line itself makes no sense."""
+    """The command line is invalid."""
 
     exit_code = 2
 
@@ -145,11 +145,11 @@ class UsageError(typer.TyperException):
 
 
 class PipeClosed(Exception):
-    """The reader of our output has gone; nothing is wrong and there is nobody to tell."""
+    """The reader of our output has gone, which is not an error."""
 
 
 def run_guarded(action: Callable[[], int], program: Program) -> int:
-    """The exit code of `work`, whatever happens in it."""
+    """Run `action`, report any error it raises, and return the exit code."""
     try:
         return action()
     except PipeClosed:
@@ -160,36 +160,36 @@ def run_guarded(action: Callable[[], int], program: Program) -> int:
         return report_error(error, program)
     except OSError as error:
         return report_error(_translate_os_error(error), program)
-    except Exception as error:  # noqa: BLE001 - the process edge: nobody is told by a traceback
-        report = f"skills-runtime met an error it does not know: {type(error).__name__}: {error}"
-        return report_error(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows where"), program)
+    except Exception as error:  # noqa: BLE001 - the process edge: users get no tracebacks
+        report = f"unexpected error: {type(error).__name__}: {error}"
+        return report_error(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows the traceback"), program)
     finally:
         _flush_output()
 
 
 def write_error(message: str, *, kind: str, hint: str) -> None:
-    """Tell a person what went wrong."""
+    """Print an error with its kind and hint to stderr."""
     lines = [f"error: {readable_line(message)}", f"  kind: {kind}"]
     lines += [f"  hint: {readable_line(hint)}"] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
 
 
 def report_error(error: SkillsRuntimeError, program: Program) -> int:
-    """Tell a person about an error, and give its exit code."""
+    """Print an error and return its exit code."""
     if program.debug:
         traceback.print_exc()
-    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` shows what is possible")
+    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` lists the commands")
     return error.exit_code
 
 
 def _explain_misuse(error: typer.TyperException, program: Program) -> int:
     context = getattr(error, "ctx", None)
     page = context.get_help() if context is not None else ""
-    if error.format_message() == page:  # called without anything: the page is the answer
+    if error.format_message() == page:  # called without arguments: show the help page
         sys.stderr.write(f"{page}\n")
         return error.exit_code
     path = context.command_path if context is not None else program.name
-    write_error(error.format_message(), kind="usage", hint=f"`{path} --help` shows how it is called")
+    write_error(error.format_message(), kind="usage", hint=f"`{path} --help` shows the usage")
     return error.exit_code
 
 
@@ -197,7 +197,7 @@ def _translate_os_error(error: OSError) -> SkillsRuntimeError:
     path = f"`{error.filename}`: " if error.filename else ""
     message = f"the operating system refused: {path}{error.strerror or error}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessRefused(message, hint="check who may write there")
+        return AccessRefused(message, hint="check the permissions")
     if error.errno == errno.ENOENT:
         return NotFound(message, hint="check the path")
     if error.errno == errno.ENAMETOOLONG:
@@ -206,7 +206,7 @@ def _translate_os_error(error: OSError) -> SkillsRuntimeError:
 
 
 def _flush_output() -> None:
-    """Write out what is left; output that nobody takes must not become a complaint of the dying interpreter."""
+    """Flush the output streams; redirect broken ones, or the interpreter reports an error at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None or stream.closed:  # pyright: ignore[reportUnnecessaryComparison] - so it is where one is missing
             continue
@@ -222,27 +222,27 @@ def _flush_output() -> None:
 
 
 def exit_code_for_signal(number: int) -> int:
-    """What a process reports that a signal has stopped."""
+    """Return the exit code of a process stopped by a signal."""
     return _FIRST_SIGNAL_CODE + number
 
 
 @dataclass(slots=True)
 class Interruption:
-    """Something to wait for that has the number of the signal once one came."""
+    """The first stop signal, once received."""
 
     received: "asyncio.Event"
     number: int | None = None
 
     async def wait(self) -> None:
-        """Return when a signal has come."""
+        """Wait for a signal."""
         await self.received.wait()
 
 
 @contextmanager
 def interrupts(on_second_signal: Callable[[], None] = lambda: None) -> Generator[Interruption]:
-    """What Ctrl-C, SIGTERM or the end of the terminal sets; with a second signal the process calls `leave` and ends.
+    """Handle Ctrl-C, SIGTERM and SIGHUP; a second signal calls `on_second_signal` and exits.
 
-    That works even if the loop is stuck. A command that was started to outlive its terminal does.
+    Works even if the event loop is stuck. A command started with SIGHUP ignored keeps ignoring it.
     """
     import asyncio  # slow, and most commands and all help pages do without it
 
@@ -251,7 +251,7 @@ def interrupts(on_second_signal: Callable[[], None] = lambda: None) -> Generator
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if interruption.number is not None:
-            if number == signal.SIGHUP:  # a terminal that goes away is told by the shell and by the system
+            if number == signal.SIGHUP:  # a closed terminal sends it twice: by the shell and by the kernel
                 return
             on_second_signal()
             os._exit(exit_code_for_signal(number))

@@ -1,4 +1,4 @@
-"""`run` and `demo`: a task in, an auditable run out."""
+"""The `run` and `demo` commands."""
 
 import sys
 import termios
@@ -39,11 +39,11 @@ app = create_app()
 
 DEMO_DIRECTORY = Path(__file__).parent / "demo"
 _RUN_FILES = {
-    "deliverables/report.md": "what was asked for",
-    "events.jsonl": "everything that happened, sealed line by line",
-    "transcript.md": "the same as prose",
+    "deliverables/report.md": "the result",
+    "events.jsonl": "the authenticated event log",
+    "transcript.md": "the log as readable text",
     "run.json": "the state of the run",
-    "artifact-manifest.json": "what it made and read, with digests",
+    "artifact-manifest.json": "inputs and outputs, with digests",
 }
 
 
@@ -52,11 +52,11 @@ def demo(
     context: typer.Context,
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Where the new run directory goes.")
+        str, typer.Option("--output", "-o", metavar="DIR", help="The directory for the new run.")
     ] = "demo-output",
     no_color: NoColor = False,
 ) -> int:
-    """Run a small scripted task offline and verify it."""
+    """Run a small scripted task offline and verify its log."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.live import create_run
     from skills_runtime.cli.terminal import NO_PARTICIPANTS
@@ -82,7 +82,7 @@ def demo(
     "run",
     cls=ExampleCommand,
     epilog=(
-        'run "Summarise notes.md in three sentences"\n'
+        'run "Summarize notes.md in three sentences"\n'
         'run --config kgent.yaml --prompt "Write a report" --sandbox ./runs/demo-001'
     ),
 )
@@ -92,11 +92,11 @@ def run(
     prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="The task.")] = None,
     prompt_option: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="The task.")] = None,
     prompt_file: Annotated[
-        str | None, typer.Option("--prompt-file", metavar="FILE", help="A file with the task; - is stdin.")
+        str | None, typer.Option("--prompt-file", metavar="FILE", help="A file with the task; - reads stdin.")
     ] = None,
     image: Annotated[
         list[str],
-        repeatable("--image", metavar="FILE", help="A picture that belongs to the task; repeatable."),
+        repeatable("--image", metavar="FILE", help="An image to attach to the task; repeatable."),
     ],
     sandbox: Annotated[
         str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory; tools work inside it.")
@@ -107,26 +107,26 @@ def run(
             "--session",
             "--session-id",
             metavar="ID",
-            help="The session to join, with what was said in it; without a task, a talk on the terminal.",
+            help="The session to continue; without a task, starts a chat.",
         ),
     ] = None,
-    task_id: Annotated[str | None, typer.Option("--task-id", metavar="ID", help="The task this is a try of.")] = None,
-    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of this run.")] = None,
-    isolation: Annotated[
-        Literal["none", "restricted"] | None, typer.Option("--isolation", help="How processes are fenced in.")
+    task_id: Annotated[
+        str | None, typer.Option("--task-id", metavar="ID", help="The task id this run belongs to.")
     ] = None,
-    review: Annotated[
-        bool, typer.Option("--review", help="Let the result wait until somebody has approved it.")
-    ] = False,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
+    isolation: Annotated[
+        Literal["none", "restricted"] | None, typer.Option("--isolation", help="The sandbox policy for processes.")
+    ] = None,
+    review: Annotated[bool, typer.Option("--review", help="Wait for a review before completing.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="NUMBER", help="How many tokens the run may use.")
+        int | None, typer.Option("--max-tokens", metavar="NUMBER", help="The token limit of the run.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option("--max-cost", metavar="DOLLARS", help="How much the run may cost.")
+        float | None, typer.Option("--max-cost", metavar="DOLLARS", help="The cost limit of the run.")
     ] = None,
     on_limit: Annotated[
         Literal["fail", "park"] | None,
-        typer.Option("--on-limit", help="Whether a run that reaches a limit waits for more or fails."),
+        typer.Option("--on-limit", help="Whether a run that reaches a limit fails or waits."),
     ] = None,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
@@ -136,7 +136,7 @@ def run(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Work on a task and keep everything in one run directory."""
+    """Run a task and record it in a run directory."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.live import chat, create_run
     from skills_runtime.cli.terminal import is_interactive, resolve_interaction
@@ -145,7 +145,7 @@ def run(
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
     is_chat = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
     if is_chat and (run_id or task_id or sandbox or image):
-        raise UsageError("`--run-id`, `--task-id`, `--sandbox` and `--image` belong to a task, and no task was given")
+        raise UsageError("`--run-id`, `--task-id`, `--sandbox` and `--image` need a task")
     task = None if is_chat and is_interactive() else read_prompt(prompt, prompt_option, prompt_file)
     request = RunRequest(
         prompt=task or "",
@@ -172,7 +172,7 @@ def run(
 
 
 def _confirm_model(resolved: "Resolved") -> None:
-    """Ask once whether the model address that a project chose is right; where nobody is there, the run is refused."""
+    """Ask once to confirm the model address of a project; without a terminal, the run is refused later."""
     from skills_runtime.cli.terminal import is_interactive, read_line_sync
     from skills_runtime.config import ModelConfirmations, state_home
 
@@ -180,19 +180,19 @@ def _confirm_model(resolved: "Resolved") -> None:
     if address is None or not is_interactive():
         return
     sys.stderr.write(
-        f"This project wants every conversation and `{address.api_key_env}` to be sent to\n"
+        f"This project is configured to send conversations and `{address.api_key_env}` to\n"
         f"  {readable_line(address.base_url)}\n"
     )
     stdin_fd = sys.stdin.fileno()
-    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # what was typed before the question is no answer to it
-    sys.stderr.write("Is that right? [y/N] ")
+    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # input typed before the question is not an answer
+    sys.stderr.write("Allow this? [y/N] ")
     sys.stderr.flush()
     if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)
 
 
 def show_demo_hints(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:
-    """Lead through the directory of a finished run."""
+    """Print the files of a finished run and the next commands."""
     console = stderr_console(no_color=no_color)
     console.print()
     console.print(Text(display_path(root), style="bold"))

@@ -1,4 +1,4 @@
-"""A run in words: its events, its steps, what it waits for and the commands that let it go on."""
+"""Text for people about a run: its events, its steps, what it waits for and the commands to continue."""
 
 import re
 import shlex
@@ -47,7 +47,7 @@ _MAIN_FIELDS = (
     "message", "failure_reason", "final_output", "task", "text", "question", "answer", "summary", "decision",
     "model", "finish_reason", "name", "tool", "path", "to", "workspace_mode", "profile_id", "skill_name", "reason",
 )  # fmt: skip
-"""Fields of payloads in the order of how much they tell."""
+"""Payload fields, most informative first."""
 _PERSON_REASONS = ("provider", "inbox")
 _MAX_TEXT_CHARS = 2000
 _MAX_CELLS = 200
@@ -85,20 +85,20 @@ _EXIT_CODES: Mapping[RunStatus, int] = MappingProxyType(
     }
 )
 THEN = "then"
-"""The label of a command that follows the one before it."""
+"""The label of a command that follows the previous one."""
 _SETTING = re.compile(r"`(run\.\w+)`")
 
 
 def describe_event(event: Event) -> str:
-    """The one thing worth knowing about an event, on one line."""
-    is_known = not isinstance(event.payload, Unknown)  # a type of ours in a shape of another version is not interpreted
+    """Describe an event on one line."""
+    is_known = not isinstance(event.payload, Unknown)  # the payload may be from another version
     describe = _DESCRIPTIONS.get(event.type, _pick_main_field) if is_known else _pick_main_field
     text = skill_note(event.payload) or describe(data_of(event.payload))
     return truncate(readable_line(text[:_MAX_TEXT_CHARS]), _MAX_CELLS)
 
 
 def describe_progress(event: Event) -> str | None:
-    """The line an event is worth while a run works, if any; steps, ends and decisions have lines of their own."""
+    """Describe an event for the live view; None for events that are not shown or have their own lines."""
     label, data = "skill" if skill_note(event.payload) else _PROGRESS_LABELS.get(event.type), data_of(event.payload)
     if label is None or (event.type == "run_state_changed" and data.get("to") not in _REVIEW):
         return None
@@ -126,7 +126,7 @@ def _describe_network(data: Data) -> str:
 
 
 def _describe_delta(data: Data) -> str:
-    """Text as it is; reasoning and calls that are being written only by how long they are."""
+    """Return text as it is, and only the length of reasoning and of calls."""
     if data.get("delta_type") == "reasoning":
         return f"thinking  {format_count(len(data.get('text', '')))} characters"
     calls: Sequence[Data] = data.get("tool_calls") or ()
@@ -161,7 +161,7 @@ def _describe_request(data: Data) -> str:
 
 
 def _describe_decision(data: Data) -> str:
-    """What was decided, by whom, and what they added to it."""
+    """Describe a decision: by whom, the note, edited arguments and an added rule."""
     decided_by, reason, rule = data.get("decided_by"), data.get("reason"), cast("Data", data.get("rule") or {})
     parts = [
         str(data.get("decision")).replace("_", " "),
@@ -175,9 +175,9 @@ def _describe_decision(data: Data) -> str:
 
 
 def _describe_refusal(data: Data) -> str:
-    """Why a decision does not count; what changed is asked about anew."""
+    """Describe why a decision was rejected."""
     if data.get("reason") == "changed" and data.get("call_id"):
-        return "what was asked about has changed, so it is asked about again"
+        return "the call has changed, so approval is requested again"
     return str(data.get("message") or data.get("reason"))
 
 
@@ -191,7 +191,7 @@ _DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
             f"{format_count(int(data.get('input_tokens') or 0) + int(data.get('output_tokens') or 0))} tokens"
         ),
         "child_run_started": lambda data: f"{data.get('child_run_id')} begins: {data.get('message')}",
-        "compaction_failed": lambda data: f"no summary, an excerpt takes its place: {data.get('error')}",
+        "compaction_failed": lambda data: f"no summary, using an excerpt: {data.get('error')}",
         "compaction_started": lambda data: f"compacting the conversation ({data.get('reason')})",
         "context_compacted": lambda data: f"compacted, {plural(int(data.get('kept_messages') or 0), 'message')} kept",
         "context_recovery_decided": lambda data: f"full: {data.get('decision')}",
@@ -232,11 +232,11 @@ _DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         ),
     }
 )
-"""What each type of event says, where its most telling field is not enough."""
+"""Descriptions of event types for which the main field is not enough."""
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One call: what it is about, and what came of it."""
+    """One tool call and its result."""
 
     number: int
     tool: str
@@ -248,7 +248,7 @@ class Step(msgspec.Struct, kw_only=True):
     milliseconds: float | None = None
 
     def finish(self, result: Data) -> None:
-        """Take in what came of it."""
+        """Record the result."""
         self.progress = "done" if result.get("ok") else "failed"
         took, code = result.get("duration_ms"), result.get("exit_code")
         self.milliseconds = float(took) if isinstance(took, int | float) else 0
@@ -265,12 +265,12 @@ class Steps(msgspec.Struct):
     _by_call: dict[str, Step] = {}
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         match event.payload:
             case ToolCallRequested(call_id=call_id, name=name, arguments=arguments):
                 self._add(event, call_id, name, _find_subject(arguments))
             case ToolCallStarted(call_id=call_id, tool=tool) if call_id not in self._by_call:
-                self._add(event, call_id, tool)  # asked for before a resumed run was looked at
+                self._add(event, call_id, tool)  # requested before the run was resumed
             case ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id) if call_id in self._by_call:
                 self._by_call[call_id].progress = "waiting"
             case (
@@ -288,12 +288,12 @@ class Steps(msgspec.Struct):
         self._by_call[call_id] = step
 
     def find(self, call_id: str) -> Step | None:
-        """The step of a call."""
+        """Return the step of a call."""
         return self._by_call.get(call_id)
 
 
 def _find_subject(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: what it asks, or its first argument that is text or a command line."""
+    """Return the question of a call, or its first argument that is text or a command line."""
     for value in (arguments.get("question"), *arguments.values()):
         items = cast(list[object], value) if isinstance(value, list) else [value]
         if items and all(isinstance(item, str) for item in items):
@@ -302,7 +302,7 @@ def _find_subject(arguments: Mapping[str, Any]) -> str:
 
 
 def step_lines(console: Console, step: Step, *, running_text: str = "running") -> list[Text]:
-    """A step on one line; the reason of a failure on the next; `under_way` is the word for one that has no result."""
+    """Render a step, and the reason of a failure on a second line; `running_text` marks a step without a result."""
     description = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
     waiting = {"waiting": "waiting for you", "running": running_text}.get(step.progress, "")
     right = Text.assemble(
@@ -319,32 +319,32 @@ def step_lines(console: Console, step: Step, *, running_text: str = "running") -
 
 @dataclass(frozen=True, slots=True)
 class CommandFor:
-    """Command lines about the run in question, as people name it."""
+    """Build command lines for one run."""
 
     program: str
     reference: str
 
     def __call__(self, verb: str, subject: str | None = None) -> str:
-        """The command line of a verb such as `runs resume`, for the run or for another subject."""
+        """Return the command line of a verb such as `runs resume`, for the run or another subject."""
         return f"{self.program} {verb} {shlex.quote(subject or self.reference)}"
 
 
 def exit_code_for(status: RunStatus) -> int:
-    """What a process reports that leaves a run in this state."""
+    """Return the exit code of a process that leaves a run in this state."""
     return _EXIT_CODES.get(status, 1)
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is waited for: what it is, what may be answered, and how."""
+    """One thing a run waits for, with the choices and the commands."""
 
     description: str
     choices: tuple[str, ...] = ()
     parts: Mapping[str, str] = {}
-    """Several questions at once, by the name of each."""
+    """Several questions at once, by id."""
     commands: Mapping[str, str] = {}
 
     def join_commands(self) -> str:
-        """The commands in one sentence: one after the other, or one of them."""
+        """Join the commands into one sentence."""
         text = ""
         for label, line in self.commands.items():
             joint = "" if not text else ", then " if label == THEN else " or "
@@ -355,7 +355,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
 def list_waits(
     state: RunState, pending: Pending, command: CommandFor, requests: Mapping[str, HumanRequest] | None = None
 ) -> list[Wait]:
-    """Everything a run waits for; `asked` has the whole questions where somebody has read the log."""
+    """List everything a run waits for; `requests` has the full questions where the log was read."""
     resume = {"go on": command("runs resume")}
     match state.status:
         case RunStatus.REVIEW_REQUIRED:
@@ -364,7 +364,7 @@ def list_waits(
                 Wait(description="a review", commands={"accept": command("runs review approve"), "send back": revise})
             ]
         case RunStatus.REVISION_REQUIRED:
-            return [Wait(description="to go on with the note of its review", commands=resume)]
+            return [Wait(description="resume to continue with the review note", commands=resume)]
         case RunStatus.WAITING_FOR_USER | RunStatus.RUNNING:
             several, full_requests = len(pending.questions) > 1, requests or {}
             waits = [
@@ -376,13 +376,13 @@ def list_waits(
             for approval in pending.approvals.open.values():
                 description = f"an approval of {approval.summary or approval.tool}"
                 if pending.approvals.find_decision(approval.approval_id) is not None:
-                    waits.append(Wait(description=f"{description}, which is decided", commands=resume))
+                    waits.append(Wait(description=f"{description} (already decided)", commands=resume))
                 else:
                     waits.append(
                         Wait(description=description, commands=build_decision_commands(approval.approval_id, command))
                     )
             if state.waiting_kind == "stopped":
-                waits.append(Wait(description="somebody who goes on with it: it was stopped", commands=resume))
+                waits.append(Wait(description="resume: the run was stopped", commands=resume))
             if state.waiting_kind == "budget_exceeded":
                 setting = _SETTING.search(state.waiting_message)
                 more = resume["go on"] + (f" --set {setting[1]}=MORE" if setting else "")
@@ -412,7 +412,7 @@ def _build_question_wait(
 
 
 def build_decision_commands(approval_id: str, command: CommandFor) -> dict[str, str]:
-    """How a request is looked at and decided."""
+    """Build the commands that show and decide a request."""
     name = short_approval_id(approval_id)
     return {
         "look": command("approvals show", name),
@@ -422,7 +422,7 @@ def build_decision_commands(approval_id: str, command: CommandFor) -> dict[str, 
 
 
 def wait_lines(wait: Wait, *, indent: int, width: int, with_title: bool = True) -> Iterator[RenderableType]:
-    """One thing that is waited for; without its title where that stands elsewhere."""
+    """Render one thing a run waits for, optionally with its title."""
     if with_title:
         yield Padding(Text(readable_line(wait.description)), (0, 0, 0, indent), expand=False)
     options = {str(number): readable_line(choice) for number, choice in enumerate(wait.choices, start=1)}

@@ -1,4 +1,4 @@
-"""`runs` and `ledger`: which runs there are, and what one of them did."""
+"""The `runs` and `ledger` commands: list, show, verify and export runs, and rebuild the index."""
 
 import signal
 import sys
@@ -67,11 +67,11 @@ _WAITING_STATUSES = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunS
 _ID_CELLS = 24
 
 app = create_app(
-    "runs", "Look at runs, talk to them, and go on with them.", "runs list --status failed", "runs show demo-001"
+    "runs", "List, inspect, message, resume, fork and replay runs.", "runs list --status failed", "runs show demo-001"
 )
 app.add_typer(runs_control.app)
 shortcuts = create_app()
-"""What can be called without `runs` before it."""
+"""Commands that also exist without the `runs` prefix."""
 _LIST_EXAMPLES = "runs list --status failed\nls --session demo --search report"
 _VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
 _VERIFY_EXAMPLES = "verify ./runs/demo-001\nruns verify demo-001 --json"
@@ -83,16 +83,16 @@ def list_runs(
     context: typer.Context,
     *,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="STATE", help="Only runs in this state, such as failed.")
+        str | None, typer.Option("--status", metavar="STATE", help="Only runs with this status, such as failed.")
     ] = None,
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only runs of this session, task by task.")
+        str | None, typer.Option("--session", metavar="ID", help="Only runs of this session, grouped by task.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="TEXT", help="Only runs whose task or answer has these words.")
+        str | None, typer.Option("--search", metavar="TEXT", help="Only runs whose task or answer contains this text.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most this many, the newest.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Runs of every workspace on this machine.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="The number of runs to show.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Include the runs of all workspaces.")] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
@@ -116,22 +116,22 @@ def list_runs(
         return 0
     program, hints = context.obj.name, stderr_console(no_color=no_color)
     if problems:
-        text = f"notice: {plural(len(problems), 'run')} could not be read; `{program} ledger rebuild` says why"
+        text = f"notice: {plural(len(problems), 'run')} could not be read; `{program} ledger rebuild` shows why"
         hints.print(Text(text, style="dim"))
     if not rows:
-        hints.print(Text(f"no runs found; `{program} demo` makes one, `--all` looks everywhere"))
+        hints.print(Text(f"no runs found; `{program} demo` creates one, `--all` lists all workspaces"))
         return 0
     _show_rows(rows, kinds, stdout_console(no_color=no_color), by_task=session is not None)
     if waiting := sum(row.status in _WAITING_STATUSES for row in rows):
         has_approvals = any(row.pending_approvals for row in rows)
-        hint = "approvals list` shows what to approve" if has_approvals else "runs show RUN` says what for"
+        hint = "approvals list` shows the requests" if has_approvals else "runs show RUN` shows what for"
         verb = "waits" if waiting == 1 else "wait"
         hints.print(Text(f"{plural(waiting, 'run')} {verb} for you; `{program} {hint}", style="dim"))
     return 0
 
 
 def _waiting_kinds(service: "RunService", rows: "Sequence[RunRow]") -> dict[str, str]:
-    """What each run of a list that waits for somebody waits for, as far as its log can be read."""
+    """Return what each waiting run waits for, where its log can be read."""
     kinds: dict[str, str] = {}
     for row in rows:
         if row.status is RunStatus.WAITING_FOR_USER:
@@ -141,7 +141,7 @@ def _waiting_kinds(service: "RunService", rows: "Sequence[RunRow]") -> dict[str,
 
 
 def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Console, *, by_task: bool) -> None:
-    """Runs, one line each, all together or under the task they are tries of."""
+    """Print one line per run, optionally grouped by task."""
     groups: dict[str, list[dict[str, Text]]] = {}
     for row in rows:
         name, status = short_id(row.run_id), status_text(row.status, kinds.get(row.run_id))
@@ -172,14 +172,14 @@ def show(
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Show one run: state, steps, files, open questions."""
+    """Show the status, steps, files and open questions of a run."""
     page = load_page(find_run(run, workspace_root))
     if as_json:
         write_json(_page_document(page))
         return 0
     _show_page(page, CommandFor(context.obj.name, run), stdout_console(no_color=no_color))
     if page.has_unverified_events:
-        warning = f"notice: not every line of this log can be believed; `{context.obj.name} verify` says why"
+        warning = f"notice: parts of this log could not be verified; `{context.obj.name} verify` shows why"
         stderr_console(no_color=no_color).print(Text(warning, style="red"))
     return 0
 
@@ -189,14 +189,14 @@ def show(
 )
 def tail(
     *,
-    start: Annotated[int, typer.Option("--from", min=0, metavar="SEQ", help="The first event to show.")] = 0,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    start: Annotated[int, typer.Option("--from", min=0, metavar="SEQ", help="The number of the first event.")] = 0,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new events until the run ends.")] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Show the events of a run, one line each."""
+    """Show the events of a run, one per line."""
     recorded_run, console = find_run(run, workspace_root), stdout_console(no_color=no_color)
 
     def write(line: bytes, number: int) -> None:
@@ -221,14 +221,14 @@ def tail(
 
 
 def _follow(run: "RecordedRun", start: int, write: Callable[[bytes, int], None]) -> None:
-    """Write every line from number `start` on, also those that come, until the run ends."""
+    """Write every line from number `start` on until the run ends."""
     import asyncio  # slow, and only this needs it
 
     async def follow() -> None:
         async for number, line in run.follow(start):
             write(line, number)
 
-    # A reader may be stopped anywhere: Ctrl-C ends the process at once instead of waiting for the watcher.
+    # Readers hold nothing: let Ctrl-C end the process at once instead of waiting for the watcher.
     previous_handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         asyncio.run(follow())
@@ -237,7 +237,7 @@ def _follow(run: "RecordedRun", start: int, write: Callable[[bytes, int], None])
 
 
 def event_line(event: Event) -> Text:
-    """One event on one line."""
+    """Render an event on one line."""
     data = data_of(event.payload)
     if event.type == "tool_call_finished":
         result: dict[str, Any] = data.get("result") or {}
@@ -260,14 +260,17 @@ def event_line(event: Event) -> Text:
 def verify(
     *,
     unauthenticated: Annotated[
-        bool, typer.Option("--unauthenticated", help="Accept a log whose key is not here (else exit code 28).")
+        bool,
+        typer.Option(
+            "--unauthenticated", help="Accept a log whose key is not on this machine (exit code 28 otherwise)."
+        ),
     ] = False,
     as_json: Json = False,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Check a run against its log, and the log against its key."""
+    """Verify the files of a run and the integrity of its log."""
     verdict, notices = verify_run(find_run(run, workspace_root))
     if as_json:
         outcome = {"ok": verdict.ok, "outcome": verdict.outcome}
@@ -276,24 +279,24 @@ def verify(
         write_notices(notices)
         show_verdict(verdict, stdout_console(no_color=no_color))
         if verdict.outcome == "not_authenticated" and not unauthenticated:
-            hint = "anybody can have written it; `--unauthenticated` accepts it because its digests hold"
+            hint = "its author is not verified; `--unauthenticated` accepts it because all digests match"
             stderr_console(no_color=no_color).print(Text(hint, style="dim"))
     accepted = unauthenticated and verdict.outcome == "not_authenticated"
     return 0 if accepted else _VERIFY_CODES[verdict.outcome]
 
 
 def verify_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
-    """The verdict on a run, and what could not be asked."""
+    """Verify a run, and return notices about checks that were not possible."""
     try:
         with open_service() as service:
             head = service.last_indexed_head(run)
     except SkillsRuntimeError as error:
-        return run.verify(), [f"the ledger could not be asked how long the log was: {error.message}"]
+        return run.verify(), [f"the length of the log could not be checked against the ledger: {error.message}"]
     return run.verify(head), []
 
 
 def show_verdict(verdict: "Verdict", console: Console) -> None:
-    """The verdict for people."""
+    """Print a verdict with its findings."""
     for finding in verdict.findings:
         mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
         location = (f"{mark} {readable_line(finding.where)}  ", style)
@@ -302,7 +305,7 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
     if verdict.outcome == "verified":
         console.print(Text(f"✓ verified: {events}, authentic", style="green"))
     elif verdict.outcome == "not_authenticated":
-        console.print(Text(f"? not authenticated: {events}, all digests hold", style="bold yellow"))
+        console.print(Text(f"? not authenticated: {events}, all digests match", style="bold yellow"))
     else:
         errors = sum(finding.severity == "error" for finding in verdict.findings)
         console.print(Text(f"✗ not verified: {plural(errors, 'finding')}", style="bold red"))
@@ -315,12 +318,14 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
 )
 def accept(
     *,
-    listing: Annotated[bool, typer.Option("--list", help="Only show what was set aside.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list the quarantined files.")] = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
-    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all by default.")] = None,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these paths; all by default.")
+    ] = None,
 ) -> int:
-    """Put back new files that were set aside after a command."""
+    """Restore files that were quarantined after a command."""
     recorded_run = find_run(run, workspace_root)
     for path in recorded_run.list_quarantined() if listing else recorded_run.accept_quarantined(paths or ()):
         write_text(f"{display_path(Path(path))}\n")
@@ -333,22 +338,22 @@ def accept(
 def export(
     *,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also pack the run into this .tar.gz file.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the run to this .tar.gz file.")
     ] = None,
     with_blobs: Annotated[
-        bool, typer.Option("--with-blobs", help="Include the private contents the log only refers to.")
+        bool, typer.Option("--with-blobs", help="Include private contents that the log only references.")
     ] = False,
     html: Annotated[
         str | None,
-        typer.Option("--html", metavar="FILE", help="Write the run as one web page instead, into this file."),
+        typer.Option("--html", metavar="FILE", help="Write the run as an HTML page to this file instead."),
     ] = None,
-    lang: Annotated[Literal["en", "zh"], typer.Option("--lang", help="The language of that page.")] = "en",
+    lang: Annotated[Literal["en", "zh"], typer.Option("--lang", help="The language of the HTML page.")] = "en",
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Write checksums and provenance of a run, or an archive."""
+    """Write the checksums and provenance of a run, or an archive of it."""
     if html is not None and (output is not None or with_blobs):
-        raise UsageError("`--html` writes a page and nothing else; leave out `--output` and `--with-blobs`")
+        raise UsageError("`--html` excludes `--output` and `--with-blobs`")
     recorded_run = find_run(run, workspace_root)
     if html is not None:
         page = parse_path(html, option="--html")
@@ -371,13 +376,13 @@ def metrics(
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="A run directory, a run id, or how the id begins.")
     ] = None,
-    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the run.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The run id.")] = None,
     wal_locator: Annotated[
-        str | None, typer.Option("--wal-locator", metavar="FILE", help="The path of the run's events.jsonl.")
+        str | None, typer.Option("--wal-locator", metavar="FILE", help="The path of events.jsonl.")
     ] = None,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Write the numbers of a run as JSON."""
+    """Print the metrics of a run as JSON."""
     references = [name for name in (run, run_id, wal_locator) if name is not None]
     if len(references) != 1:
         raise UsageError("name one run, as `RUN`, `--run-id ID` or `--wal-locator FILE`")
@@ -388,24 +393,22 @@ def metrics(
 @shortcuts.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
 def transcript(
     *,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only say whether transcript.md is what the log gives.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check whether transcript.md matches the log.")] = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Write a run as prose, made from its log."""
+    """Print a run as readable text, generated from its log."""
     recorded_run = find_run(run, workspace_root)
     if not check:
         for piece in recorded_run.transcript():
             write_text(piece)
         return 0
     is_current = recorded_run.is_transcript_current()
-    sys.stdout.write(f"the transcript is {'what' if is_current else 'not the one'} the log gives\n")
+    sys.stdout.write(f"the transcript {'matches' if is_current else 'does not match'} the log\n")
     return 0 if is_current else 20
 
 
-ledger = create_app("ledger", "Look after the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
+ledger = create_app("ledger", "Maintain the index of runs.", "ledger rebuild", "ledger rebuild ./runs")
 
 
 @ledger.command("rebuild", cls=ExampleCommand, epilog="ledger rebuild\nledger rebuild ./runs ~/archive/runs")
@@ -415,14 +418,14 @@ def ledger_rebuild(
         list[str],
         typer.Argument(
             metavar="ROOT...",
-            help="Directories that hold run directories; all known ones by default.",
+            help="Directories that contain run directories; all known ones by default.",
             default_factory=list,
             show_default=False,
         ),
     ],
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Derive the index of runs from the run directories again."""
+    """Rebuild the index of runs from the run directories."""
     from skills_runtime.engine import refresh, workspace_roots  # slow, and help needs none of it
 
     with open_service(ConfigOptions(workspace_root)) as service:
@@ -438,7 +441,7 @@ def ledger_rebuild(
 
 
 def run_problems(problems: "Iterable[Problem]") -> "list[Problem]":
-    """The problems of runs; a directory that merely stands beside runs is none."""
+    """Return the problems of run directories, ignoring other directories beside them."""
 
     def is_run(path: Path) -> bool:
         try:
@@ -450,29 +453,29 @@ def run_problems(problems: "Iterable[Problem]") -> "list[Problem]":
     return [problem for problem in problems if is_run(problem.path)]
 
 
-# One run on a page
+# The page of one run
 
 
 class Page(msgspec.Struct):
-    """Everything a page about a run shows."""
+    """The data of `runs show`."""
 
     root: Path
     prompt: str = ""
     has_unverified_events: bool = False
-    """Whether run.json knows of more events than the verified part of the log has."""
+    """Whether run.json records more events than the verified part of the log."""
     view: RunView = msgspec.field(default_factory=RunView)
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     steps: Steps = msgspec.field(default_factory=Steps)
     requests: dict[str, HumanRequest] = {}
-    """The questions, whole, by the call that asked them."""
+    """The full questions by call id."""
     skills: list[Payload] = []
-    """What became of skills, in the order of the log."""
+    """Skill events, in log order."""
     messages: int = 0
-    """How many messages to the run it has not read yet."""
+    """The number of unread messages to the run."""
 
 
 def load_page(run: "RecordedRun") -> Page:
-    """The page of a run."""
+    """Load the page of a run from its log."""
     page = Page(run.paths.root)
     for event in run.read_trusted_events():
         if isinstance(event.payload, HumanRequest):
@@ -486,14 +489,14 @@ def load_page(run: "RecordedRun") -> Page:
     page.prompt = run.prompt or state.task
     page.has_unverified_events = run.last_recorded > state.last_seq
     if state.open:
-        with suppress(SkillsRuntimeError), open_service() as service:  # a page can be read where the ledger cannot
+        with suppress(SkillsRuntimeError), open_service() as service:  # works without the ledger
             unread = service.ledger.inbox.pending(state.run_id)
             page.messages = sum(message.position > state.inbox_position for message in unread)
     return page
 
 
 def _page_document(page: Page) -> dict[str, Any]:
-    """The run as one JSON object: run.json, where it is, what it waits for, its metrics, and what to know besides."""
+    """Build the JSON object of a run: run.json, path, waits, metrics and notices."""
     from skills_runtime.engine import record_document  # slow, and help needs none of it
 
     state, pending = page.view.state, page.view.pending
@@ -513,7 +516,7 @@ def _page_document(page: Page) -> dict[str, Any]:
 
 
 def _show_page(page: Page, command: CommandFor, console: Console) -> None:
-    """The run for people."""
+    """Print the page of a run."""
     state = page.view.state
     title = Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ")
     console.print(title.append_text(status_text(state.status, state.waiting_kind)))
@@ -578,7 +581,7 @@ def _list_waits(page: Page, command: CommandFor) -> list[RenderableType]:
     waits = list_waits(page.view.state, page.view.pending, command, page.requests)
     lines = [line for wait in waits for line in wait_lines(wait, indent=2, width=_LABEL)]
     if page.messages:
-        lines.append(_indent(Text(f"{plural(page.messages, 'message')} to it will be read when it goes on")))
+        lines.append(_indent(Text(f"{plural(page.messages, 'message')} will be read when the run resumes")))
     return lines
 
 
@@ -587,13 +590,13 @@ def _indent(text: Text) -> Padding:
 
 
 def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
-    """The commands that come to mind, by what they are for."""
+    """Return the next commands by label."""
     state = page.view.state
     if not state.open:
-        verbs = {"read it": "transcript", "check it": "verify", "hand it on": "runs export"}
+        verbs = {"read": "transcript", "verify": "verify", "export": "runs export"}
         return {label: command(verb) for label, verb in verbs.items()}
-    tell, end = {"tell it": f"{command('runs send')} TEXT"}, {"end it": command("runs cancel")}
+    tell, end = {"send": f"{command('runs send')} TEXT"}, {"cancel": command("runs cancel")}
     if state.status in (RunStatus.PENDING, RunStatus.RUNNING):
-        resume = f"{command('runs resume')} (if nobody works on it)"
-        return {"watch it": f"{command('runs tail')} --follow", **tell, "go on": resume, **end}
-    return {"read it": command("transcript"), **tell, **end}
+        resume = f"{command('runs resume')} (if no process executes it)"
+        return {"follow": f"{command('runs tail')} --follow", **tell, "go on": resume, **end}
+    return {"read": command("transcript"), **tell, **end}

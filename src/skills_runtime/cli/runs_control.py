@@ -1,4 +1,4 @@
-"""`runs`: talk to a run, end it, go on with it, and repeat or compare runs."""
+"""The `runs` commands that message, cancel, review, resume, fork, replay and compare runs."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 app = create_app()
 review = create_app(
     "review",
-    "Say what becomes of a result that waits for review.",
+    "Approve a result that is waiting for review, or send it back.",
     "runs review approve demo-001",
     'runs review revise demo-001 --note "Shorter, please"',
 )
 app.add_typer(review)
 
 CANCEL_SECONDS = 30
-"""How long the process that works on a run may take to end it."""
+"""How long the process that owns a run may take to stop it."""
 
 
 @app.command(
@@ -56,11 +56,11 @@ def send(
     context: typer.Context,
     *,
     run: RunReference,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the run should know; - reads stdin.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; - reads stdin.")],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Tell a run something; its model reads it at the next turn."""
+    """Send a message to a run; its model reads it at the next turn."""
     message_text = read_message(text, "TEXT")
     with open_service(ConfigOptions(workspace_root)) as service:
         message = service.send(run, message_text)
@@ -71,7 +71,7 @@ def send(
 @app.command(
     "answer",
     cls=ExampleCommand,
-    epilog="runs answer demo-001 blue\nruns answer demo-001 --set colour=blue --set size=10",
+    epilog="runs answer demo-001 blue\nruns answer demo-001 --set color=blue --set size=10",
 )
 def answer(
     context: typer.Context,
@@ -82,16 +82,16 @@ def answer(
         typer.Argument(metavar="TEXT", help="The answer, or the number of a choice; - reads stdin."),
     ] = None,
     call: Annotated[
-        str | None, typer.Option("--call", metavar="ID", help="Which question, when several are open.")
+        str | None, typer.Option("--call", metavar="ID", help="The question to answer, if several are open.")
     ] = None,
     assignments: Annotated[
         list[str],
-        repeatable("--set", metavar="ID=TEXT", help="One of several answers, by its name; repeatable."),
+        repeatable("--set", metavar="ID=TEXT", help="One of several answers, by id; repeatable."),
     ],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Answer what a run has asked; it goes on with `runs resume`."""
+    """Answer a question of a run; `runs resume` continues it."""
     if (text is None) == (not assignments):
         raise UsageError("give the answer once, as `TEXT` or as `--set ID=TEXT`")
     answers = parse_answers(assignments) if text is None else read_message(text, "TEXT")
@@ -104,9 +104,9 @@ def answer(
 
 
 def _write_queued(message: "InboxMessage", subject: str, state: RunState, program: str, *, as_json: bool) -> int:
-    """Say when a run takes in what was sent to it, and the command that lets it go on where nobody works on it."""
-    when = "at the next turn" if state.status is RunStatus.RUNNING else "when the run goes on"
-    text = f"{subject} is kept for the run `{message.run_id}`; it is read {when}"
+    """Print when a run will read a message, and the command that resumes it where needed."""
+    when = "at the next turn" if state.status is RunStatus.RUNNING else "when the run resumes"
+    text = f"{subject} was sent to the run `{message.run_id}`; it is read {when}"
     return write_receipt(message, text, _resume_command(state, program), as_json=as_json)
 
 
@@ -121,23 +121,25 @@ def _resume_command(state: RunState, program: str) -> str:
 )
 def cancel(
     *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the log.")] = "cancelled",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded in the log.")
+    ] = "cancelled",
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """End a run for good, and return when it has ended."""
+    """Cancel a run and wait until it has stopped."""
     import asyncio  # slow, and help needs none of it
 
     def say_waiting() -> None:
-        sys.stderr.write("waiting for the process that works on the run to stop\n")
+        sys.stderr.write("waiting for the process that executes the run to stop\n")
         sys.stderr.flush()
 
     reason_text = check_text(reason, "--reason")
     with open_service(ConfigOptions(workspace_root)) as service:
         state = asyncio.run(service.cancel(run, reason_text, patience=CANCEL_SECONDS, on_wait=say_waiting))
     if state.status is not RunStatus.CANCELLED:
-        raise LogEnded(f"the run `{state.run_id}` is {state.status}: it ended before it could be cancelled")
+        raise LogEnded(f"the run `{state.run_id}` is {state.status}: it finished before it could be cancelled")
     receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason_text)
     return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=as_json)
 
@@ -149,12 +151,12 @@ def cancel(
 )
 def approve(
     *,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What to remember about it.")] = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A note to record with the decision.")] = "",
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Accept the result of a run; it is completed then."""
+    """Approve the result of a run, which completes it."""
     note_text = check_text(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
         status = service.review(run, accept=True, note=note_text)
@@ -173,18 +175,18 @@ def approve(
 def revise(
     context: typer.Context,
     *,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What should be different; - reads stdin.")],
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What to change; - reads stdin.")],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     run: RunReference,
 ) -> int:
-    """Send the result of a run back to work, with a note that its model reads next."""
+    """Send a result back with a note for the model."""
     note_text = read_message(note, "--note")
     with open_service(ConfigOptions(workspace_root)) as service:
         status = service.review(run, accept=False, note=note_text)
         state = service.view(run).state
     receipt = Receipt(run_id=state.run_id, status=status.value, note=note_text)
-    text_shown = f"the run `{state.run_id}` is to be revised; it reads your note when it goes on"
+    text_shown = f"the run `{state.run_id}` needs revision; it reads your note when it resumes"
     return write_receipt(receipt, text_shown, _resume_command(state, context.obj.name), as_json=as_json)
 
 
@@ -195,7 +197,7 @@ def resume(
     context: typer.Context,
     *,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take the run over from a machine whose key is not here; recorded.")
+        bool, typer.Option("--adopt", help="Take over a run from a machine whose key is not here.")
     ] = False,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
@@ -206,7 +208,7 @@ def resume(
     assignments: Assignments,
     run: RunReference,
 ) -> int:
-    """Go on with a run that was stopped, killed, or is waiting."""
+    """Resume a run that was stopped, was killed, or is waiting."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
     options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
@@ -220,9 +222,9 @@ def fork(
     context: typer.Context,
     *,
     at: Annotated[
-        int | None, typer.Option("--at", metavar="SEQ", help="The last event to keep; the end if left out.")
+        int | None, typer.Option("--at", metavar="SEQ", help="The last event to keep; the end by default.")
     ] = None,
-    prompt: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Another task.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="The new task.")] = None,
     sandbox: Annotated[str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory.")] = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
     approvals: Approvals = None,
@@ -234,7 +236,7 @@ def fork(
     assignments: Assignments,
     run: RunReference,
 ) -> int:
-    """Start a new run that goes on from an event of another one."""
+    """Start a new run from an event of another run."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.live import fork_run
     from skills_runtime.engine import RunRequest
@@ -258,7 +260,7 @@ def replay(
     assignments: Assignments,
     run: RunReference,
 ) -> int:
-    """Repeat a run with what it recorded, and report the first difference."""
+    """Replay a run from its log and report the first difference."""
     import asyncio  # slow, and help needs none of it
 
     with open_service(ConfigOptions(workspace_root, config, assignments)) as service:
@@ -267,7 +269,7 @@ def replay(
         write_text("no divergence\n")
     else:
         write_text(
-            f"move {divergence.number} differs\n"
+            f"action {divergence.number} differs\n"
             f"- {divergence.recorded or 'the end'}\n"
             f"+ {divergence.replayed or 'the end'}\n"
         )
@@ -283,7 +285,7 @@ def diff(
     other: Annotated[str, typer.Argument(metavar="OTHER", help="The run to compare it with.")],
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Compare what two runs said and did, leaving out ids and times."""
+    """Compare the actions of two runs, ignoring ids and times."""
     runs = [find_run(text, workspace_root) for text in (run, other)]
     actions, other_actions = ([str(move) for move in recorded_run.actions()] for recorded_run in runs)
     lines = list(unified_diff(actions, other_actions, (run, other), context=1, end=""))

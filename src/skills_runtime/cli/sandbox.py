@@ -1,6 +1,6 @@
-"""`sandbox`: run a command in the sandbox, show how it would be started, and say what works on this machine.
+"""The `sandbox` commands: run or plan a command in the sandbox, and diagnose this machine.
 
-No settings are read here, least of all those of the workspace: a command line says all there is to know.
+Reads no settings, in particular none of the workspace: the command line is the only input.
 """
 
 import os
@@ -24,49 +24,51 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1 << 20
 MAX_VARIABLES = 2000
-"""Each is three words to bubblewrap, which takes 9000 in all and needs some for everything else."""
+"""Each variable takes three arguments of bubblewrap, which accepts 9000 in total."""
 MASK = "•••"
 
 app = create_app(
     "sandbox",
-    "Try the fence that commands run behind.",
+    "Run commands in the sandbox and diagnose it.",
     "sandbox doctor",
     "sandbox exec --workspace . -- python3 script.py",
 )
 
-Workspace = Annotated[str, typer.Option("--workspace", metavar="DIR", help="Where the command works.")]
+Workspace = Annotated[str, typer.Option("--workspace", metavar="DIR", help="The directory of the command.")]
 Profile = Annotated[
     str, typer.Option("--profile", metavar="NAME", help="read-only, workspace-write, workspace-net or build.")
 ]
 Adapter = Annotated[str, typer.Option("--adapter", metavar="NAME", help="auto, bubblewrap or landlock.")]
-Bwrap = Annotated[str, typer.Option("--bwrap", metavar="PATH", help="The bubblewrap program.")]
+Bwrap = Annotated[str, typer.Option("--bwrap", metavar="PATH", help="The path of bubblewrap.")]
 AcceptGap = Annotated[
     list[str],
-    repeatable("--accept-gap", metavar="PROMISE", help="Do without this promise; repeatable."),
+    repeatable("--accept-gap", metavar="PROMISE", help="Run without this guarantee; repeatable."),
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="SECONDS", help="When to end it (6; 0 means never).")
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="The time limit (6; 0 means none).")
 ]
-Memory = Annotated[int | None, typer.Option("--memory", metavar="MIB", help="For all processes (512).")]
-Processes = Annotated[int | None, typer.Option("--processes", metavar="N", help="At the same time (200).")]
-Disk = Annotated[int | None, typer.Option("--disk", metavar="MIB", help="Written to DIR (256).")]
+Memory = Annotated[int | None, typer.Option("--memory", metavar="MIB", help="The memory limit of all processes (512).")]
+Processes = Annotated[
+    int | None, typer.Option("--processes", metavar="N", help="The limit of concurrent processes (200).")
+]
+Disk = Annotated[int | None, typer.Option("--disk", metavar="MIB", help="The limit of data written to DIR (256).")]
 AllowHost = Annotated[
     list[str],
-    repeatable("--allow-host", metavar="HOST[:PORT]", help="A host it may reach; repeatable."),
+    repeatable("--allow-host", metavar="HOST[:PORT]", help="A host to allow; repeatable."),
 ]
 AllowPrivateHost = Annotated[
     list[str],
-    repeatable("--allow-private-host", metavar="HOST[:PORT]", help="The same in a private network; repeatable."),
+    repeatable("--allow-private-host", metavar="HOST[:PORT]", help="A host in a private network to allow; repeatable."),
 ]
 DenyHost = Annotated[
     list[str],
-    repeatable("--deny-host", metavar="HOST[:PORT]", help="A host it never reaches; repeatable."),
+    repeatable("--deny-host", metavar="HOST[:PORT]", help="A host to block; repeatable."),
 ]
 
 
-CommandLine = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, behind `--`.")]
+CommandLine = Annotated[list[str], typer.Argument(metavar="CMD...", help="A program and its arguments, after `--`.")]
 Variables = Annotated[
-    list[str], repeatable("--setenv", metavar="NAME VALUE", help="A variable the command gets; repeatable.")
+    list[str], repeatable("--setenv", metavar="NAME VALUE", help="A variable for the command; repeatable.")
 ]
 
 
@@ -96,7 +98,7 @@ def sandbox_doctor(
     allow_private_host: AllowPrivateHost,
     deny_host: DenyHost,
 ) -> int:
-    """Say which fences work here, and what is missing."""
+    """Show which sandboxes work on this machine, and what is missing."""
     sandbox, _ = _build_sandbox(
         SandboxOptions(workspace, profile, adapter, bwrap, accept_gap),
         LimitOptions(timeout, memory, processes, disk),
@@ -123,7 +125,7 @@ def sandbox_exec(
     command: CommandLine,
     setenv: Variables,
     evidence: Annotated[
-        str | None, typer.Option("--evidence", metavar="FILE", help="Write what the sandbox promised, as JSON.")
+        str | None, typer.Option("--evidence", metavar="FILE", help="Write the guarantees of the sandbox as JSON.")
     ] = None,
     overlay: Annotated[bool, typer.Option("--overlay", hidden=True, callback=_refuse_overlay)] = False,
     workspace: Workspace = ".",
@@ -139,7 +141,7 @@ def sandbox_exec(
     allow_private_host: AllowPrivateHost,
     deny_host: DenyHost,
 ) -> int:
-    """Run a command behind the fence; streams and exit code pass through."""
+    """Run a command in the sandbox; streams and exit code pass through."""
     from skills_runtime.cli.sandbox_exec import run_command  # slow, and help needs none of it
 
     del overlay
@@ -172,7 +174,7 @@ def sandbox_plan(
     allow_private_host: AllowPrivateHost,
     deny_host: DenyHost,
 ) -> int:
-    """Show how a command would be started behind the fence."""
+    """Show how a command would be started in the sandbox."""
     sandbox, policy = _build_sandbox(
         SandboxOptions(workspace, profile, adapter, bwrap, accept_gap),
         LimitOptions(timeout, memory, processes, disk),
@@ -191,12 +193,13 @@ def sandbox_plan(
 @app.command("accept", cls=ExampleCommand, epilog="sandbox accept\nsandbox accept ./new-project/.git")
 def sandbox_accept(
     *,
-    listing: Annotated[bool, typer.Option("--list", help="Only show what was set aside.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list the quarantined files.")] = False,
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these; all in this directory by default.")
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Only these paths; all below this directory by default."),
     ] = None,
 ) -> int:
-    """Put back new files that `sandbox exec` has set aside."""
+    """Restore files that `sandbox exec` has quarantined."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
     from skills_runtime.sandbox import accept, list_items
@@ -209,11 +212,11 @@ def sandbox_accept(
     return 0
 
 
-# The sandbox that is asked for
+# Options
 
 
 class SandboxOptions(NamedTuple):
-    """Which sandbox is asked for."""
+    """The options that select a sandbox."""
 
     workspace: str
     profile: str
@@ -223,7 +226,7 @@ class SandboxOptions(NamedTuple):
 
 
 class LimitOptions(NamedTuple):
-    """The limits that are asked for; those that are not given are those of the profile."""
+    """The limit options; the profile has the defaults."""
 
     timeout: float | None
     memory: int | None
@@ -232,7 +235,7 @@ class LimitOptions(NamedTuple):
 
 
 def _build_sandbox(options: SandboxOptions, limits: LimitOptions, egress: Egress) -> "tuple[OsSandbox, SandboxPolicy]":
-    """The sandbox for these options, and the policy it keeps."""
+    """Build the sandbox and its policy from the options."""
     # The sandbox is slow to import, and help needs none of it.
     from skills_runtime.config import process_environ, state_home
     from skills_runtime.sandbox import (
@@ -248,14 +251,14 @@ def _build_sandbox(options: SandboxOptions, limits: LimitOptions, egress: Egress
 
     profile = parse_profile(options.profile)
     if profile == "danger":
-        raise ValidationFailed("the profile `danger` is no sandbox", hint="run the command without `sandbox exec`")
+        raise ValidationFailed("the profile `danger` is not a sandbox", hint="run the command without `sandbox exec`")
     if (egress.allow or egress.allow_private) and profile == "workspace-write":
         profile = "workspace-net"
     if not options.workspace.strip() or "\0" in options.workspace:
         raise ValidationFailed("`--workspace` does not name a usable path", hint="give the path of a directory")
     path = Path(os.path.abspath(options.workspace))
     policy = build_policy(profile, path.resolve(), None if profile == "build" else CAREFUL)
-    # What the runtime keeps for this user can lie only in a directory that holds a whole home.
+    # Our own directories are below the home directory, so only a workspace above it can contain them.
     holds_home = policy.workspace in (home := Path.home().resolve(), *home.parents)
     policy = msgspec.structs.replace(
         policy,
@@ -271,17 +274,17 @@ def _build_sandbox(options: SandboxOptions, limits: LimitOptions, egress: Egress
 
 
 def _build_network(profile: str, egress: Egress) -> dict[str, Any]:
-    """The allow-list, with any profile that hosts are named for; a list that names none lets nothing pass."""
+    """Build the network settings; an allow-list without hosts blocks everything."""
     from skills_runtime.sandbox.egress import compile_egress  # slow, and help needs none of it
 
     has_allow_list = egress.allow or egress.allow_private or profile == "workspace-net"
     if has_allow_list or egress.deny:
-        compile_egress(egress)  # refuses a rule that cannot be used, also where it would change nothing
+        compile_egress(egress)  # reject invalid rules even where they have no effect
     return {"network": "allow-list", "egress": egress} if has_allow_list else {}
 
 
 def _build_limits(limits: LimitOptions) -> dict[str, Any]:
-    """The limits that change; 0 means that there is none."""
+    """Build the limits that differ from the profile; 0 means no limit."""
     values = {
         "wall_seconds": limits.timeout,
         "memory_bytes": limits.memory and limits.memory * MEBIBYTE,
@@ -289,7 +292,7 @@ def _build_limits(limits: LimitOptions) -> dict[str, Any]:
         "disk_bytes": limits.disk and limits.disk * MEBIBYTE,
     }
     if any(value is not None and value < 0 for value in values.values()):
-        raise ValidationFailed("a limit cannot be negative", hint="0 means that there is none")
+        raise ValidationFailed("a limit cannot be negative", hint="use 0 for no limit")
     changes = {name: value or None for name, value in values.items() if value is not None}
     if limits.timeout is not None:
         changes["cpu_seconds"] = int(limits.timeout) + 2 if limits.timeout else None
@@ -297,7 +300,7 @@ def _build_limits(limits: LimitOptions) -> dict[str, Any]:
 
 
 def parse_variables(assignments: Sequence[str]) -> dict[str, str]:
-    """The variables that the options name."""
+    """Parse `NAME=VALUE` variables."""
     variables: dict[str, str] = {}
     for assignment in assignments:
         name, separator, value = assignment.partition("=")
@@ -306,22 +309,22 @@ def parse_variables(assignments: Sequence[str]) -> dict[str, str]:
         variables[name] = value
     if len(variables) > MAX_VARIABLES:
         raise ValidationFailed(
-            f"a command gets no more than {MAX_VARIABLES:,} variables, and these are {len(variables):,}",
+            f"a command can have at most {MAX_VARIABLES:,} variables, not {len(variables):,}",
             hint="put them into a file in the workspace",
         )
     return variables
 
 
-# What is told of it
+# Output
 
 
 def _plan_document(plan: SandboxPlan, enclosed: "SandboxedCommand") -> dict[str, Any]:
-    """The plan as values for programs; of variables only the names are told."""
+    """Build the JSON document of a plan; values of variables are masked."""
     arguments = list(enclosed.options)
     for index, argument in enumerate(enclosed.options):
         if argument == "--setenv" and index + 2 < len(arguments):
             arguments[index + 2] = MASK
-    groups: list[list[str]] = []  # each option with what belongs to it
+    groups: list[list[str]] = []  # each option with its values
     for argument in arguments:
         if argument.startswith("--") or not groups:
             groups.append([])
@@ -338,7 +341,7 @@ def _plan_document(plan: SandboxPlan, enclosed: "SandboxedCommand") -> dict[str,
 
 
 def _show_plan(values: Mapping[str, Any]) -> None:
-    """Write it for a person."""
+    """Print a plan."""
     evidence, out = values["evidence"], sys.stdout
     groups = [
         f"{group['parent']}: {', '.join(f'{name} = {value}' for name, value in group['settings'].items())}"
@@ -353,7 +356,7 @@ def _show_plan(values: Mapping[str, Any]) -> None:
 
 
 def _show_state(capabilities: "Sequence[Capabilities]", gaps: "Sequence[Gap]") -> None:
-    """Write what works on a machine, what is missing, and how to change that."""
+    """Print which adapters work, what is missing, and how to fix it."""
     from skills_runtime.sandbox import PROMISES  # slow, and help needs none of it
 
     for capability in capabilities:

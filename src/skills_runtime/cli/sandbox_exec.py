@@ -1,6 +1,6 @@
-"""Runs one command in the sandbox with the streams of this process, and writes the evidence of it.
+"""Run one command in the sandbox, connected to the streams of this process, and write its evidence.
 
-Nothing of this process's environment is passed on, and the command never gets the streams themselves.
+The command gets neither our environment nor our file descriptors: output is copied.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from skills_runtime.text import readable_line
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 MAX_PENDING_BYTES = 1 << 20
-"""Bytes that may wait for the reader of our output; beyond them the command is made to wait."""
+"""Bytes buffered for a slow reader; beyond this the command is paused."""
 STREAM_FDS: Mapping[Stream, int] = {"stdout": 1, "stderr": 2}
 CHUNK_BYTES = 1 << 16
 GRACE_SECONDS = 0.3
 T = TypeVar("T")
 MAX_NAMED = 3
 MAX_DECISIONS = 1000
-"""How many decisions are told one by one; all are counted."""
+"""Decisions recorded individually; all are counted."""
 
 
 def run_command(
@@ -66,13 +66,13 @@ def run_command(
         names = ", ".join(f"`{item.path}`" for item in finished.quarantined[:MAX_NAMED])
         more = len(finished.quarantined) - MAX_NAMED
         text = readable_line(f"{names} and {more} more" if more > 0 else names)
-        sys.stderr.write(f"notice: new files that programs obey were set aside: {text}\n")
-        sys.stderr.write("  keep them: skills-runtime sandbox accept\n")
+        sys.stderr.write(f"notice: new files that programs would execute were quarantined: {text}\n")
+        sys.stderr.write("  restore them: skills-runtime sandbox accept\n")
     return _exit_code(finished, limits.wall_seconds)
 
 
 async def _run(plan: SandboxPlan, create_callbacks: Callable[[], EgressCallbacks], limits: ResourceLimits) -> Finished:
-    """Run the planned command until nothing of it is left; a signal stops it."""
+    """Run the planned command until all its processes have ended; a signal stops it."""
     stop = asyncio.Event()
     with interrupts() as interruption:
         interrupted = asyncio.ensure_future(interruption.wait())
@@ -84,18 +84,18 @@ async def _run(plan: SandboxPlan, create_callbacks: Callable[[], EgressCallbacks
 
 
 def _exit_code(finished: Finished, wall_seconds: float | None) -> int:
-    """The exit code, after a word about a command that was not let go on."""
+    """Return the exit code; report a command that exceeded a limit."""
     if finished.ended_by == "timeout":
         write_error(
-            f"the command was ended after {wall_seconds:g} s", kind="timeout", hint="`--timeout` gives it more time"
+            f"the command was ended after {wall_seconds:g} s", kind="timeout", hint="`--timeout` raises the limit"
         )
         return EXIT_CODES["timeout"]
     if finished.ended_by in ("output_limit", "resource_limit"):
         limit = finished.exceeded or "output"
         write_error(
-            f"the command was ended: it went beyond its limit of {limit}",
+            f"the command was ended: it exceeded its {limit} limit",
             kind="sandbox_denied",
-            hint=(f"`--{limit}` gives it more" if limit in ("memory", "disk") else "write to a file instead"),
+            hint=(f"`--{limit}` raises the limit" if limit in ("memory", "disk") else "write to a file instead"),
         )
         return EXIT_CODES["sandbox_denied"]
     if finished.exit_code is not None:
@@ -104,19 +104,19 @@ def _exit_code(finished: Finished, wall_seconds: float | None) -> int:
 
 
 class NetworkLog:
-    """Hears of every decision; nobody can be asked about a host, for the terminal belongs to the command."""
+    """Record network decisions; hosts are never asked about, because the terminal belongs to the command."""
 
     def __init__(self) -> None:
         self._account: EgressUsage | None = None
         self._decisions: list[EgressRecord] = []
 
     def create_callbacks(self) -> EgressCallbacks:
-        """Who hears of every decision."""
+        """Create the callbacks that record every decision."""
         self._account = EgressUsage()
         return EgressCallbacks(record=self._record)
 
     def add_to(self, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The evidence of the fence, with the decisions."""
+        """Return the evidence with the network decisions added."""
         if self._account is None:
             return evidence
         decisions = [msgspec.to_builtins(decision) for decision in self._decisions]
@@ -139,7 +139,7 @@ async def _run_with_streams(
     writer = OutputWriter(limits.output_bytes, on_failure=stop.set)
     read_end, write_end = os.pipe()
     try:
-        # Reading from what this process was given may block for ever, so nobody waits for it.
+        # Reading stdin may block forever, so a daemon thread does it.
         threading.Thread(target=_copy_stdin, args=(write_end,), daemon=True).start()
         bounds = Limits(
             wall_seconds=limits.wall_seconds,
@@ -171,14 +171,14 @@ def _copy_stdin(write_end: int) -> None:
             data = memoryview(piece)
             while data:
                 data = data[os.write(write_end, data) :]
-    except OSError:  # the command reads no more, or there is nothing to read from
+    except OSError:  # the command closed its input, or we have none
         return
     finally:
         os.close(write_end)
 
 
 class OutputWriter:
-    """What may still be written, and what waits to be; made and used by the task that runs the command."""
+    """Write output in a thread, in order and bounded; used only by the task that runs the command."""
 
     def __init__(
         self, allowed: int | None, *, on_failure: Callable[[], object], fds: Mapping[Stream, int] = STREAM_FDS
@@ -194,11 +194,11 @@ class OutputWriter:
         self._idle = asyncio.Event()
         self._idle.set()
         self.has_room = asyncio.Event()
-        """Set while more can be taken."""
+        """Set while the buffer accepts more data."""
         self.has_room.set()
 
     def write(self, stream: Stream, data: bytes) -> None:
-        """Take more to write, in order; raises `OSError` when an earlier piece could not be written."""
+        """Queue data to write; raise `OSError` if an earlier write failed."""
         self.check()
         if self._remaining is not None:
             data = data[: self._remaining]
@@ -207,7 +207,7 @@ class OutputWriter:
             return
         if not self._is_started:
             self._is_started = True
-            # Writing may block for ever; then this process ends without waiting for it.
+            # Writing may block forever; a daemon thread does not keep the process alive.
             threading.Thread(target=self._write_queued, daemon=True).start()
         self._pending_bytes += len(data)
         self._idle.clear()
@@ -216,12 +216,12 @@ class OutputWriter:
         self._queue.put((self._fds[stream], data))
 
     def check(self) -> None:
-        """Raise what went wrong with writing, if something did."""
+        """Raise the error of an earlier write, if any."""
         if self._failure is not None:
             raise self._failure
 
     async def finish(self, stop: asyncio.Event) -> None:
-        """Wait until everything is written, or cannot be, or nobody wants to wait any more."""
+        """Wait until everything is written, writing fails, or `stop` is set."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self._idle, stop)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -241,7 +241,7 @@ class OutputWriter:
                     ]
             except OSError as error:
                 failure = error
-            with suppress(RuntimeError):  # nobody waits any more
+            with suppress(RuntimeError):  # the event loop has ended
                 self._loop.call_soon_threadsafe(self._finish_write, len(data), failure)
 
     def _finish_write(self, size: int, failure: OSError | None) -> None:
@@ -256,7 +256,7 @@ class OutputWriter:
 
 
 def _retry_when_ready(number: int, event: int, call: Callable[[], T]) -> T:
-    """Call again when it can go on, where the descriptor was given to this process as one that never blocks."""
+    """Retry when the descriptor is ready: we may have inherited it in non-blocking mode."""
     while True:
         try:
             return call()
@@ -270,14 +270,14 @@ def _retry_when_ready(number: int, event: int, call: Callable[[], T]) -> T:
 
 
 class EvidenceFile:
-    """Where evidence goes: a name in a directory that is held open."""
+    """The evidence file: a name in a directory that is held open."""
 
     def __init__(self, path: Path, directory: int) -> None:
         self._path = path
         self._directory = directory
 
     def write(self, data: bytes) -> None:
-        """Put a file with this content under the name; raises when the directory is no longer where it was."""
+        """Write the file; raise if the directory was moved meanwhile."""
         write_atomic(self._path.name, data, mode=0o666, durable=False, dir_fd=self._directory)
         try:
             moved = not os.path.samestat(self._path.parent.stat(), os.fstat(self._directory))
@@ -285,14 +285,14 @@ class EvidenceFile:
             moved = True
         if moved:
             raise AccessRefused(
-                f"the command has moved the directory of `{self._path}`, so what is there now is not the evidence",
+                f"the command has moved the directory of `{self._path}`, so the file there is not the evidence",
                 hint="name a file outside the workspace",
             )
 
 
 @contextmanager
 def evidence_file(path: str | None) -> Generator[EvidenceFile | None]:
-    """The file for evidence, refused before anything is started if it cannot be written; nothing without a path."""
+    """Open the evidence file before the command starts; raise if it is not writable."""
     if path is None:
         yield None
         return
@@ -313,6 +313,8 @@ def _refuse_unwritable(path: Path, directory: int) -> None:
     except FileNotFoundError:
         info = None
     if info is not None and not stat.S_ISREG(info.st_mode):
-        raise ValidationFailed(f"`{path}` is no ordinary file, so evidence is not written to it", hint="name another")
+        raise ValidationFailed(
+            f"`{path}` is not a regular file, so evidence is not written to it", hint="choose another file"
+        )
     if not os.access(path.parent, os.W_OK):
-        raise AccessRefused(f"no file can be made beside `{path}`", hint="check who may write there")
+        raise AccessRefused(f"no file can be created in the directory of `{path}`", hint="check the permissions")

@@ -1,6 +1,6 @@
-"""`serve` and `studio`, the HTTP service, and `keys`, which lets programs on other machines use it.
+"""The `serve`, `studio` and `keys` commands: the HTTP service and its API keys.
 
-The service is slow to import, and help pages need none of it: functions that use it import it.
+The service is slow to import and help pages do not need it: functions that use it import it.
 """
 
 import logging
@@ -44,50 +44,54 @@ _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY")
 app = create_app()
 keys = create_app(
     "keys",
-    "Look after the keys of programs that reach the service from elsewhere.",
+    "Manage API keys for remote clients.",
     "keys create ci --scope execute",
     "keys list",
 )
 
 Listen = Annotated[
     list[str],
-    repeatable("--listen", metavar="HOST:PORT", help="Where to listen (127.0.0.1:8000); repeatable."),
+    repeatable("--listen", metavar="HOST:PORT", help="The address to listen on (127.0.0.1:8000); repeatable."),
 ]
-Preset = Annotated[str | None, typer.Option("--preset", metavar="NAME", help="skill-service listens on port 8080.")]
-SkillsDir = Annotated[str | None, typer.Option("--skills-dir", metavar="DIR", help="The skills to execute (./skills).")]
+Preset = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME", help="A preset; skill-service listens on port 8080.")
+]
+SkillsDir = Annotated[
+    str | None, typer.Option("--skills-dir", metavar="DIR", help="The directory of executable skills (./skills).")
+]
 ArtifactsDir = Annotated[
-    str | None, typer.Option("--artifacts-dir", metavar="DIR", help="Where executions are kept (./artifacts).")
+    str | None, typer.Option("--artifacts-dir", metavar="DIR", help="The directory for executions (./artifacts).")
 ]
 AllowHost = Annotated[
     list[str],
-    repeatable("--allow-host", metavar="NAME", help="A name under which it is reached, too; repeatable."),
+    repeatable("--allow-host", metavar="NAME", help="Another host name of the service; repeatable."),
 ]
 ClosedOption = Annotated[
     bool | None,
     typer.Option(
         "--closed/--open",
-        help="Whether every program needs a token to execute skills, or none of this machine (your own need none).",
+        help="Require a token to execute skills, or allow all local programs (default: only yours).",
     ),
 ]
-NewToken = Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is worthless.")]
+NewToken = Annotated[bool, typer.Option("--new-token", help="Create a new token and invalidate the old one.")]
 Concurrent = Annotated[
     int | None,
-    typer.Option("--concurrent", metavar="N", min=1, help="Skills that are executed at the same time (16)."),
+    typer.Option("--concurrent", metavar="N", min=1, help="The number of concurrent executions (16)."),
 ]
 Waiting = Annotated[
     int | None,
-    typer.Option("--waiting", metavar="N", min=0, help="Executions that may wait; one more is refused (64)."),
+    typer.Option("--waiting", metavar="N", min=0, help="The number of queued executions (64)."),
 ]
 MaxBody = Annotated[
     int | None,
-    typer.Option("--max-body", metavar="BYTES", min=1024, help="The longest request that is taken (2621440)."),
+    typer.Option("--max-body", metavar="BYTES", min=1024, help="The maximum request size (2621440)."),
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", metavar="N", min=0.01, help="Requests a second of one caller, in the long run (500)."),
+    typer.Option("--rate", metavar="N", min=0.01, help="Sustained requests per second per client (500)."),
 ]
-AccessLog = Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request.")]
-Show = Annotated[bool, typer.Option("--show", help="Only say which services run now, with their links.")]
+AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every request as a line of JSON.")]
+Show = Annotated[bool, typer.Option("--show", help="Show the running services and their links, then exit.")]
 
 
 @app.command("serve", cls=ExampleCommand, epilog="serve\nserve --preset skill-service --skills-dir ./skills")
@@ -111,7 +115,7 @@ def serve(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Serve skills, runs and approvals over HTTP until it is stopped."""
+    """Serve skills, runs and approvals over HTTP."""
     if show:
         return _show_services()
     options = ServeOptions(
@@ -125,7 +129,9 @@ def serve(
 def studio(
     context: typer.Context,
     *,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address; open no browser.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+    ] = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
@@ -143,7 +149,7 @@ def studio(
     access_log: AccessLog = False,
     show: Show = False,
 ) -> int:
-    """Serve this workspace and open Studio, its web app, in a browser."""
+    """Serve this workspace and open Studio, the web app."""
     if show:
         return _show_services()
     options = ServeOptions(
@@ -158,7 +164,7 @@ def studio(
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What the command line says about the service."""
+    """The options of `serve` and `studio`."""
 
     listen: Sequence[str]
     preset: str | None
@@ -197,9 +203,7 @@ def _serve_until_stopped(
     messages = [*resolved.notices, *notices(resolved.environment.process)]
     is_local = all(listener.is_loopback for listener in settings.listen)
     if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
-        messages.append(
-            "nobody from another machine can do anything yet: `keys create NAME --scope execute` makes a key"
-        )
+        messages.append("remote clients have no access yet; create a key with `keys create NAME --scope execute`")
     for notice in messages:
         sys.stderr.write(f"note: {notice}\n")
 
@@ -208,7 +212,7 @@ def _serve_until_stopped(
         link = server.link_to(page)
         if listeners[0].is_loopback:
             lines.append(f"Open {link}")
-        sys.stdout.write("\n".join((*lines, "Stop it with Ctrl-C.", "")))
+        sys.stdout.write("\n".join((*lines, "Press Ctrl-C to stop.", "")))
         sys.stdout.flush()
         if on_ready is not None and listeners[0].is_loopback:
             on_ready(link, resolved.environment.process)
@@ -254,7 +258,7 @@ def _build_settings(options: ServeOptions, config_options: ConfigOptions, resolv
 
 
 def _set_up_logs(*, access: bool) -> None:
-    """Our own lines as they are; those of the server with their level."""
+    """Log our own lines unchanged, and those of the server with their level."""
     lines, handler = logging.StreamHandler(sys.stderr), logging.StreamHandler(sys.stderr)
     lines.setFormatter(logging.Formatter("%(message)s"))
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -268,7 +272,7 @@ def _set_up_logs(*, access: bool) -> None:
 
 
 def _show_services() -> int:
-    """Say which services of this user run now."""
+    """Print the running services of this user."""
     from skills_runtime.config import state_home
     from skills_runtime.service.access import find_services
 
@@ -279,7 +283,7 @@ def _show_services() -> int:
 
 
 def _open_page(link: str, environ: Mapping[str, str]) -> None:
-    """Open a link without waiting for the browser; where there is no screen the printed link is enough."""
+    """Open a link in a background thread; do nothing without a display."""
     import webbrowser
 
     if has_screen(environ):
@@ -287,11 +291,11 @@ def _open_page(link: str, environ: Mapping[str, str]) -> None:
 
 
 def has_screen(environ: Mapping[str, str]) -> bool:
-    """Whether a browser with windows can be opened; one that takes over the terminal is of no use to a server."""
+    """Return whether a graphical browser can be opened; a text browser would take over the terminal."""
     return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in _DISPLAY_VARIABLES)
 
 
-# Keys; every change of one is in the audit log
+# Keys: every change is recorded in the audit log
 
 
 @keys.command(
@@ -301,20 +305,20 @@ def has_screen(environ: Mapping[str, str]) -> bool:
 )
 def keys_create(
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for, such as `ci`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the key, such as `ci`.")],
     scope: Annotated[
         list[str],
         repeatable("--scope", metavar="SCOPE", help="read, run, approve, execute or admin; repeatable (read)."),
     ],
     as_json: Json = False,
 ) -> int:
-    """Make a key and show it once; only a digest of it is kept."""
+    """Create a key and show it once; only its digest is stored."""
     key, text = _key_file().create(name, tuple(scope) or ("read",))
     _write_audit_entry("key_created", key)
     if as_json:
         write_json({**_build_document(key), "key": text})
     else:
-        print(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is shown only now.")
+        print(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is not shown again.")
     return 0
 
 
@@ -323,7 +327,7 @@ def keys_list(
     *,
     as_json: Json = False,
 ) -> int:
-    """List the keys: their names, their scopes, when they were last used or revoked."""
+    """List keys with their scopes, last use and status."""
     all_keys = _key_file().list()
     if as_json:
         write_json([_build_document(key) for key in all_keys])
@@ -345,9 +349,9 @@ def keys_list(
 @keys.command("revoke", cls=ExampleCommand, epilog="keys revoke ci\nkeys revoke 0a1b2c3d4e5f")
 def keys_revoke(
     *,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The name or the id of a key.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The name or id of a key.")],
 ) -> int:
-    """Revoke a key; a service that runs refuses it at once."""
+    """Revoke a key; running services reject it at once."""
     revoked = _key_file().revoke(key)
     _write_audit_entry("key_revoked", revoked)
     print(f"Revoked {revoked.name} ({revoked.id}).")
@@ -371,7 +375,7 @@ def _write_audit_entry(action: str, key: "ApiKey") -> None:
 
 
 def _build_document(key: "ApiKey") -> dict[str, Any]:
-    """A key without what was kept of its text."""
+    """Build the JSON document of a key, without its digest."""
     return {name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"}
 
 

@@ -1,4 +1,4 @@
-"""`skills`: write skills, check them, look at them and choose among them."""
+"""The `skills` commands: create, validate, show, list, route and trust skills."""
 
 import sys
 from collections import Counter
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 app = create_app(
     "skills",
-    "Write skills, check them, and look at them.",
+    "Create, validate, list, install and run skills.",
     "skills new release-notes",
     "skills validate .agents/skills",
 )
@@ -46,9 +46,9 @@ MAX_LIMIT = 100
 _DESCRIPTION_CHARS = 100
 _ROUTING_TEXTS = {
     "mention": "decided: the task names the skill",
-    "trigger": "decided: the task has words that a skill declares",
-    "path": "decided: the task is about files that a skill declares",
-    "model": "not decided: the model chooses; by the words they share with the task, these fit best",
+    "trigger": "decided: the task contains a trigger of the skill",
+    "path": "decided: the task mentions files that match the skill",
+    "model": "not decided: the model chooses; best matches by shared words",
 }
 
 
@@ -60,16 +60,14 @@ def skills_validate(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH...", help="Skills, or directories of skills. Exit code: 0 valid, 20 not, 22 not there."
+            metavar="PATH...", help="Skills, or directories of skills. Exit code: 0 valid, 20 invalid, 22 not found."
         ),
     ],
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Hold them to the specification; this is the default.")
-    ] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Only ask whether they can be used here.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Check against the specification (default).")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Only check whether the skills can be used here.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Say what is wrong with skills, line by line."""
+    """Validate skills and report problems by line."""
     from skills_runtime.skills import check_skills  # slow, and help needs none of it
 
     if strict and lenient:
@@ -111,16 +109,14 @@ def skills_show(
     *,
     skill: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH|NAME", help="The directory of a skill, its mention, or its name if only one has it."
-        ),
+        typer.Argument(metavar="PATH|NAME", help="The directory, mention or unique name of a skill."),
     ],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Show what a skill says of itself, what it brings and what is odd about it."""
+    """Show the metadata, files and findings of a skill."""
     from skills_runtime.skills import describe_skill, find_at_path, find_by_name  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)
@@ -134,7 +130,7 @@ def skills_show(
 
 
 def _show_skill(skill: Mapping[str, Any]) -> None:
-    """Write a skill for a person."""
+    """Print a skill."""
     print(readable_line(skill["name"] or "no name"))
     if skill["description"]:
         print(f"  {readable_line(skill['description'])}")
@@ -164,29 +160,29 @@ def _show_skill(skill: Mapping[str, Any]) -> None:
 def skills_route(
     context: typer.Context,
     *,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What somebody wants to have done.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task to route.")],
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, max=MAX_LIMIT, help="How many skills to name.")
+        int, typer.Option("--limit", metavar="N", min=1, max=MAX_LIMIT, help="The number of skills to show.")
     ] = 5,
     path: Annotated[
         list[str],
-        repeatable("--path", metavar="FILE", help="A file the task is about; repeatable."),
+        repeatable("--path", metavar="FILE", help="A file related to the task; repeatable."),
     ],
     source: Annotated[
         list[str],
-        repeatable("--from", metavar="DIR", help="Choose among the skills below a directory instead; repeatable."),
+        repeatable("--from", metavar="DIR", help="Use the skills below this directory instead; repeatable."),
     ],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Explain which skills a task calls for, and what the model would be told."""
+    """Explain which skills match a task, and what the model would see."""
     # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import explain_routing, load_library, load_library_at
 
     if not check_text(task, "TASK").strip():
-        raise ValidationFailed("there is no task to choose skills for", hint="say what somebody wants to have done")
+        raise ValidationFailed("the task is empty", hint="describe the task")
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
     library = load_library_at(source) if source else load_library(resolved)
     paths = [check_text(file, "--path") for file in path]
@@ -199,19 +195,19 @@ def skills_route(
 
 
 def _show_routing(explained: "RoutingExplanation") -> None:
-    """Write the decision for a person."""
+    """Print the routing decision."""
     for notice in explained.notices:
         print(f"notice: {readable_line(notice)}")
-    print(_ROUTING_TEXTS[explained.decided_by] if explained.choices else "no skill has anything to do with this task")
+    print(_ROUTING_TEXTS[explained.decided_by] if explained.choices else "no skill matches this task")
     for number, choice in enumerate(explained.choices, 1):
         print(f"{number:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}")
         print(f"     why: {readable_line(choice.reason)}")
         print(f"     in the prompt: {readable_line(choice.prompt) or 'not listed; it does not fit'}")
     report = explained.catalog
     tokens = f"in {report.tokens} of {report.budget_tokens} tokens"
-    hidden = f"; {plural(report.hidden, 'skill')} only people may call" if report.hidden else ""
+    hidden = f"; {plural(report.hidden, 'skill')} only users may call" if report.hidden else ""
     reason = f"; {report.reason}" if report.reason else ""
-    print(f"the model is told of {plural(report.offered, 'skill')}, {tokens}{hidden}{reason}")
+    print(f"the model sees {plural(report.offered, 'skill')}, {tokens}{hidden}{reason}")
 
 
 @app.command(
@@ -224,15 +220,13 @@ def _show_routing(explained: "RoutingExplanation") -> None:
 )
 def skills_new(
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Small letters, digits and single hyphens.")],
-    directory: Annotated[
-        str, typer.Option("--dir", metavar="DIR", help="The directory it is put into.")
-    ] = ".agents/skills",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lowercase letters, digits and single hyphens.")],
+    directory: Annotated[str, typer.Option("--dir", metavar="DIR", help="The parent directory.")] = ".agents/skills",
     description: Annotated[
-        str, typer.Option("--description", metavar="TEXT", help="What it does, and when it is to be used.")
+        str, typer.Option("--description", metavar="TEXT", help="What the skill does and when to use it.")
     ] = "",
 ) -> int:
-    """Begin a new skill."""
+    """Create a new skill."""
     from skills_runtime.skills import create_skill  # slow, and help needs none of it
 
     file = create_skill(
@@ -248,15 +242,13 @@ def skills_new(
 def skills_list(
     context: typer.Context,
     *,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Go on with what is added, changed, removed or broken, until Ctrl-C.")
-    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep watching and print changes until Ctrl-C.")] = False,
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """List every skill, and say which are offered and why others are not."""
+    """List all skills and whether they are offered to the model."""
     # The library is slow to import, and help needs none of it.
     import asyncio
 
@@ -273,7 +265,7 @@ def skills_list(
 
 
 async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
-    """Show the list, to people, and then each change until Ctrl-C; programs get a line for each change and no more."""
+    """Print the list, then each change until Ctrl-C; with `as_json` only the changes."""
     # The library is slow to import, and help needs none of it.
     import asyncio
 
@@ -287,7 +279,7 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
         if not as_json:
             _show_list(list_skills(resolved))
             sys.stdout.flush()
-        sys.stderr.write("watching for changes; Ctrl-C ends\n")
+        sys.stderr.write("watching for changes; press Ctrl-C to stop\n")
         sys.stderr.flush()
         async with aclosing(watch_skills(lambda: load_library(resolved), since=since, stop=stop)) as updates:
             async for changes in updates:
@@ -301,9 +293,9 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
 
 
 def _show_list(skill_list: "SkillList") -> None:
-    """Write the list for a person."""
+    """Print the list of skills."""
     if not skill_list.skills:
-        print("no skills found; `skills new NAME` begins one")
+        print("no skills found; create one with `skills new NAME`")
     for skill in skill_list.skills:
         print(f"{skill.state:9} {readable_line(skill.mention or skill.name)}")
         _show_about(skill.reason or skill.description, skill.path)
@@ -320,13 +312,13 @@ def _show_list(skill_list: "SkillList") -> None:
 
 
 def show_change(change: "SkillChange") -> None:
-    """Write one change for a person."""
+    """Print one change."""
     print(f"{change.change:9} {readable_line(change.mention or change.name or change.path)}")
     _show_about(change.reason or change.description, change.path)
 
 
 def _show_about(text: str, path: str) -> None:
-    """What a skill does or what is wrong with it, as far as there is room, and where it is."""
+    """Print the description or the problem of a skill, truncated, and its path."""
     summary = readable_line(text)
     if summary:
         print(f"          {summary[:_DESCRIPTION_CHARS] + ('…' if len(summary) > _DESCRIPTION_CHARS else '')}")
@@ -337,11 +329,11 @@ def _show_about(text: str, path: str) -> None:
 def skills_trust(
     *,
     directory: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="A directory of the project; its whole repository is meant.")
+        str, typer.Argument(metavar="[DIR]", help="A directory of the project; its whole repository is trusted.")
     ] = ".",
-    remove: Annotated[bool, typer.Option("--remove", help="Do not trust it any more.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Revoke the trust.")] = False,
 ) -> int:
-    """Trust the project in a directory, so that its skills are offered."""
+    """Trust a project, so that its skills are offered."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
     from skills_runtime.skills import TrustStore, find_project_root
@@ -350,9 +342,9 @@ def skills_trust(
     store = TrustStore(state_home())
     if remove:
         is_changed = store.forget(project)
-        outcome = "is not trusted any more" if is_changed else "was not trusted"
+        outcome = "is no longer trusted" if is_changed else "was not trusted"
     else:
         is_changed = store.trust(project)
-        outcome = "is trusted now" if is_changed else "is trusted already"
+        outcome = "is now trusted" if is_changed else "is already trusted"
     print(f"{readable_line(str(project))} {outcome}")
     return 0

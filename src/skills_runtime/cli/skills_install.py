@@ -1,6 +1,6 @@
-"""`skills`: install skills from elsewhere, update, remove and lock them.
+"""The `skills` commands that install, update, remove and lock skills.
 
-What installs skills is slow to import, and help pages need none of it: functions that use it import it.
+The installer is slow to import and help pages do not need it: functions that use it import it.
 """
 
 import shlex
@@ -32,26 +32,22 @@ if TYPE_CHECKING:
 
 app = create_app()
 
-RequireSignature = Annotated[
-    bool, typer.Option("--require-signature", help="Refuse skills without a signature that holds.")
-]
-SignerKey = Annotated[
-    str | None, typer.Option("--signer-key", metavar="FILE", help="The public key signatures are made with.")
-]
+RequireSignature = Annotated[bool, typer.Option("--require-signature", help="Refuse skills without a valid signature.")]
+SignerKey = Annotated[str | None, typer.Option("--signer-key", metavar="FILE", help="The public key of the signer.")]
 SignerCertificates = Annotated[
     list[str],
     repeatable("--signer-certificate", metavar="FILE", help="A certificate of the signer; repeatable."),
 ]
 SignerIdentity = Annotated[
-    str | None, typer.Option("--signer-identity", metavar="ID", help="Who signs, as sigstore knows them.")
+    str | None, typer.Option("--signer-identity", metavar="ID", help="The sigstore identity of the signer.")
 ]
 SignerIssuer = Annotated[
-    str | None, typer.Option("--signer-issuer", metavar="URL", help="Who vouches for that identity.")
+    str | None, typer.Option("--signer-issuer", metavar="URL", help="The issuer of that identity.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to what is shown; for scripts.")]
-Force = Annotated[bool, typer.Option("--force", help="Also replace or remove what somebody wrote or changed here.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation; for scripts.")]
+Force = Annotated[bool, typer.Option("--force", help="Also replace or remove local skills and local changes.")]
 AcceptRisk = Annotated[
-    bool, typer.Option("--accept-risk", help="Install even what the security scan takes for malicious.")
+    bool, typer.Option("--accept-risk", help="Install even skills that the security scan rates malicious.")
 ]
 Scope = Annotated[
     Literal["project", "user"],
@@ -59,11 +55,11 @@ Scope = Annotated[
 ]
 AllowHost = Annotated[
     list[str],
-    repeatable("--allow-host", metavar="HOST", help="A private host that locked skills may come from; repeatable."),
+    repeatable("--allow-host", metavar="HOST", help="A private host to download from; repeatable."),
 ]
 
 _MAX_FILES = 30
-_SIGNATURE_TEXTS = {"verified": "verified", "unsigned": "none", "unchecked": "not checked; nobody said whose counts"}
+_SIGNATURE_TEXTS = {"verified": "verified", "unsigned": "none", "unchecked": "not checked; no signer is configured"}
 _STATUS_TEXTS = {
     "ok": "ok",
     "changed": "changed since it was locked",
@@ -71,12 +67,12 @@ _STATUS_TEXTS = {
     "extra": "installed, but not locked",
     "unpinned": "locked without a hash",
 }
-_HINT = "`skills install --frozen --force` puts back what is locked; `skills lock` locks what is there"
+_HINT = "`skills install --frozen --force` restores the locked skills; `skills lock` locks the installed ones"
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What the user agrees to without being asked."""
+    """What the user agreed to on the command line."""
 
     yes: bool
     force: bool
@@ -97,15 +93,13 @@ def skills_install(
     ] = None,
     skill: Annotated[
         list[str],
-        repeatable("--skill", "-s", metavar="NAME", help="One of its skills, by name or path; repeatable."),
+        repeatable("--skill", "-s", metavar="NAME", help="A skill to install, by name or path; repeatable."),
     ],
-    everything: Annotated[bool, typer.Option("--all", help="All its skills.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Install all skills of the source.")] = False,
     ref: Annotated[
         str | None, typer.Option("--ref", metavar="VERSION", help="A branch, tag or commit of a git repository.")
     ] = None,
-    frozen: Annotated[
-        bool, typer.Option("--frozen", help="Install exactly what the lock file says, or nothing at all.")
-    ] = False,
+    frozen: Annotated[bool, typer.Option("--frozen", help="Install exactly what the lock file lists.")] = False,
     require_signature: RequireSignature = False,
     signer_key: SignerKey = None,
     signer_certificate: SignerCertificates,
@@ -118,7 +112,7 @@ def skills_install(
     accept_risk: AcceptRisk = False,
     allow_host: AllowHost,
 ) -> int:
-    """Install skills, after showing what they are and asking."""
+    """Install skills after showing them and asking for confirmation."""
     from skills_runtime.skills.install import parse_source
 
     agreed = Consent(yes, force, accept_risk)
@@ -129,13 +123,13 @@ def skills_install(
     if frozen == (source is not None):
         raise UsageError("give either a SOURCE or `--frozen`")
     if frozen and (skill or everything or ref):
-        raise UsageError("`--frozen` installs what the lock file says; it takes no choice")
+        raise UsageError("`--frozen` excludes `--skill`, `--all` and `--ref`")
     if skill and everything:
         raise UsageError("`--skill` and `--all` exclude each other")
-    skills, unchanged_text = _open_skills(workspace_root), "everything is installed as it is there"
+    skills, unchanged_text = _open_skills(workspace_root), "everything is already installed"
     if source is None:
         with skills.prepare_locked(options) as prepared:
-            return _install(prepared, prepared.unapproved, agreed, "Install what is locked?", unchanged_text)
+            return _install(prepared, prepared.unapproved, agreed, "Install the locked skills?", unchanged_text)
     parsed = parse_source(check_text(source, "SOURCE"), here=Path.cwd(), ref=ref)
     with skills.prepare_install(parsed, skill, options, everything=everything) as prepared:
         return _install(prepared, prepared.unapproved, agreed, "Install this?", unchanged_text)
@@ -148,7 +142,7 @@ def skills_update(
         list[str],
         typer.Argument(
             metavar="NAME",
-            help="Locked skills; all of them if none is named.",
+            help="The skills to update; all locked ones by default.",
             default_factory=list,
             show_default=False,
         ),
@@ -165,14 +159,14 @@ def skills_update(
     accept_risk: AcceptRisk = False,
     allow_host: AllowHost,
 ) -> int:
-    """Update skills, after showing what changes and asking."""
+    """Update skills after showing the changes and asking for confirmation."""
     trust = _build_signature_policy(
         signer_key, signer_certificate, signer_identity, signer_issuer, required=require_signature
     )
-    unchanged_text = "there is nothing newer than what is installed"
+    unchanged_text = "everything is up to date"
     with _open_skills(workspace_root).prepare_update(names, _build_options(scope, trust, allow_host)) as prepared:
         agreed = Consent(yes, force, accept_risk)
-        return _install(prepared, prepared.unapproved, agreed, "Take these changes?", unchanged_text)
+        return _install(prepared, prepared.unapproved, agreed, "Apply these changes?", unchanged_text)
 
 
 @app.command(
@@ -185,7 +179,7 @@ def skills_remove(
     workspace_root: WorkspaceRoot = ".",
     scope: Scope = "project",
 ) -> int:
-    """Remove skills; `skills rollback` brings them back."""
+    """Remove skills; `skills rollback` restores them."""
     skill_names = [check_text(name, "NAME") for name in names]
     _open_skills(workspace_root).remove(skill_names, scope=scope, unlocked_too=force)
     return 0
@@ -204,10 +198,10 @@ def skills_rollback(
     accept_risk: AcceptRisk = False,
     allow_host: AllowHost,
 ) -> int:
-    """Put the version of a skill back that was there before."""
-    del allow_host  # nothing is fetched
+    """Restore the previous version of a skill."""
+    del allow_host  # nothing is downloaded
     with _open_skills(workspace_root).prepare_rollback(check_text(name, "NAME"), scope) as prepared:
-        return _install(prepared, prepared.skills, Consent(yes, force, accept_risk), "Put this version back?")
+        return _install(prepared, prepared.skills, Consent(yes, force, accept_risk), "Restore this version?")
 
 
 @app.command("lock", cls=ExampleCommand, epilog="skills lock\nskills lock --scope user")
@@ -217,7 +211,7 @@ def skills_lock(
     workspace_root: WorkspaceRoot = ".",
     scope: Scope = "project",
 ) -> int:
-    """Write the lock file from what is installed."""
+    """Write the lock file from the installed skills."""
     _write_comparison(_open_skills(workspace_root).lock(scope), as_json=as_json)
     return 0
 
@@ -225,7 +219,7 @@ def skills_lock(
 @app.command("verify", cls=ExampleCommand, epilog="skills verify\nskills verify --json")
 def skills_verify(
     *,
-    strict: Annotated[bool, typer.Option("--strict", help="A skill that is not locked counts as wrong, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also fail for skills that are not locked.")] = False,
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     scope: Scope = "project",
@@ -260,7 +254,7 @@ def _build_options(
 def _build_signature_policy(
     key: str | None, certificates: Sequence[str], identity: str | None, issuer: str | None, *, required: bool
 ) -> "SignaturePolicy":
-    """Whose signatures count."""
+    """Build the signature policy from the options."""
     from skills_runtime.skills.install import SignaturePolicy, Signer
 
     if key is None and not certificates and identity is None and issuer is None:
@@ -282,15 +276,15 @@ def _install(
     question: str,
     unchanged_text: str = "",
 ) -> int:
-    """Show skills, ask, put them in place, and say which are new or changed, or why `nothing` is."""
+    """Show skills, ask for confirmation, install them, and print what changed."""
     for skill in new_skills:
         _show_prepared(skill)
     if not agreed.accept_risk:
         prepared.refuse_malicious()
     for skill in () if agreed.force else prepared.overwriting:
         raise ValidationFailed(
-            f"the installed skill `{skill.name}` was written or changed here, and would be replaced",
-            hint="`--force` replaces it; `skills rollback` brings it back",
+            f"the installed skill `{skill.name}` has local changes, which would be replaced",
+            hint="`--force` replaces it; `skills rollback` restores it",
         )
     if new_skills:
         _confirm(question, agreed)
@@ -303,7 +297,7 @@ def _install(
 
 
 def _confirm(question: str, agreed: Consent) -> None:
-    """Go on only if the user agrees; nobody there means no."""
+    """Ask for confirmation; raise unless the user agrees."""
     from skills_runtime.cli.terminal import is_interactive, read_line_sync
 
     if agreed.yes:
@@ -311,11 +305,11 @@ def _confirm(question: str, agreed: Consent) -> None:
     if not is_interactive():
         raise ToolError(
             "human_required",
-            "nothing was changed: nobody is here to agree",
-            hint="look at what is shown, then use `--yes`",
+            "nothing was changed: there is no terminal to confirm",
+            hint="review the output, then use `--yes`",
         )
     stdin_fd = sys.stdin.fileno()
-    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    termios.tcflush(stdin_fd, termios.TCIFLUSH)  # input typed before the question is not an answer
     try:
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
@@ -323,11 +317,11 @@ def _confirm(question: str, agreed: Consent) -> None:
     except KeyboardInterrupt:
         answer = ""
     if answer.strip().lower() not in ("y", "yes"):
-        raise ToolError("cancelled", "nothing was changed", hint="only `y` or `yes` agrees")
+        raise ToolError("cancelled", "nothing was changed", hint="answer `y` or `yes` to continue")
 
 
 def _show_prepared(skill: "Prepared") -> None:
-    """Show everything somebody has to know before they agree."""
+    """Print all facts about a skill before its installation."""
     out = sys.stderr
     entry, screened, size = skill.entry, skill.screened, skill.hashed.size
     out.write(f"{readable_line(skill.name)} ({skill.becomes})\n  {readable_line(screened.description)}\n")
@@ -358,7 +352,7 @@ def _show_prepared(skill: "Prepared") -> None:
 
 
 def _write_installed(prepared: "Sequence[Prepared]", paths: "InstallPaths") -> None:
-    """Say what was put in place, and what is missing until it is offered."""
+    """Print the installed paths, and the next step if the project is not trusted."""
     from skills_runtime.config import process_environ
     from skills_runtime.skills import is_trusted, resolve_discovery_paths
     from skills_runtime.skills.install import user_places
@@ -373,7 +367,7 @@ def _write_installed(prepared: "Sequence[Prepared]", paths: "InstallPaths") -> N
 
 
 def _write_comparison(skills: "Sequence[Installed]", *, as_json: bool) -> None:
-    """Write how each skill compares with the lock file."""
+    """Print how each skill compares with the lock file."""
     if as_json:
         rows = [
             {

@@ -1,4 +1,4 @@
-"""`skills`: execute a skill, and try one on its evals."""
+"""The `skills exec` and `skills eval` commands."""
 
 import json
 import sys
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 app = create_app()
 
 EXECUTIONS = ".skills_runtime_sdk/executions"
-"""Where executions are kept, below the workspace."""
+"""The directory of executions, relative to the workspace."""
 MAX_INPUT_BYTES = 64 << 20
 ERROR_KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit": "sandbox_denied"}
-"""Which of the kinds of errors a failure is; any other is the skill's own."""
+"""Error kinds by failure code; other failures are errors of the skill."""
 
 
 @app.command(
@@ -64,33 +64,31 @@ def skills_eval(
         str,
         typer.Argument(
             metavar="SKILL_DIR|FILE",
-            help="A skill with `evals/`, or one file of evals. Exit code: 0 every trial counts, 1 not, 130 stopped.",
+            help="A skill with `evals/`, or an evals file. Exit code: 0 all trials valid, 1 not, 130 stopped.",
         ),
     ],
-    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Trials of each case and of each query.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Trials per case and query.")] = 1,
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="Where trials are kept; by default SKILL-workspace/iteration-N."),
+        typer.Option("--out", metavar="DIR", help="The directory for trials; default SKILL-workspace/iteration-N."),
     ] = None,
     skill: Annotated[
-        str | None, typer.Option("--skill", metavar="DIR", help="The skill, where FILE does not lie in it.")
+        str | None, typer.Option("--skill", metavar="DIR", help="The skill, if FILE is outside of it.")
     ] = None,
     among: Annotated[
         list[str],
-        repeatable("--among", metavar="DIR", help="Other skills that queries are tried among; repeatable."),
+        repeatable("--among", metavar="DIR", help="Other skills to offer for trigger queries; repeatable."),
     ],
-    parallel: Annotated[int, typer.Option("--parallel", min=1, max=64, help="Trials at the same time.")] = 4,
-    no_judge: Annotated[
-        bool, typer.Option("--no-judge", help="Leave sentences undecided instead of asking the model.")
-    ] = False,
-    no_baseline: Annotated[bool, typer.Option("--no-baseline", help="No trials without the skill.")] = False,
+    parallel: Annotated[int, typer.Option("--parallel", min=1, max=64, help="The number of concurrent trials.")] = 4,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Do not grade sentences with the model.")] = False,
+    no_baseline: Annotated[bool, typer.Option("--no-baseline", help="Skip the trials without the skill.")] = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the report.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the report.")] = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Try a skill on its evals, with it and without it; called again, it goes on."""
+    """Run the evals of a skill with and without it; repeat to resume."""
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
@@ -119,7 +117,7 @@ def skills_eval(
     evaluation = Evaluation(suite, directory, AgentTrials(resolved, backend), skills, plan)
     trials, signal = asyncio.run(_run_trials(evaluation, backend, quiet=quiet))
     if trials is None:
-        print(f"stopped; the same command goes on in {display_path(directory.root)}", file=sys.stderr)
+        print(f"stopped; the same command resumes in {display_path(directory.root)}", file=sys.stderr)
         return exit_code_for_signal(signal)
     report = build_report(suite, trials, skill_name=evaluation.skill.name, model=model, runs=runs)
     save_report(directory, report)
@@ -127,12 +125,12 @@ def skills_eval(
         write_json(report)
     else:
         _show_report(report)
-        print(f"everything is in {display_path(directory.root)}")
+        print(f"results are in {display_path(directory.root)}")
     return 1 if report.errors else 0
 
 
 async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bool) -> "tuple[list[Trial] | None, int]":
-    """Every trial, or nothing and the number of the signal that came before the end."""
+    """Run all trials; return None and the signal number if interrupted."""
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
@@ -160,7 +158,7 @@ async def _run_trials(evaluation: "Evaluation", backend: "Backend", *, quiet: bo
 
 
 def _show_report(report: "EvalReport") -> None:
-    """Write the report for a person."""
+    """Print the report."""
     from skills_runtime.skills.evals import EvalDelta  # slow, and help needs none of it
 
     print(f"{readable_line(report.skill_name)} with {readable_line(report.model)}, {plural(report.runs, 'run')} each")
@@ -225,7 +223,7 @@ def _show_triggers(triggers: "TriggerReport") -> None:
 
 
 def _show_comparison(compared: "ChoiceComparison") -> None:
-    """What else is called there; little is to be said where nothing was tried without the skill."""
+    """Print how often other skills were called, with and without the skill."""
     with_skill, without_skill = compared.with_skill, compared.without_skill
     if without_skill is None:
         if with_skill.others.hits:
@@ -276,29 +274,28 @@ def _format_spread(spread: "Spread | None") -> str:
 def skills_exec(
     context: typer.Context,
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The skill, by its name or its whole mention.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name or mention of the skill.")],
     text: Annotated[
-        str, typer.Option("--input", metavar="JSON", help="What it reads: JSON, @FILE, or - for standard input.")
+        str, typer.Option("--input", metavar="JSON", help="The input: JSON, @FILE, or - for stdin.")
     ] = "{}",
-    timeout_ms: Annotated[
-        int | None, typer.Option("--timeout-ms", metavar="N", min=1, help="How long it may take.")
-    ] = None,
+    timeout_ms: Annotated[int | None, typer.Option("--timeout-ms", metavar="N", min=1, help="The time limit.")] = None,
     key: Annotated[
-        str | None, typer.Option("--idempotency-key", metavar="KEY", help="The same key gets the same result.")
+        str | None,
+        typer.Option("--idempotency-key", metavar="KEY", help="Return the stored result for a repeated key."),
     ] = None,
     artifacts_dir: Annotated[
-        str | None, typer.Option("--artifacts-dir", metavar="DIR", help=f"Where it is kept ({EXECUTIONS}).")
+        str | None, typer.Option("--artifacts-dir", metavar="DIR", help=f"The directory for executions ({EXECUTIONS}).")
     ] = None,
     source: Annotated[
         list[str],
-        repeatable("--from", metavar="DIR", help="Look among the skills below a directory; repeatable."),
+        repeatable("--from", metavar="DIR", help="Use the skills below this directory; repeatable."),
     ],
     as_json: Json = False,
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Execute a skill behind the fence, without a model; its output is JSON."""
+    """Execute a skill in the sandbox, without a model, and print its JSON output."""
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
@@ -320,7 +317,7 @@ def skills_exec(
 
 
 def _read_input(text: str) -> Any:
-    """The input as it was given: JSON, `@` and a file with it, or `-` for standard input."""
+    """Parse the input: JSON, `@FILE`, or `-` for standard input."""
     try:
         if text == "-":
             data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
@@ -341,7 +338,7 @@ def _read_input(text: str) -> Any:
 async def _execute(
     executions: "Executions", skill: "Skill", value: Any, *, timeout_ms: int | None, key: str | None
 ) -> "Execution":
-    """Execute a skill to its end; a signal that asks to stop cancels it."""
+    """Execute a skill; a stop signal cancels it."""
     import asyncio  # slow, and help needs none of it
 
     async with executions:
@@ -365,17 +362,17 @@ def _write_execution(execution: "Execution", *, as_json: bool) -> int:
             _write_output(execution.output)
         for refusal in record.refused:
             sys.stderr.write(
-                f"notice: the artifact `{one_line(refusal.path)}` is not kept: {one_line(refusal.reason)}\n"
+                f"notice: the artifact `{one_line(refusal.path)}` was not saved: {one_line(refusal.reason)}\n"
             )
     if error is None:
         return 0
     kind = ERROR_KINDS.get(error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
-        hint = f"`{execution.id}` keeps what it wrote"
+        hint = f"`{execution.id}` has its output"
         if error.code == "timeout":
             settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
-            hint = f"`--timeout-ms`, or {settings}, gives it more; {hint}"
+            hint = f"`--timeout-ms`, or {settings}, raises the limit; {hint}"
         write_error(error.message, kind=kind, hint=hint)
     return EXIT_CODES[kind]
 

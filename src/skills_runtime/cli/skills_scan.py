@@ -1,4 +1,4 @@
-"""`skills`: judge the settings of skills, and scan skills for problems and for harm."""
+"""The `skills preflight` and `skills scan` commands."""
 
 import re
 import sys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 app = create_app()
 
 CLEAN, SETTINGS_INVALID, SKILLS_WRONG, WARNED = 0, 10, 11, 12
-"""Exit codes: nothing to say, errors in settings, errors among skills, warnings only."""
+"""Exit codes: no issues, invalid settings, invalid skills, warnings only."""
 
 _KEY = re.compile(r"`(?P<key>[^`]+)`")
 _CODES = (
@@ -58,7 +58,7 @@ def skills_preflight(
         bool,
         typer.Option(
             "--pretty",
-            help="Write the JSON with line breaks. Exit code: 0 nothing is wrong, 10 errors, 12 warnings only.",
+            help="Format the JSON. Exit code: 0 no issues, 10 errors, 12 warnings only.",
         ),
     ] = False,
     workspace_root: WorkspaceRoot = ".",
@@ -66,7 +66,7 @@ def skills_preflight(
     assignments: Assignments,
     no_dotenv: NoDotenv = False,
 ) -> int:
-    """Judge the settings of skills alone; nothing is searched."""
+    """Validate the skill settings without scanning for skills."""
     options = ConfigOptions(workspace_root, config, assignments)
     resolved, issues = _check_settings(options, no_dotenv=no_dotenv, program=context.obj.name)
     errors = sum(issue.severity == "error" for issue in issues)
@@ -96,14 +96,14 @@ def skills_scan(
         bool,
         typer.Option(
             "--pretty",
-            help="Write the JSON with line breaks. Exit code: 0 nothing is wrong, 11 errors, 12 warnings only.",
+            help="Format the JSON. Exit code: 0 no issues, 11 errors, 12 warnings only.",
         ),
     ] = False,
     security: Annotated[
         bool,
         typer.Option(
             "--security",
-            help="Look at PATH for what harms you. Exit code: 0 clean, 1 something was found.",
+            help="Scan PATH for security problems. Exit code: 0 clean, 1 findings.",
         ),
     ] = False,
     paths: Annotated[
@@ -116,7 +116,7 @@ def skills_scan(
     assignments: Assignments,
     no_dotenv: NoDotenv = False,
 ) -> int:
-    """Search every source, and report all skills and all problems as JSON."""
+    """Scan all sources and report skills and problems as JSON."""
     if security:
         return _scan_security(paths or [], as_json=as_json, sarif=sarif)
     if paths or sarif:
@@ -130,7 +130,7 @@ def skills_scan(
 
 
 def _write_escaped(value: Any, *, pretty: bool) -> None:
-    """Write one value on one line, or with line breaks; what a terminal would obey is escaped."""
+    """Print a value as JSON with control characters escaped."""
 
     def escape(character: str) -> str:
         if character.isprintable() or character == "\n":
@@ -148,7 +148,7 @@ def _write_escaped(value: Any, *, pretty: bool) -> None:
 def _check_settings(
     config_options: ConfigOptions, *, no_dotenv: bool, program: str
 ) -> "tuple[Resolved | None, tuple[Issue, ...]]":
-    """The settings, where they can be read at all, and all that is wrong with those of skills."""
+    """Return the settings, if they can be read, and the issues of the skill settings."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import without_dotenv
     from skills_runtime.skills import Issue, build_issue, preflight
@@ -191,7 +191,7 @@ def _resolve(config_options: ConfigOptions, program: str, environ: Mapping[str, 
 
 
 def _list_issues(error: SkillsRuntimeError) -> "Iterator[Issue]":
-    """Everything that keeps the settings from being read, by its code."""
+    """Yield an issue for each problem in an error."""
     from skills_runtime.skills import Issue  # slow, and help needs none of it
 
     problems = error.details.get("problems") if isinstance(error, ConfigError) else None
@@ -223,7 +223,7 @@ def _build_issue(code: str, error: SkillsRuntimeError) -> "Issue":
 
 
 def _scan(config_options: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
-    """What a search finds now; settings that cannot work are errors of the report, and nothing is searched then."""
+    """Scan all sources; report invalid settings without scanning."""
     # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import Issue, build_issue, build_scan_report, load_library
 
@@ -244,18 +244,18 @@ def _scan(config_options: ConfigOptions, *, no_dotenv: bool, program: str) -> "S
     )
 
 
-# Harm
+# Security
 
 
 class ScannedSkill(NamedTuple):
-    """A skill and what is to be said against it."""
+    """A skill and its security report."""
 
     path: str
     report: "SecurityReport"
 
 
 def _scan_security(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
-    """Scan each skill that the paths stand for; a directory without a skill in it is scanned as it is."""
+    """Scan each skill below the paths; a directory without skills is scanned as it is."""
     # The scanner is slow to import, and help needs none of it.
     from skills_runtime.skills import skill_directories
     from skills_runtime.skills.scan import scan_directory
@@ -271,7 +271,9 @@ def _scan_security(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
         elif path.is_dir():
             directories += skill_directories(path)
         else:
-            raise NotFound(f"there is no directory `{path}`", hint="name the directory of a skill, or one of skills")
+            raise NotFound(
+                f"there is no directory `{path}`", hint="give the directory of a skill, or of several skills"
+            )
     scanned = [ScannedSkill(str(directory), scan_directory(directory)) for directory in directories]
     verdicts = {skill.report.verdict for skill in scanned}
     worst = next((verdict for verdict in reversed(_VERDICTS) if verdict in verdicts), "clean")
@@ -286,7 +288,7 @@ def _scan_security(paths: Sequence[str], *, as_json: bool, sarif: bool) -> int:
 
 
 def _show_security(scanned: Sequence[ScannedSkill]) -> None:
-    """Write the scan for a person."""
+    """Print the security reports."""
     for path, report in scanned:
         print(f"{report.verdict:<10} {readable_line(path)} (score {report.score})")
         for finding in (finding for finding in report.findings if finding.severity != "info"):
@@ -303,7 +305,7 @@ def _show_security(scanned: Sequence[ScannedSkill]) -> None:
 
 
 def _sarif_document(scanned: Sequence[ScannedSkill]) -> dict[str, Any]:
-    """The scan in the form that code hosts show beside the code."""
+    """Build a SARIF document of the reports."""
     from skills_runtime.skills.scan import SCAN_RULES  # slow, and help needs none of it
 
     results = [_sarif_result(skill, finding) for skill in scanned for finding in skill.report.findings]

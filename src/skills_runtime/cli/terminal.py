@@ -1,4 +1,4 @@
-"""The person at the terminal: what they type, the questions they answer, and the calls they decide on."""
+"""Questions and approvals at the terminal."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ from skills_runtime.safety.policy import Rule
 from skills_runtime.text import readable, readable_line
 
 Pause = Callable[[], AbstractAsyncContextManager[None]]
-"""Makes everybody else silent while a `with` block lasts."""
+"""Suppresses other output while a `with` block lasts."""
 
 _CHUNK_BYTES = 4096
 YES = "yes"
@@ -43,21 +43,21 @@ YES_COMMANDS = frozenset({"y", YES, "s", "r"})
 MIN_PAGE_ROWS = 8
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
 RULE_SCOPES: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
-"""How far a rule reaches, as people say it."""
+"""Rule scopes by the word to type."""
 INDENT = 5
 ANSWER, ALLOW, REASON, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
 COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
-_APPROVE_KEYS = "[y] once  [s] this very call, also again in this session"
-_OTHER_KEYS = "[e] change it  [n] no  [q] stop the run  [v] show everything"
+_APPROVE_KEYS = "[y] once  [s] allow this exact call for the session"
+_OTHER_KEYS = "[e] edit  [n] no  [q] stop the run  [v] show details"
 
 
 def is_interactive() -> bool:
-    """Whether a person reads what is said and can type an answer."""
+    """Return whether stdin and stderr are terminals."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 class Terminal:
-    """Asks one question at a time; who is cancelled while asking leaves the terminal usable."""
+    """Ask one question at a time; cancellation leaves the terminal usable."""
 
     def __init__(self, console: Console, pause: Pause, *, fd: int) -> None:
         self._console = console
@@ -67,23 +67,23 @@ class Terminal:
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncGenerator[None]:
-        """Have the terminal alone; what was typed before the question was seen is no answer to it."""
+        """Lock the terminal and discard earlier input, which is not an answer to the question."""
         async with self._lock, self._pause():
             self.discard_input()
             yield
 
     def discard_input(self) -> None:
-        """Drop what was typed before anybody asked for it."""
+        """Discard pending input."""
         with suppress(termios.error):
             termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def show(self, *lines: RenderableType) -> None:
-        """Write something above the place where the answer goes."""
+        """Print lines above the prompt."""
         for line in lines:
             self._console.print(line)
 
     async def show_pages(self, *lines: RenderableType) -> bool:
-        """Write something a screenful at a time; false where not all of it was wanted."""
+        """Print lines page by page; return False if the user skipped some."""
         with self._console.capture() as captured:
             self.show(*lines)
         rows = captured.get().splitlines(keepends=True)
@@ -92,7 +92,7 @@ class Terminal:
             self._console.file.write("".join(page))
             if not rows:
                 return True
-            typed = await self.read(f"{'':{INDENT}}{plural(len(rows), 'more line')}; enter shows them, q does not> ")
+            typed = await self.read(f"{'':{INDENT}}{plural(len(rows), 'more line')}; press enter to show, q to skip> ")
             if typed is None or typed.strip():
                 return False
 
@@ -101,11 +101,11 @@ class Terminal:
         return max(self._console.height - 2, MIN_PAGE_ROWS)
 
     def hint(self, text: str) -> None:
-        """Say what may be typed instead."""
+        """Print a hint."""
         self.show(_paragraph(readable_line(text), style="dim"))
 
     async def read(self, prompt: str) -> str | None:
-        """The line somebody types behind the prompt, or nothing when they end the input."""
+        """Prompt for a line; return None at the end of the input."""
         self._console.print(Text(prompt, style="bold cyan"), end="")
         self._console.file.flush()
         try:
@@ -119,7 +119,7 @@ class Terminal:
 
 
 async def read_line(fd: int) -> str | None:
-    """The next line of a terminal without its end, or nothing at the end of the input."""
+    """Read a line without its newline; return None at the end of the input."""
     typed = bytearray()
     while not typed.endswith(b"\n"):
         loop = asyncio.get_running_loop()
@@ -137,11 +137,11 @@ async def read_line(fd: int) -> str | None:
 
 
 def read_line_sync(fd: int) -> str | None:
-    """The same, where nothing else goes on meanwhile."""
+    """Read a line like `read_line`, without an event loop."""
     typed = bytearray()
     with _signal_wakeup_fd() as woken:
         while not typed.endswith(b"\n"):
-            # A signal that comes just before one waits would otherwise be heard only after the next line.
+            # Race: a signal just before `select` would otherwise be handled only after the next line.
             readable, _, _ = select.select([fd, woken], [], [])
             if fd not in readable:
                 os.read(woken, _CHUNK_BYTES)
@@ -155,7 +155,7 @@ def read_line_sync(fd: int) -> str | None:
 
 @contextmanager
 def _signal_wakeup_fd() -> Generator[int]:
-    """A descriptor that becomes readable with every signal."""
+    """Yield a descriptor that becomes readable with every signal."""
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
@@ -169,7 +169,7 @@ def _signal_wakeup_fd() -> Generator[int]:
 def _read(fd: int) -> bytes:
     try:
         return os.read(fd, _CHUNK_BYTES)
-    except OSError:  # how a terminal that was closed reports it
+    except OSError:  # a closed terminal raises EIO
         return b""
 
 
@@ -179,19 +179,19 @@ def _decode_line(typed: bytearray) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionOptions:
-    """Those who may be asked by the runs of one command."""
+    """Who answers questions and approvals for the runs of one command."""
 
     console: Console | None = None
-    """Where they sit; nothing when nobody is there."""
+    """The terminal; None when not interactive."""
     approvals: Approving = "none"
-    """Who decides on calls."""
+    """Where approvals are decided."""
     rule_file: Path | None = None
-    """Where the rules of whoever sits there are."""
+    """The rule file of the user."""
     remembered: dict[str, str] = field(default_factory=dict[str, str])
-    """What was approved for as long as the command lasts, and by whom."""
+    """Calls approved for the duration of the command, and by whom."""
 
     def build_interaction(self, pause: Pause, listen: Callable[[Event], None]) -> Interaction:
-        """Those who answer for a run, and are told of its events, which a view shows that can pause."""
+        """Build the interaction of a run: hooks for its events, questions and approvals."""
         interaction = Interaction(hooks=(listen,), remembered=self.remembered)  # approvals wait in the inbox
         if self.approvals == "none":
             interaction = msgspec.structs.replace(interaction, approver=None)
@@ -215,12 +215,12 @@ def resolve_interaction(
     default: Approving = "none",
     rule_file: Path | None = None,
 ) -> InteractionOptions:
-    """Whoever sits at the terminal, unless the command is to be silent; who approves, or `otherwise` without them."""
+    """Resolve who answers questions and approvals; use `default` without a terminal."""
     if options.json or options.quiet or not is_interactive():
         if approvals == "terminal":
             raise ValidationFailed(
-                "`--approvals terminal` needs somebody at a terminal, and nobody is asked here",
-                hint="`--approvals inbox` lets the run wait for `approvals approve`",
+                "`--approvals terminal` needs an interactive terminal",
+                hint="`--approvals inbox` parks the run until `approvals approve`",
             )
         return InteractionOptions(approvals=approvals or default)
     console = stderr_console(no_color=options.no_color)
@@ -228,13 +228,13 @@ def resolve_interaction(
 
 
 class TerminalHuman:
-    """Asks questions at the terminal; who ends the input leaves a question for later."""
+    """Ask questions at the terminal; the end of input parks the question."""
 
     def __init__(self, terminal: "Terminal") -> None:
         self._terminal = terminal
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
-        """What they type, or the choice whose number they type."""
+        """Return the typed answer, or the choice with the typed number."""
         async with self._terminal.exclusive():
             self._terminal.show(*question_lines(question))
             try:
@@ -243,7 +243,7 @@ class TerminalHuman:
             except TimeoutError:
                 answer = None
             if answer is None:
-                self._terminal.hint("the question waits; it can be answered later")
+                self._terminal.hint("the question stays open; answer it later")
                 raise Parked(call_id)
             return answer
 
@@ -251,14 +251,14 @@ class TerminalHuman:
         while (line := await self._terminal.read(ANSWER)) is not None:
             if line.strip():
                 return resolve_choice(line, [choice.label for choice in question.choices])
-            self._terminal.hint("type an answer; Ctrl-D leaves the question for later")
+            self._terminal.hint("type an answer, or press Ctrl-D to answer later")
         return None
 
 
 class TerminalApprover:
-    """Asks at the terminal whether a call may run; who ends the input leaves the request for later."""
+    """Ask for approvals at the terminal; the end of input parks the request."""
 
-    keeps_time = True  # what is asked at the same time is shown one after the other
+    keeps_time = True  # concurrent requests are shown one after the other
 
     def __init__(self, terminal: "Terminal", *, approver: str = "", rule_file: Path | None = None) -> None:
         self._terminal = terminal
@@ -269,7 +269,7 @@ class TerminalApprover:
         """Decide on one call."""
         async with self._terminal.exclusive(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
             is_fully_shown = await self._terminal.show_pages(*approval_lines(request)) and is_shown_in_full(request)
-            rule = "  [r] yes, and add a rule" if self._rules(request) else ""
+            rule = "  [r] yes, add a rule" if self._rules(request) else ""
             timeout_text = f"  (no after {format_duration(timeout_ms)})" if timeout_ms else ""
             self._terminal.show(_paragraph(f"{_APPROVE_KEYS}{rule}\n{_OTHER_KEYS}{timeout_text}", style="dim"))
             decision = await self._read_decision(request, is_fully_shown=is_fully_shown)
@@ -278,30 +278,30 @@ class TerminalApprover:
         return msgspec.structs.replace(decision, decided_by=self._who)
 
     async def _read_decision(self, request: ApprovalRequest, *, is_fully_shown: bool) -> Decision | None:
-        """What they decide; nothing when they leave it for later. What was not `seen` whole is shown before a yes."""
+        """Read a decision; None at the end of input. A call is shown in full before it can be approved."""
         while (line := await self._terminal.read(ALLOW)) is not None:
             command, _, argument = line.strip().partition(" ")
             if command.lower() == "v" or (not is_fully_shown and command.lower() in YES_COMMANDS):
                 is_fully_shown = await self._terminal.show_pages(*approval_lines(request, full=True)) or is_fully_shown
                 if command.lower() != "v":
                     self._terminal.hint(
-                        "this is all of it; answer again" if is_fully_shown else "not all of it was shown"
+                        "this is the whole call; answer again" if is_fully_shown else "the call was not shown in full"
                     )
                     self._terminal.discard_input()
                 continue
             decision = await self._apply_command(command.lower(), argument.strip(), request)
             if decision is not None:
                 return decision
-        self._terminal.hint("the request waits; it can be decided later")
+        self._terminal.hint("the request stays open; decide later")
         return None
 
     async def _apply_command(self, command: str, argument: str, request: ApprovalRequest) -> Decision | None:
-        """What a word means; nothing when it decides nothing."""
+        """Return the decision for a command, or None if it decides nothing."""
         match command, argument:
             case (("y" | "yes"), ""):
-                return await self._confirm(request, ONCE, "it, once", sure=command == YES)
+                return await self._confirm(request, ONCE, "it once", sure=command == YES)
             case "s", "":
-                return await self._confirm(request, SESSION, "this very call, also again in this session")
+                return await self._confirm(request, SESSION, "this exact call for the session")
             case "", _:
                 return Decision(decision="denied")
             case (("n" | "no"), _):
@@ -313,20 +313,20 @@ class TerminalApprover:
             case "e", "":
                 return await self._approve_edited(request)
             case _:
-                self._terminal.hint("answer with y, s, r, e, n or q; v shows everything")
+                self._terminal.hint("answer with y, s, r, e, n or q; v shows details")
         return None
 
     async def _confirm(
         self, request: ApprovalRequest, decision: Decision, grant: str, *, sure: bool = False
     ) -> Decision | None:
-        """A yes, which has to be typed out where much is at stake."""
+        """Approve a call; high risk needs a typed `yes`."""
         if sure or request.risk.get("level") != "high":
             return decision
-        self._terminal.hint(f"this is of high risk: `yes` allows {grant}")
+        self._terminal.hint(f"high risk: type `yes` to allow {grant}")
         return decision if await self._confirm_typed() else None
 
     async def _approve_with_rule(self, request: ApprovalRequest) -> Decision | None:
-        """A yes with a rule, which is shown in full before anybody can say how far it reaches."""
+        """Approve a call and add a rule, which is shown in full before its scope is chosen."""
         rules = self._rules(request)
         if not rules:
             try:
@@ -351,7 +351,7 @@ class TerminalApprover:
         return build_rules(request, permanent=self._rule_file is not None)
 
     async def _approve_edited(self, request: ApprovalRequest) -> Decision | None:
-        """A yes to something else: a line of shell is typed anew as text, other arguments as JSON."""
+        """Approve an edited call: a shell line is typed as text, other arguments as JSON."""
         line = find_line_argument(request)
         typed = (await self._terminal.read(COMMAND if line else ARGUMENTS) or "").strip()
         if not typed:
@@ -371,15 +371,17 @@ class TerminalApprover:
 
 
 def find_line_argument(request: ApprovalRequest) -> str | None:
-    """The name of the argument that is a line of shell, where there is just one."""
+    """Return the name of the only argument that is the shell line, if there is one."""
     line = request.intent.line
     names = [name for name, value in request.details.items() if line is not None and value == line]
     return names[0] if len(names) == 1 else None
 
 
 def build_rules(request: ApprovalRequest, *, permanent: bool = True) -> dict[str, Rule]:
-    """The rules that can be made of a call, by how far they reach; `lasting` ones outlive the run."""
-    wider_scope = "skill" if request.intent.skill else "you"  # a rule for a skill's action holds for that skill only
+    """Build the rules that can be added for a call, by scope; `permanent` ones outlive the run."""
+    wider_scope = (
+        "skill" if request.intent.skill else "you"
+    )  # a rule for the action of a skill is limited to that skill
     try:
         return {
             scope: build_rule(request, RULE_SCOPES[scope])
@@ -390,7 +392,7 @@ def build_rules(request: ApprovalRequest, *, permanent: bool = True) -> dict[str
 
 
 def question_lines(question: Question) -> Iterator[RenderableType]:
-    """A question with its choices, numbered."""
+    """Render a question with numbered choices."""
     title = f"{readable_line(question.header)}: " if question.header else ""
     yield _paragraph(f"{title}{readable(question.question)}", style="bold")
     if question.context:
@@ -405,7 +407,7 @@ def question_lines(question: Question) -> Iterator[RenderableType]:
 
 
 def approval_lines(request: ApprovalRequest, *, full: bool = False) -> Iterator[RenderableType]:
-    """What a call would do, and what helps to judge it; `whole` leaves nothing out."""
+    """Render a call and its facts, untruncated if `full`."""
     if not full:
         yield title_line(request, indent=INDENT)
     yield from call_lines(request, indent=INDENT + 2, full=full).lines
@@ -413,17 +415,17 @@ def approval_lines(request: ApprovalRequest, *, full: bool = False) -> Iterator[
 
 
 def is_shown_in_full(request: ApprovalRequest) -> bool:
-    """Whether what is shown at first leaves out nothing of the call."""
+    """Return whether the first rendering shows the whole call."""
     return not call_lines(request, indent=INDENT + 2).left_out
 
 
 def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
-    """A rule in full, and what it would allow, by the words for how far it reaches."""
+    """Render a rule in full, and what it allows by scope."""
     yield _paragraph("the rule", style="bold")
     yield rule_paragraph(next(iter(rules.values())), indent=INDENT + 2)
     offers = {f"[{scope}]": f"allow {describe_rule(rule, RULE_SCOPES[scope])}" for scope, rule in rules.items()}
     yield labeled_table(offers, indent=INDENT, width=0)
-    yield _paragraph("anything else goes back", style="dim")
+    yield _paragraph("anything else cancels", style="dim")
 
 
 def _paragraph(text: str, *, style: str) -> RenderableType:

@@ -1,4 +1,4 @@
-"""Runs as text for people: the transcript, the single HTML page, and sentences about skills that both share.
+"""Render runs for people: the transcript, the HTML page, and notes about skills.
 
 Pure: from events and state to text. Knows no files and no terminal. The page is in `render.page`.
 """

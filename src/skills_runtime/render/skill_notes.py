@@ -1,6 +1,6 @@
-"""What became of the skills of a run, in words: one line for each event that a reader should not miss.
+"""One-line notes about skill events, shared by the terminal, the HTML page and the transcript.
 
-Pure. The terminal, the page of a run and the transcript say the same.
+Pure. The transcript contains these sentences, so changing one needs another `transcript.SCHEMA`.
 """
 
 from skills_runtime.events import (
@@ -13,14 +13,14 @@ from skills_runtime.events import (
 )
 
 DECLARED_RULES = ("trigger", "path")
-"""The rules by which a skill itself says when it is to be used."""
+"""Routing rules that a skill declares itself."""
 
 MAX_NAMES = 5
-"""How many skills of a kind are named."""
+"""How many skills of a kind are listed by name."""
 
 
 def skill_note(payload: Payload) -> str:
-    """What a reader is told of an event about skills; nothing of one that says no more than others do."""
+    """Return the note of a skill event; empty for events that add nothing."""
     match payload:
         case SkillInjectionSkipped() as skipped:
             return _describe_skipped(skipped)
@@ -47,12 +47,12 @@ def skill_note(payload: Payload) -> str:
 
 
 def is_skill_notice(payload: Payload) -> bool:
-    """Whether somebody asked for a skill and does not get it."""
+    """Return whether the event reports a requested skill that is not available."""
     return isinstance(payload, SkillInjectionSkipped)
 
 
 def _describe_skipped(skipped: SkillInjectionSkipped) -> str:
-    """Why a skill that was asked for is not there; a reason that is a word for programs is put into a sentence."""
+    """Describe why a requested skill was skipped; reason codes become sentences."""
     subject = f"the skill `{skipped.skill_name}` was left out"
     if skipped.reason == "missing_env_var":
         names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)

@@ -1,7 +1,7 @@
-"""The log as prose: the same events always give the same bytes.
+"""Render a log as a Markdown transcript; the same events always give the same bytes.
 
-Shows what events show: digests and sizes where contents are hidden, never the contents. A transcript on disk is
-compared with what this module writes, so a change of its texts needs another `SCHEMA`.
+Shows only what events contain: digests and sizes instead of hidden contents. A transcript on disk is compared with what
+this module writes, so changing its texts needs another `SCHEMA`.
 """
 
 import json
@@ -59,13 +59,13 @@ SCHEMA = "kgent.transcript/v2"
 MAX_HEADING_CHARS = 200
 
 Renderer = Callable[[Event, Any], str]
-"""Gives the text that an event with such a payload adds, which may be none."""
+"""Returns the text that an event adds, possibly empty."""
 
 _FENCES = re.compile(r"`{3,}")
 
 
 def render_transcript(events: Iterable[Event]) -> Iterator[str]:
-    """The transcript of a log, piece by piece."""
+    """Yield the transcript of a log in chunks."""
     transcript = Transcript()
     for event in events:
         text = transcript.render(event)
@@ -74,14 +74,14 @@ def render_transcript(events: Iterable[Event]) -> Iterator[str]:
 
 
 class Transcript(msgspec.Struct):
-    """Turns each event into the text it adds; remembers only the task, and the answer still coming in."""
+    """Render events one by one; keeps only the task and the unfinished answer."""
 
     answer_parts: list[str] = []
     pending_calls: list[str] = []
     task: str | None = None
 
     def render(self, event: Event) -> str:
-        """The text this event adds to the transcript, often none."""
+        """Return the text that an event adds, often empty."""
         payload = event.payload
         kind = type(payload)
         follow = _STATEFUL.get(kind)
@@ -94,7 +94,7 @@ class Transcript(msgspec.Struct):
         return text
 
     def finish_answer(self, event: Event) -> str:
-        """What has come in, which is complete now."""
+        """Return the finished answer and its calls."""
         text, calls = "".join(self.answer_parts), self.pending_calls
         self.answer_parts, self.pending_calls = [], []
         return (_entry(event, "assistant", text) if text else "") + "".join(calls)
@@ -132,20 +132,20 @@ _STATEFUL: Mapping[type, Callable[[Transcript, Event, Any], str]] = {
     ToolCallRequested: _add_call,
     LlmResponseFinished: _finish_answer,
 }
-"""Those whose meaning depends on what came before."""
+"""Renderers that depend on earlier events."""
 
 
 def _entry(event: Event, heading: str, text: str, *, note: str = "") -> str:
-    """An entry of a transcript, which nothing in its text can end."""
+    """Render an entry; its code fence is longer than any in the text, so the text cannot close it."""
     longest = max((len(run) for run in _FENCES.findall(text)), default=0) if "```" in text else 0
     fence = "`" * max(3, 1 + longest)
-    # A heading stays one, whatever a model named its tool.
+    # The model chooses tool names: keep the heading on one line and short.
     title = printable(f"{heading} ({note})" if note else heading, replacement="?")[:MAX_HEADING_CHARS]
     return f"\n<!-- event:{event.seq} -->\n## {title}\n\n{fence}text\n{text}\n{fence}\n"
 
 
 def _system_entry(describe: Callable[[Any], str], *, note: str = "") -> Renderer:
-    """Tells in these words what the runtime did; nothing where there are none."""
+    """Create a renderer for a system entry; empty descriptions render nothing."""
 
     def tell(event: Event, payload: Payload) -> str:
         text = describe(payload)
@@ -155,7 +155,7 @@ def _system_entry(describe: Callable[[Any], str], *, note: str = "") -> Renderer
 
 
 def _with_facts(text: str, facts: Mapping[str, str]) -> str:
-    """Text, and below it the facts that there are, a line each."""
+    """Append the non-empty facts to a text, one per line."""
     return "\n".join([text, *(f"{label}: {fact}" for label, fact in facts.items() if fact)])
 
 
@@ -176,12 +176,11 @@ def _render_header(event: Event, created: RunCreated) -> str:
 
 
 def _render_call(event: Event, request: ToolCallRequested) -> str:
-    """A call that the model asks for."""
     return _entry(event, f"tool {request.name}", _format_json(request.arguments), note=f"call {request.call_id}")
 
 
 def _render_message(event: Event, received: InboxReceived) -> str:
-    """What somebody said to the run at work; of other messages their outcome is told, and nothing else counts."""
+    """Render a message to the run; other kinds of messages have their own events."""
     if received.kind != "steer":
         return ""
     note = "review" if received.body.get("review") else "message"
@@ -265,7 +264,7 @@ def _describe_missing_variable(needed: EnvVarRequired) -> str:
 
 
 def _describe_completion(completion: RunCompleted) -> str:
-    """A run that hands its work on ends with a summary, which is no answer of its conversation."""
+    """Include the handoff summary, which is not part of the conversation."""
     handed_on = (
         f": another run can go on from here\n\n{completion.final_output}" if completion.metadata.get("handoff") else ""
     )
@@ -317,4 +316,4 @@ RENDERERS: Mapping[type, Renderer] = {
     SkillCatalogOffered: _system_entry(lambda offer: "\n\n".join(filter(None, (skill_note(offer), offer.text)))),
     **dict.fromkeys((SkillInjected, SkillInjectionSkipped, SkillRouted, SkillUnloaded), _system_entry(skill_note)),
 }
-"""What is told besides answers; the rest is of interest to programs, or told by the call that it belongs to."""
+"""Renderers by payload type; other events are not part of the transcript."""

@@ -35,7 +35,7 @@ def test_a_parked_run_is_found_looked_at_and_approved_by_other_processes(workspa
     assert Path("runs/r", FIRST).read_text() == "hello\n"
     (decided,) = events("approval_decided")
     assert (decided["decision"], decided["note"], bool(decided["decided_by"])) == ("approved", "checked", True)
-    assert call("kgent", "approvals", "list", cwd=workspace) == (0, "", "nothing waits for an approval\n")
+    assert call("kgent", "approvals", "list", cwd=workspace) == (0, "", "no pending approvals\n")
 
 
 def test_a_run_killed_at_the_terminal_is_approved_from_elsewhere(workspace: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_decision_from_elsewhere_reaches_the_process_that_asks_at_its_terminal
         screen.expect("Written.\n")
         assert screen.end() == 0
     assert given.code == 0
-    assert "by the process that works on the run" in given.out
+    assert "by the process that owns the run" in given.out
 
 
 def test_end_of_input_leaves_the_request_for_others(workspace: Path) -> None:
@@ -65,7 +65,7 @@ def test_end_of_input_leaves_the_request_for_others(workspace: Path) -> None:
     with on_a_terminal("kgent", *TERMINAL, cwd=workspace) as screen:
         screen.expect("allow? ")
         screen.type(CTRL_D)
-        screen.expect("the request waits; it can be decided later")
+        screen.expect("the request stays open; decide later")
         screen.expect("approve  kgent approvals approve ")
         assert screen.end() == 26
     assert invoke("approvals", "approve", "r").code == 0
@@ -93,7 +93,7 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
     name = asked()
     invoke("approvals", "approve", name)
     answer = invoke("approvals", "deny", name)
-    assert_refused(answer, 20, "approval_stale", f"no request `{name}` is open")
+    assert_refused(answer, 20, "approval_stale", f"no open request matches `{name}` is open")
 
 
 def test_a_decision_that_lost_a_race_is_reported(workspace: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_decision_that_lost_a_race_is_reported(workspace: Path) -> None:
     late = InboxMessage(
         id="msg_late", run_id="r", position=9, kind="approve", body={"decision": "denied"}, created_at="now"
     )
-    with pytest.raises(ApprovalStale, match="was decided already: approved by "):
+    with pytest.raises(ApprovalStale, match="is already decided: approved by "):
         resume_after_decision(seen, late, ConfigOptions(), ViewOptions(quiet=True), Program("kgent"))
 
 
@@ -114,7 +114,7 @@ def test_a_decision_waits_for_the_resume_and_cannot_be_revoked(workspace: Path) 
     assert (kept.code, kept.err) == (0, "  next: kgent runs resume r\n")
     assert "kept until the run goes on" in kept.out
     assert json.loads(invoke("approvals", "list", "--json").out)["decided"] == "approved"
-    assert_refused(invoke("approvals", "deny", "r"), 20, "approval_stale", "was decided already: approved by ")
+    assert_refused(invoke("approvals", "deny", "r"), 20, "approval_stale", "is already decided: approved by ")
     done = invoke("runs", "resume", "r")
     assert (done.code, done.out) == (0, "Written.\n")
 
@@ -162,7 +162,7 @@ def test_what_changed_after_it_was_asked_about_is_asked_about_again(workspace: P
     Path("runs/r", FIRST).write_text("somebody else's\n")
     answer = invoke("approvals", "approve", "r")
     assert answer.code == 26
-    assert "void  what was asked about has changed, so it is asked about again\n" in answer.err
+    assert "void  the call has changed, so approval is requested again\n" in answer.err
     assert "an approval of file_write" in answer.err
     assert Path("runs/r", FIRST).read_text() == "somebody else's\n"
     assert invoke("approvals", "approve", "r").code == 0

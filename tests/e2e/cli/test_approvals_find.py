@@ -23,7 +23,7 @@ def test_a_beginning_that_fits_several_requests_is_refused(workspace: Path) -> N
     park()
     park(run_id="other")
     answer = invoke("approvals", "approve", "approval_")
-    assert_refused(answer, 20, "validation", "several requests begin with `approval_`")
+    assert_refused(answer, 20, "validation", "several requests start with `approval_`")
 
 
 @pytest.mark.parametrize("text", ["nothing", "approval_ffff", "\x1b[2J", "-1", " "])
@@ -50,7 +50,7 @@ def test_a_request_that_has_expired_cannot_be_decided_any_more(
 
 def test_a_run_that_asks_nothing_has_no_request(workspace: Path) -> None:
     park(say("Nothing to do."))
-    assert_refused(invoke("approvals", "show", "r"), 20, "approval_stale", "no request `r` is open")
+    assert_refused(invoke("approvals", "show", "r"), 20, "approval_stale", "no open request matches `r` is open")
 
 
 def test_a_fork_asks_on_its_own(workspace: Path) -> None:

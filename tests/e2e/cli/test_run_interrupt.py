@@ -53,7 +53,7 @@ def test_a_stopped_run_goes_on_with_the_command_it_was_left_with(tmp_path: Path)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, out) == (143, b"")
-    assert b"     stopping; Ctrl-C again leaves at once\n stopped; go on with: kgent runs resume r" in err
+    assert b"     stopping; press Ctrl-C again to exit at once\n stopped; resume with: kgent runs resume r" in err
     with model_server.start([model_server.says("Done.")]) as server:
         setting = ("--set", f"llm.base_url={server.base_url}")
         resumed = call("kgent", "runs", "resume", "r", *setting, cwd=tmp_path, env=model_environment())

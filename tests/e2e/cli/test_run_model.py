@@ -7,7 +7,7 @@ from tests.e2e.cli.programs import call, environment, invoke
 from tests.e2e.cli.terminals import on_a_terminal
 
 ADDRESS = ModelAddress("http://127.0.0.1:9/v1", "PROJECT_KEY")
-QUESTION = "Is that right? [y/N] "
+QUESTION = "Allow this? [y/N] "
 
 
 def write_project(workspace: Path) -> None:
@@ -27,7 +27,7 @@ def test_without_a_terminal_the_command_that_confirms_is_named(workspace: Path) 
 
 def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
     write_project(workspace)
-    assert invoke("config", "confirm", *ADDRESS).out == f"{ADDRESS.base_url} is confirmed now\n"
+    assert invoke("config", "confirm", *ADDRESS).out == f"{ADDRESS.base_url} is now\n"
     tried = call("skills-runtime", "run", "do it", cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
     assert "wants" not in tried.err
     assert tried.code != 20
@@ -36,7 +36,7 @@ def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
 def test_a_user_at_the_terminal_is_asked_once(workspace: Path) -> None:
     write_project(workspace)
     with on_a_terminal("skills-runtime", "run", "do it", cwd=workspace) as screen:
-        screen.expect(f"`{ADDRESS.api_key_env}` to be sent to\n  {ADDRESS.base_url}\n{QUESTION}")
+        screen.expect(f"`{ADDRESS.api_key_env}` to\n  {ADDRESS.base_url}\n{QUESTION}")
         screen.type("y\n")
         screen.end()
     assert ADDRESS in ModelConfirmations(state_home())

@@ -62,7 +62,7 @@ def test_a_run_gets_the_messages_of_its_session_oldest_first(talk: Path) -> None
 def test_the_first_line_says_what_of_the_session_is_known(talk: Path) -> None:
     write_config(Path(), say("Yes."))
     answer = invoke("run", "Who am I?", "--session-id", "talk", "--config", "kgent.yaml", "--sandbox", "runs/three")
-    assert answer.err.splitlines()[1] == "     session  knows of 2 earlier runs"
+    assert answer.err.splitlines()[1] == "     session  loaded 2 earlier runs"
 
 
 @pytest.mark.parametrize(

@@ -27,4 +27,4 @@ def test_a_message_reaches_a_run_of_another_process(tmp_path: Path) -> None:
         answer = call("kgent", "runs", "send", "r", "Hurry up", cwd=tmp_path, env=model_environment())
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=TIMEOUT_SECONDS)
-    assert answer == (0, "message 1 is kept for the run `r`; it is read at the next turn\n", "")
+    assert answer == (0, "message 1 was sent to the run `r`; it is read at the next turn\n", "")

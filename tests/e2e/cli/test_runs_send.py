@@ -76,17 +76,17 @@ def test_show_for_programs_has_the_question(asking: Path) -> None:
 def test_a_list_says_what_a_run_waits_for(asking: Path) -> None:
     answer = invoke("runs", "list")
     assert answer.out.splitlines()[1].split()[:4] == ["r", "◆", "asks", "you"]
-    assert "1 run waits for you; `kgent runs show RUN` says what for\n" in answer.err
+    assert "1 run waits for you; `kgent runs show RUN` shows what for\n" in answer.err
 
 
 def test_an_answer_is_kept_until_the_run_is_resumed(asking: Path) -> None:
     answered = invoke("runs", "answer", "r", "2")
     assert answered == (
         0,
-        "the answer to `call_1_1` is kept for the run `r`; it is read when the run goes on\n",
+        "the answer to `call_1_1` was sent to the run `r`; it is read when the run resumes\n",
         "  next: kgent runs resume r\n",
     )
-    assert "1 message to it will be read when it goes on" in invoke("runs", "show", "r").out
+    assert "1 message will be read when the run resumes" in invoke("runs", "show", "r").out
     resumed = invoke("runs", "resume", "r")
     assert (resumed.code, resumed.out) == (0, "Painted.\n"), resumed.err
     assert "     received  answer blue\n     answered  blue\n  1  ask_human " in resumed.err
@@ -131,7 +131,7 @@ def test_a_message_is_read_at_the_next_turn_exactly_once(asking: Path) -> None:
     sent = invoke("runs", "send", "r", "Use little paint")
     assert sent == (
         0,
-        "message 1 is kept for the run `r`; it is read when the run goes on\n",
+        "message 1 was sent to the run `r`; it is read when the run resumes\n",
         "  next: kgent runs resume r\n",
     )
     invoke("runs", "answer", "r", "red")

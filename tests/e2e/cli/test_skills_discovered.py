@@ -38,7 +38,7 @@ def test_a_run_is_offered_the_skills_of_its_project_once_it_is_trusted(workspace
     told = run_in(workspace, "runs/before")
     assert "the project is not trusted" in told
     assert "writer" not in prompt_of(workspace / "runs/before")
-    assert invoke("skills", "trust").out == f"{workspace} is trusted now\n"
+    assert invoke("skills", "trust").out == f"{workspace} is now trusted\n"
     told = run_in(workspace, "runs/after")
     assert "trusted" not in told
     assert "$[project].writer: Writes things." in prompt_of(workspace / "runs/after")
@@ -91,7 +91,7 @@ def test_the_list_for_people_says_the_same(workspace: Path, home: Path) -> None:
 
 def test_a_list_of_nothing_says_how_to_begin(workspace: Path) -> None:
     del workspace
-    assert invoke("skills", "list").out == "no skills found; `skills new NAME` begins one\n"
+    assert invoke("skills", "list").out == "no skills found; create one with `skills new NAME`\n"
     assert listed()["trusted"] is None
 
 
@@ -99,10 +99,10 @@ def test_trust_is_for_the_whole_repository_and_can_be_taken_back(workspace: Path
     (workspace / ".git").mkdir()
     (workspace / "inner").mkdir()
     make_skill(workspace / ".agents/skills", "writer")
-    assert invoke("skills", "trust", "inner").out == f"{workspace} is trusted now\n"
-    assert invoke("skills", "trust").out == f"{workspace} is trusted already\n"
+    assert invoke("skills", "trust", "inner").out == f"{workspace} is now trusted\n"
+    assert invoke("skills", "trust").out == f"{workspace} is already trusted\n"
     assert states() == [("writer", "offered", "$[project].writer")]
-    assert invoke("skills", "trust", "--remove").out == f"{workspace} is not trusted any more\n"
+    assert invoke("skills", "trust", "--remove").out == f"{workspace} is no longer trusted\n"
     assert states() == [("writer", "untrusted", "$[project].writer")]
 
 

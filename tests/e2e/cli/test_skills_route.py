@@ -40,7 +40,7 @@ def test_a_declared_trigger_decides_and_a_person_reads_why(workspace: Path) -> N
     a_workspace(workspace)
     done = invoke("skills", "route", "pivot it", "--config", "conf.yaml")
     assert done.code == 0
-    assert "decided: the task has words that a skill declares" in done.out
+    assert "decided: the task contains a trigger of the skill" in done.out
     assert "  1. $[web].sheets  trigger 1.00" in done.out
     assert "the model is told of 3 skills" in done.out
 
@@ -69,4 +69,4 @@ def test_skills_of_a_directory_can_be_tried_without_settings(workspace: Path) ->
 
 def test_a_task_that_fits_nothing_says_so(workspace: Path) -> None:
     a_workspace(workspace)
-    assert "no skill has anything to do with this task" in invoke("skills", "route", "zzz", "--config", "conf.yaml").out
+    assert "no skill matches this task" in invoke("skills", "route", "zzz", "--config", "conf.yaml").out

@@ -30,7 +30,7 @@ def watching(workspace: Path, *more: str) -> Generator[Popen[bytes]]:
     """A process that watches already; Ctrl-C ends it, and well."""
     with start("skills-runtime", "skills", "list", "--watch", *more, cwd=workspace) as process:
         try:
-            read_until(process.stderr, b"watching for changes; Ctrl-C ends")
+            read_until(process.stderr, b"watching for changes; press Ctrl-C to stop")
             yield process
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=TIMEOUT_SECONDS)

@@ -38,7 +38,7 @@ def test_a_question_left_for_later_parks_the_run(workspace: Path) -> None:
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("answer> ")
         screen.type(CTRL_D)
-        screen.expect("the question waits; it can be answered later")
+        screen.expect("the question stays open; answer it later")
         screen.expect("answer  kgent runs answer r NUMBER")
         assert screen.end() == 26
     with on_a_terminal("kgent", "runs", "resume", "r", cwd=workspace) as screen:
@@ -90,8 +90,8 @@ def test_ctrl_c_at_a_question_stops_the_run_and_leaves_it_resumable(workspace: P
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("allow? ")
         screen.type(CTRL_C)
-        screen.expect("stopping; Ctrl-C again leaves at once\n")
-        screen.expect(" stopped; go on with: kgent runs resume r")
+        screen.expect("stopping; press Ctrl-C again to exit at once\n")
+        screen.expect(" stopped; resume with: kgent runs resume r")
         assert screen.end() == 130
     with on_a_terminal("kgent", "runs", "resume", "r", cwd=workspace) as screen:
         screen.expect("allow? ")
@@ -114,7 +114,7 @@ def test_a_talk_is_one_run_a_message_and_each_knows_the_ones_before(workspace: P
     write_config(workspace, say("I see."))
     talk = ("run", "--session", "talk", "--config", "kgent.yaml")
     with on_a_terminal("kgent", *talk, cwd=workspace) as screen:
-        screen.expect("session talk; an empty line ends the talk\n")
+        screen.expect("session talk; an empty line ends the chat\n")
         for message in ("My name is Ada", "I like blue", "Who am I? 我是谁"):
             screen.expect("you> ")
             screen.type(f"{message}\n")
@@ -122,7 +122,7 @@ def test_a_talk_is_one_run_a_message_and_each_knows_the_ones_before(workspace: P
         screen.expect("you> ")
         screen.type("\n")
         assert screen.end() == 0
-    assert "     session  knows of 2 earlier runs\n" in screen.text
+    assert "     session  loaded 2 earlier runs\n" in screen.text
     rows = [json.loads(line) for line in invoke("runs", "list", "--session", "talk", "--json").out.splitlines()]
     assert [row["title"] for row in rows] == ["Who am I? 我是谁", "I like blue", "My name is Ada"]
     assert len({row["task_id"] for row in rows}) == 3

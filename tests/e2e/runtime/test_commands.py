@@ -34,9 +34,9 @@ def test_cleanup_ends_the_sessions(client: RuntimeClient, workspace: Path) -> No
 
 def test_stop_ends_the_server(client: RuntimeClient, workspace: Path) -> None:
     server = client.ensure_server().pid
-    assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "The runtime server has ended.\n"
+    assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "The runtime server was stopped.\n"
     assert ends(server)
-    assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "No runtime server was there.\n"
+    assert invoke("runtime", "stop", "--workspace-root", str(workspace)).out == "No runtime server was running.\n"
     result = json.loads(invoke("runtime", "cleanup", "--workspace-root", str(workspace), "--json").out)
     assert result == {"server": False, "ok": True, "orphans": {"sessions": 0, "ended": [], "survivors": []}}
 

@@ -68,7 +68,7 @@ def test_a_run_at_its_limit_says_how_it_gets_more() -> None:
 def test_a_run_stopped_by_a_signal_says_how_it_goes_on() -> None:
     end = waiting("stopped", "stopped")
     text = shown(end=RunOutcome(end.root, end.state, signal=2))
-    assert " stopped; go on with: kgent runs resume r" in text
+    assert " stopped; resume with: kgent runs resume r" in text
     assert text.count("runs resume") == 1
 
 
@@ -168,7 +168,7 @@ def test_decisions_are_shown_as_they_happen() -> None:
 def test_a_decision_that_no_longer_counts_is_reported_in_one_line_that_fits() -> None:
     refused = ApprovalRefused(reason="changed", approval_id="approval_0123abcd4567", call_id="c")
     text = shown(APPROVAL, refused, end=ending(RunStatus.COMPLETED), width=80)
-    assert "     void  what was asked about has changed, so it is asked about again\n" in text
+    assert "     void  the call has changed, so approval is requested again\n" in text
 
 
 def test_a_step_waits_until_its_approval_is_decided_or_void() -> None:

@@ -35,7 +35,7 @@ def test_a_message_of_several_lines_becomes_one(capsys: pytest.CaptureFixture[st
 def test_an_unknown_error_is_one_sentence_and_exit_code_23(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(ZeroDivisionError("division by zero")) == 23
     told = capsys.readouterr().err
-    assert told.startswith("error: skills-runtime met an error it does not know: ZeroDivisionError: division by zero\n")
+    assert told.startswith("error: unexpected error: ZeroDivisionError: division by zero\n")
     assert "  kind: unknown\n" in told
     assert "Traceback" not in told
 
@@ -64,5 +64,5 @@ def test_a_closed_pipe_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
 def test_misuse_exits_2_and_names_the_page_to_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(UsageError("one or the other")) == 2
     assert capsys.readouterr().err == (
-        "error: one or the other\n  kind: usage\n  hint: `kgent --help` shows how it is called\n"
+        "error: one or the other\n  kind: usage\n  hint: `kgent --help` shows the usage\n"
     )

@@ -52,7 +52,7 @@ WORDS: list[tuple[Payload, str]] = [
     (RunWaitingHuman(message="`ask_human` waits for an answer"), "`ask_human` waits for an answer"),
     (RunStateChanged(before="running", after="review_required", reason="asked"), "running → review_required asked"),
     (CompactionStarted(reason="threshold"), "compacting the conversation (threshold)"),
-    (CompactionFailed(reason="resume", error="busy"), "no summary, an excerpt takes its place: busy"),
+    (CompactionFailed(reason="resume", error="busy"), "no summary, using an excerpt: busy"),
     (ContextCompacted(summary="s", kept_messages=1), "compacted, 1 message kept"),
     (ContextRecoveryDecided(mode="ask_first", decision="compact"), "full: compact"),
     (ChildRunStarted(call_id="c", child_run_id="r-1", root="/r", message="Count"), "r-1 begins: Count"),
@@ -92,7 +92,7 @@ WORDS: list[tuple[Payload, str]] = [
     (ApprovalRefused(reason="expired", message="it came too late"), "it came too late"),
     (
         ApprovalRefused(reason="changed", call_id="c", message="changed"),
-        "what was asked about has changed, so it is asked about again",
+        "the call has changed, so approval is requested again",
     ),
     (HistoryLoaded(messages=[{"role": "user"}, {"role": "assistant"}], runs=["a"]), "2 messages of 1 earlier run"),
     (ImagesAttached(images=[{"name": "a.png"}, {"name": "b.png"}]), "a.png, b.png"),

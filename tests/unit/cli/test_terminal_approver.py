@@ -212,7 +212,7 @@ async def test_what_was_not_shown_whole_is_shown_before_a_yes_counts(tty: Tty, l
     made, shown = await decided(tty, request(**LONG), letter, "n no\n")
     assert made.decision == "denied"
     assert "line 99" in shown
-    assert "this is all of it; answer again" in shown
+    assert "this is the whole call; answer again" in shown
 
 
 async def test_a_yes_counts_when_everything_was_shown(tty: Tty) -> None:
@@ -237,4 +237,4 @@ async def test_approval_needs_all_pages_to_be_seen(tty: Tty) -> None:
     terminal, screen = seated(tty, "q\n", "y\n", "q\n", "n no\n", height=24)
     made = await TerminalApprover(terminal).request_approval(request=request({}, long))
     assert made.decision == "denied"
-    assert "not all of it was shown" in screen.getvalue()
+    assert "the call was not shown in full" in screen.getvalue()

@@ -72,7 +72,7 @@ def test_everything_that_helps_to_judge_a_call_is_there() -> None:
         "       hosts      example.com",
         "       risk       high, odd: make",
         "       asked by   rule `make` (rules.yaml): builds are slow",
-        "       wants      more than the fence allows",
+        "       wants      more access than the sandbox allows",
         "       reason     the model says: to build",
         "       fence      bubblewrap · workspace-write · network none · 1 gap: disk",
     ):
@@ -80,7 +80,9 @@ def test_everything_that_helps_to_judge_a_call_is_there() -> None:
 
 
 def test_a_call_without_a_fence_says_so() -> None:
-    assert "fence      none: the command has all your rights" in shown(Intent(argv=("ls",), fence={"active": False}))
+    assert "fence      none: the command runs with all your permissions" in shown(
+        Intent(argv=("ls",), fence={"active": False})
+    )
 
 
 def test_all_of_the_fence_is_shown_on_request() -> None:
@@ -113,7 +115,7 @@ def test_what_can_be_written_read_and_reached_is_reported_in_short() -> None:
     for line in (
         "fence      bubblewrap · workspace-write · network allow-list (a.example)",
         "writes     the workspace, /out, its own /tmp",
-        "reads      /skills/one, the system's programs",
+        "reads      /skills/one, system programs",
         "protected  ./a, ./b, ./c, ./d and 8 more",
         "hidden     ./.env",
     ):
