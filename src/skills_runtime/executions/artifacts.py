@@ -80,7 +80,7 @@ class _Collection:
                 self._collect(top, parts)
             except FileNotFoundError:
                 if is_declared:
-                    self.refuse(path, "it was not left behind")
+                    self.refuse(path, "it does not exist")
             except OSError as error:
                 self.refuse(path, error_reason(error))
 

@@ -95,7 +95,7 @@ def test_the_page_has_its_own_content_policy_and_makes_no_requests() -> None:
 
 
 def test_headings_come_in_both_languages() -> None:
-    assert "What happened" in page("en")
+    assert "Log" in page("en")
     assert "经过" in page("zh")
     assert 'lang="zh-CN"' in page("zh")
 
@@ -118,7 +118,7 @@ def test_corrections_summaries_and_runs_of_their_own_are_reported() -> None:
         ChildRunFinished(child_run_id="run_child", status="completed"),
     )
     text = page(events=events)
-    for told in ("not JSON", "so far", "Run of its own run_child", "look"):
+    for told in ("not JSON", "so far", "Sub-agent run_child", "look"):
         assert told in text
 
 
