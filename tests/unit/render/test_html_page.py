@@ -23,7 +23,7 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
 )
 from skills_runtime.projections import RunState, fold
-from skills_runtime.render.page import POLICY, PageFile, escape_html, render_page
+from skills_runtime.render.html_page import POLICY, PageFile, escape_html, render_page
 from tests.support.events import numbered
 
 HOSTILE = '</pre><script>alert(1)</script><img src="http://evil.example/x" onerror=alert(1)>\u202e\x1b[31m&'
