@@ -1,4 +1,7 @@
-"""The input and output format of a skill, and the messages that clients of the seed know. Pure."""
+"""The input and output format of a skill, and the messages that older clients know.
+
+Pure: no files and no processes.
+"""
 
 import hashlib
 import json
