@@ -38,10 +38,12 @@ _FIRST_SIGNAL_CODE = 128
 
 @dataclass(slots=True)
 class Program:
-    """The name the program was called by, and whether to show tracebacks."""
+    """The name of the program, how it was called, and whether to show tracebacks."""
 
     name: str
     debug: bool = False
+    command: str = ""
+    """The name, or the path if the name is not on the PATH."""
 
 
 # Help pages
