@@ -15,6 +15,7 @@ import typer
 from typer.main import get_command
 
 from skills_runtime import __version__
+from skills_runtime.cli.language import use_language
 from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
@@ -55,6 +56,7 @@ def _find_command(path: Path) -> str:
 
 def run_program(arguments: Sequence[str], *, name: str = NAMES[0], command: str = "") -> int:
     """Run one command line and return its exit code; `command` is how the user called the program."""
+    use_language(None)
     program = Program(name, command=command or name)
     command_name = next(
         (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None

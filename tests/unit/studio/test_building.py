@@ -25,7 +25,7 @@ case "$*" in ci*) mkdir -p node_modules; touch node_modules/.package-lock.json ;
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("scripts", "studio/src", "bin", "src/skills_runtime"):
+    for name in ("scripts", "studio/src", "bin", "src/skills_runtime/messages"):
         (tmp_path / name).mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "studio", tmp_path / "scripts")
     (tmp_path / "studio" / "package.json").write_text("{}")
