@@ -26,7 +26,7 @@ def installed(place: Path, direct_url: object = None, *, by: str = "pip", receip
 
 
 GIT = {"url": "https://host/x.git", "vcs_info": {"vcs": "git", "commit_id": "1a2b", "requested_revision": "main"}}
-FOLDER = {"url": "file:///a%20clone", "dir_info": {}}
+FOLDER: dict[str, object] = {"url": "file:///a%20clone", "dir_info": {}}
 WHEEL = {"url": "file:///a/skills_runtime-1.0-py3-none-any.whl", "archive_info": {"hash": "sha256=00"}}
 
 
