@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.errors import (
+    AccessRefused,
+    ConfigError,
+    NotFound,
+    SkillsRuntimeError,
+    StorageFailed,
+    ValidationFailed,
+)
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ REMOVED_COMMANDS = {
 """Removed commands, and what to do instead."""
 PIPE_CLOSED = 141
 """As if SIGPIPE had ended the process."""
+MAX_OTHER_PROBLEMS = 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_SIGNAL_CODE = 128
 
@@ -167,9 +175,13 @@ def run_guarded(action: Callable[[], int], program: Program) -> int:
         _flush_output()
 
 
-def write_error(message: str, *, kind: str, hint: str) -> None:
-    """Print an error with its kind and hint to stderr."""
-    lines = [f"error: {readable_line(message)}", f"  kind: {kind}"]
+def write_error(message: str, *, kind: str, hint: str, others: Sequence[str] = ()) -> None:
+    """Print an error with its kind and hint to stderr; `others` are problems found with it."""
+    lines = [f"error: {readable_line(message)}"]
+    lines += [f"  also: {readable_line(other)}" for other in others[:MAX_OTHER_PROBLEMS]]
+    if len(others) > MAX_OTHER_PROBLEMS:
+        lines.append(f"  also: {len(others) - MAX_OTHER_PROBLEMS} more")
+    lines.append(f"  kind: {kind}")
     lines += [f"  hint: {readable_line(hint)}"] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
 
@@ -178,7 +190,9 @@ def report_error(error: SkillsRuntimeError, program: Program) -> int:
     """Print an error and return its exit code."""
     if program.debug:
         traceback.print_exc()
-    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` lists the commands")
+    others = error.details.get("problems", ())[1:] if isinstance(error, ConfigError) else ()
+    hint = error.hint or f"`{program.name} --help` lists the commands"
+    write_error(error.message, kind=error.kind, hint=hint, others=others)
     return error.exit_code
 
 
