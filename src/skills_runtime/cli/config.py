@@ -126,7 +126,7 @@ def config_set(
 
 def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: ConfigOptions, program: str) -> None:
     """Say which source with higher priority decides instead of the changed file."""
-    from skills_runtime.config import describe_source, explain, home, process_environ
+    from skills_runtime.config import explain
 
     try:
         resolved = resolve_settings(resolve_options, program=program)
@@ -142,8 +142,7 @@ def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: Co
         and not row.source.startswith(("yaml:embedded_default", "profile:", "program:", *labels))
     ]
     write_notices(
-        f"`{row.key}` is `{row.value}` in this directory: "
-        f"{describe_source(row.source, home(process_environ()))} overrides your file"
+        f"`{row.key}` is `{row.value}` in this directory: {resolved.describe_origin(row.key)} overrides your file"
         for row in overriding
     )
 

@@ -21,6 +21,7 @@ from skills_runtime.config.environment import (
     Trust,
     config_home,
     expand_home,
+    home,
     process_environ,
     read_environment,
     state_home,
@@ -78,8 +79,8 @@ def find_config_files(
 ) -> list[ConfigFile]:
     """Return every file to read, lowest precedence first, each once."""
     process = environment.process
-    home = config_home(process)
-    user_paths = (path for path in (home / USER_FILE, home / MODEL_FILE) if path_exists(path))
+    directory = config_home(process)
+    user_paths = (path for path in (directory / USER_FILE, directory / MODEL_FILE) if path_exists(path))
     candidates = [ConfigFile(resolve_path(path, path.parent), "user", "user") for path in user_paths]
     candidates += [
         ConfigFile(resolve_path(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)
@@ -286,6 +287,10 @@ class Resolved:
         address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
         return None if address in ModelConfirmations(state_home(self.environment.process)) else address
 
+    def describe_origin(self, key: str) -> str:
+        """Describe to the user what set a setting."""
+        return describe_source(self.sources[key], home(self.environment.process))
+
     @property
     def run_config(self) -> ResolvedRunConfig:
         """Return the values that a run's backend needs."""
@@ -382,7 +387,7 @@ def select_settings(resolved: Resolved, key: str) -> Any:
     return current
 
 
-def describe_source(source: str, home: Path) -> str:
+def describe_source(source: str, user_home: Path) -> str:
     """Describe a source of a setting to its user: the file, the variable, or what else set it."""
     name = source.partition("#")[0]
     kind, _, rest = name.partition(":")
@@ -390,7 +395,7 @@ def describe_source(source: str, home: Path) -> str:
         return "the defaults"
     if kind == "yaml":
         path = Path(rest.partition(":")[2])
-        return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+        return f"~/{path.relative_to(user_home)}" if path.is_relative_to(user_home) else str(path)
     if kind == "env":
         return f"the variable {rest}"
     return "the command line or session" if kind == "session_settings" else name
