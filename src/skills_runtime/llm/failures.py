@@ -262,21 +262,21 @@ def missing_stream_error(text: str, *, secret: str = "", endpoint: Endpoint = AN
 
 def connection_error(error: BaseException, endpoint: Endpoint, *, secret: str = "") -> ModelError:
     """Return the error for a connection that could not be opened, or was cut."""
-    reason = _find_reason(error) or shorten(str(error), secret=secret) or type(error).__name__
+    reason = find_os_reason(error) or shorten(str(error), secret=secret) or type(error).__name__
     if "connect" in type(error).__name__.lower():
         hint = f"start the server, or set its address with `skills-runtime init`; {DOCTOR_HINT}"
         return ModelError(f"could not reach {endpoint}: {reason}", hint=hint, retryable=True)
     return ModelError(f"the connection to {endpoint} failed: {reason}", hint=DOCTOR_HINT, retryable=True)
 
 
-def _find_reason(error: BaseException) -> str:
+def find_os_reason(error: BaseException) -> str:
     """Return the operating system's reason behind an error of an HTTP library, which hides it."""
     reason, current = "", error
     for _ in range(MAX_CAUSES):
         if isinstance(current, OSError) and current.errno is not None:
             reason = os.strerror(current.errno) if current.errno > 0 else str(current.strerror)
-        inner = current.exceptions[0] if isinstance(current, BaseExceptionGroup) else None
-        following = inner or current.__cause__ or current.__context__
+        group = cast("tuple[BaseException, ...]", getattr(current, "exceptions", ()))
+        following = next(iter(group), None) or current.__cause__ or current.__context__
         if following is None:
             break
         current = following
