@@ -91,7 +91,7 @@ describe("a problem", () => {
       />,
     );
     expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
-      "saftey is not a setting",
+      "`saftey` is not a setting",
     ]);
   });
 
