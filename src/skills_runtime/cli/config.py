@@ -45,7 +45,7 @@ app = create_app(
 @app.command(
     "show",
     cls=ExampleCommand,
-    epilog="config show llm\nconfig show --origin\nconfig show --config kgent.yaml --set run.max_steps=5",
+    epilog="config show llm --origin\nconfig show --config kgent.yaml --set run.max_steps=5",
 )
 def config_show(
     context: typer.Context,
@@ -91,9 +91,7 @@ def _as_yaml(key: str, value: Any) -> str:
 @app.command(
     "set",
     cls=ExampleCommand,
-    epilog=(
-        "config set run.max_steps 60\nconfig set safety.allowlist '[git status, ls]'\nconfig set run.max_steps --unset"
-    ),
+    epilog="config set safety.allowlist '[git status, ls]'\nconfig set run.max_steps --unset",
 )
 def config_set(
     context: typer.Context,

@@ -35,7 +35,7 @@ _STYLES: "Mapping[CheckStatus, str]" = {"ok": "green", "warning": "yellow", "fai
 _CANNOT_RUN = 1
 
 
-@app.command("doctor", cls=ExampleCommand, epilog="doctor\ndoctor --json")
+@app.command("doctor", cls=ExampleCommand, epilog="doctor\ndoctor --workspace-root ./project --json")
 def doctor(
     context: typer.Context,
     *,
@@ -45,7 +45,7 @@ def doctor(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Check whether a run would work here, and show how to fix what is missing. Exit code: 0 if it would, else 1."""
+    """Check whether a run would work here; exit code 0 if it would, else 1."""
     from skills_runtime.engine import diagnose  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)

@@ -37,7 +37,7 @@ def test_no_command_is_lost() -> None:
         "runs export", "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
-        "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
+        "doctor", "config", "config show", "config set", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
         "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan",
         "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
         "skills trust", "skills eval", "skills install", "skills update", "skills remove", "skills rollback",
