@@ -180,7 +180,7 @@ def _inline(value: Any, *, in_flow: bool) -> str:
     """Return a value on one line; inside brackets more texts need quotes."""
     if isinstance(value, str) and len(value.splitlines()) > 1:
         return json.dumps(value, ensure_ascii=False)
-    needs_brackets = in_flow or isinstance(value, list | dict)
+    needs_brackets = in_flow or type(value) in (list, dict)
     data: object = [value] if needs_brackets else value
     text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=True, width=2**31 - 1)
     return text.strip()[1:-1] if needs_brackets else text.removesuffix("...\n").strip()
