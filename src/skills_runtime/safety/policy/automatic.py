@@ -58,18 +58,21 @@ def why_command_asks(command: SimpleCommand, facts: Facts, rules: Rules) -> str:
     """Return why a command leaves what the sandbox contains or cannot be undone; empty where neither is so."""
     if facts.skill:
         return SKILL_PROGRAM
-    program, verb, arguments = _split_command(command.words)
-    if _uses_network(program, verb, arguments):
+    words = _without_interpreter(command.words)
+    program, verb, arguments = _split_command(words)
+    if _uses_network(program, words, verb, arguments):
         return "uses the network"
     if program == "rm" and _deletes_many(command.words[1:]):
         return "deletes more than single files"
+    if program == "mv" and any(map(_is_private, filter(None, words[1:]))):
+        return "moves files to a place that ends with the sandbox"
     undoable = _why_git_not_undoable(verb, arguments) if program == "git" else ""
     return undoable or _why_outside(program, command, facts, rules)
 
 
 def why_write_asks(path: str | None, facts: Facts, rules: Rules) -> str:
     """Return why a redirection must not write a file unasked; the sandbox contains one whose name is not known."""
-    if path is None or path.startswith(_SANDBOX_ONLY):
+    if path is None or _is_private(path):
         return ""
     places = expand_path(find_directories(facts), path)
     if not all(_is_inside(place, rules) for place in places):
@@ -106,12 +109,21 @@ _FILE_NAME = re.compile(r".*\.[A-Za-z]\w{0,5}")
 _LOCAL_VERBS = names(
     """
     run run-script test t tst start stop exec x build check list ls show freeze why tree metadata fmt clippy doc
-    docs bench clean vet version env help init new shell config lock-check format lint
+    docs bench clean vet version env help init new shell config format lint dev serve preview watch typecheck generate
     """
 )
 """What package managers do with the files that are there."""
-_PUBLISHERS = frozenset({"twine", "flit", "lerna", "semantic-release", "goreleaser", "gh", "glab", "hub"})
+_SHOWING_OPTIONS = frozenset({"--version", "-V", "-v", "--help", "-h"})
+_QUIET_OPTIONS = frozenset({"-q", "--quiet", "-s", "--silent", "--offline", "--no-color", "--verbose"})
+_PUBLISHERS = frozenset({"twine", "flit", "lerna", "semantic-release", "goreleaser"})
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _READING_PROGRAMS = PLAIN | frozenset({"rg", "tree", "jq", "file", "date", "find", "fd", "ag", "sort", "uniq", "xxd"})
+
+
+def _without_interpreter(words: Words) -> Words:
+    """Return `twine upload` for `python -m twine upload`."""
+    runs_module = len(words) > 2 and words[1] == "-m" and _PYTHON.fullmatch(base_name(words[0] or ""))
+    return words[2:] if runs_module else words
 
 
 def _split_command(words: Words) -> tuple[str, str | None, Words]:
@@ -123,15 +135,25 @@ def _split_command(words: Words) -> tuple[str, str | None, Words]:
     return program, words[index] if index < len(words) else "", words[index + 1 :]
 
 
-def _uses_network(program: str, verb: str | None, arguments: Words) -> bool:
+def _uses_network(program: str, words: Words, verb: str | None, arguments: Words) -> bool:
     if program == "git":
         following = next((word for word in arguments if not (word or "").startswith("-")), "")
         return verb in _GIT_NETWORK or following in _GIT_REMOTE_UPDATES.get(verb or "", ())
     if program in INSTALLERS:
-        return verb not in _LOCAL_VERBS
+        return not _stays_local(words)
     if program == "openssl":
         return verb in ("s_client", "s_server", "ocsp")
     return program in NETWORK_PROGRAMS or program in CLUSTERS or program in _PUBLISHERS
+
+
+def _stays_local(words: Words) -> bool:
+    """Return whether a package manager works with what is there; options with values could hide what it does."""
+    options = [word for word in words[1:] if (word or "").startswith(("-", "+"))]
+    verb = next((word for word in words[1:] if word not in options), "")
+    if not verb:
+        return bool(options) and all(option in _SHOWING_OPTIONS for option in options)
+    before = words[1 : words.index(verb)]
+    return verb in _LOCAL_VERBS and all((word or "") in _QUIET_OPTIONS or (word or "")[:1] == "+" for word in before)
 
 
 def _deletes_many(words: Words) -> bool:
@@ -169,8 +191,8 @@ def _discards_changes(verb: str | None, options: set[str], operands: Words) -> b
     return verb == "reset" and bool(options & {"--merge", "--keep"})
 
 
-_SANDBOX_ONLY = ("/tmp/", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/dev/zero")
-"""Places that a sandbox has of its own."""
+_PRIVATE = re.compile(r"/tmp(?:/|$)|/dev/(?:null|zero|stdout|stderr|fd/)")
+"""Places of which each sandbox has its own."""
 _MACHINE_DIRECTORIES = frozenset(
     {"home", "root", "Users", "Volumes", "private", "var", "srv", "mnt", "media", "run", "boot", "data", "opt"}
 )
@@ -184,7 +206,7 @@ def _why_outside(program: str, command: SimpleCommand, facts: Facts, rules: Rule
     """Return why a command reaches outside the workspace by a path that it names."""
     directories = find_directories(facts)
     for path in (*_named_paths(program, command), *option_directories(command)):
-        if path.startswith(_SANDBOX_ONLY) or path in ("/tmp", "/"):
+        if _is_private(path) or path == "/":
             continue
         if not all(_is_inside(place, rules) for place in expand_path(directories, path)):
             return "names a path outside the workspace"
@@ -201,6 +223,10 @@ def _named_paths(program: str, command: SimpleCommand) -> Iterator[str]:
         if program in _WRITERS and word.startswith("/"):
             yield word
     yield from (path for path in command.words[:1] if path and (".." in path.split("/") or _HOME.match(path)))
+
+
+def _is_private(path: str) -> bool:
+    return _PRIVATE.match(posixpath.normpath(path)) is not None
 
 
 def _is_inside(path: str, rules: Rules) -> bool:
