@@ -144,7 +144,7 @@ def test_the_playground_explains_a_denial(studio: Open) -> None:
         expect(decision).to_contain_text("Denied")
         expect(decision).to_contain_text("safety.denylist: git push")
         expect(decision.get_by_role("row").filter(has_text="git push --force")).to_contain_text("no rule")
-        expect(decision.get_by_role("list", name="In each policy mode").get_by_role("listitem")).to_have_count(3)
+        expect(decision.get_by_role("list", name="In each policy mode").get_by_role("listitem")).to_have_count(4)
         keep_screenshot(page, "operations-policy")
         page.reload()
         expect(page.get_by_role("textbox", name="Command line")).to_have_value("make && git push --force")
