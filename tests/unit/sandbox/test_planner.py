@@ -18,6 +18,7 @@ from skills_runtime.sandbox import (
     build_policy,
     build_sandbox,
     find_adapters,
+    is_containing,
     own_directories,
     planner,
 )
@@ -54,6 +55,31 @@ def test_the_evidence_tells_what_is_promised_and_what_is_not(tmp_path: Path) -> 
     assert any(gap.startswith("disk: ") for gap in evidence["gaps"])
     assert evidence["policy"].startswith("sha256:")
     assert msgspec.json.decode(msgspec.json.encode(evidence)) == evidence
+
+
+CONTAINED = frozenset({"fs_write", "network", "protected_paths", "secrets"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, True),
+        ({"network": "host", "accepted_gaps": frozenset({"network"})}, False),
+        ({"network": "host"}, False),
+        ({"workspace": Path("/")}, False),
+        ({"workspace": Path("/does/not/exist")}, False),
+    ],
+)
+def test_what_a_sandbox_keeps_counts_whether_or_not_its_gaps_are_accepted(
+    tmp_path: Path, changes: dict[str, Any], kept: bool
+) -> None:
+    assert fence(tmp_path, **changes).keeps(CONTAINED) is kept
+
+
+def test_other_sandboxes_contain_nothing(tmp_path: Path) -> None:
+    assert is_containing(fence(tmp_path))
+    assert not is_containing(NoSandbox({}))
+    assert not is_containing(UnavailableSandbox())
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:
