@@ -139,13 +139,13 @@ def test_every_allow_names_rules_that_exist(facts: Facts, rules: Rules) -> None:
     verdict = decide(facts, rules)
     assert verdict.rule
     if isinstance(verdict, Allow):
-        rule_names = {
+        rule_names: set[str] = {
             *(rule.label for rule in rules.rules if rule.effect == "allow"),
             *(f"safety.allowlist: {entry}" for entry in rules.allowlist),
             *(["safety.tool_allowlist"] if facts.tool in rules.tool_allowlist else []),
             *(["safety.mode: allow"] if rules.mode == "allow" else []),
             *(["safety.mode: ask lets tools read"] if rules.mode == "ask" and facts.effect == "read" else []),
-            *(BUILT_IN_RULES if rules.mode == "auto" else []),
+            *(BUILT_IN_RULES if rules.mode == "auto" else ()),
             *(["built in: function of this program"] if facts.approval == "pass" else []),
         }
         assert set(verdict.rule.split(" + ")) <= rule_names

@@ -168,7 +168,7 @@ class Agent:
         existing = self._tools.find(tool.spec.name)
         replaces = existing.spec.approval is None if existing else tool.spec.name in SKILL_TOOLS
         if replaces and isinstance(tool, FunctionTool) and tool.spec.approval == "pass":
-            tool = cast(Tool, tool.as_replacement())
+            tool = cast("FunctionTool[Any, Any]", tool).as_replacement()
         self._tools.add(tool, override=override)
 
     @overload

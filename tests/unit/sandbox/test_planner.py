@@ -26,7 +26,7 @@ from skills_runtime.sandbox.adapter import build_environment
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import ControlGroups, Machine, find_group_directories, this_machine
 from skills_runtime.sandbox.planner import check_workspace, git_identity, home_within
-from skills_runtime.sandbox.policy import BOUNDED
+from skills_runtime.sandbox.policy import BOUNDED, CONTAINMENT
 
 BARE = Machine(architecture="x86_64", user=1001)
 
@@ -57,9 +57,6 @@ def test_the_evidence_tells_what_is_promised_and_what_is_not(tmp_path: Path) -> 
     assert msgspec.json.decode(msgspec.json.encode(evidence)) == evidence
 
 
-CONTAINED = frozenset({"fs_write", "network", "protected_paths", "secrets"})
-
-
 @pytest.mark.parametrize(
     ("changes", "kept"),
     [
@@ -73,7 +70,7 @@ CONTAINED = frozenset({"fs_write", "network", "protected_paths", "secrets"})
 def test_what_a_sandbox_keeps_counts_whether_or_not_its_gaps_are_accepted(
     tmp_path: Path, changes: dict[str, Any], kept: bool
 ) -> None:
-    assert fence(tmp_path, **changes).keeps(CONTAINED) is kept
+    assert fence(tmp_path, **changes).keeps(CONTAINMENT) is kept
 
 
 def test_other_sandboxes_contain_nothing(tmp_path: Path) -> None:
