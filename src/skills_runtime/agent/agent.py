@@ -167,9 +167,10 @@ class Agent:
         """Add a tool for the model; a function in the place of a built-in tool is not the program's own any more."""
         existing = self._tools.find(tool.spec.name)
         replaces = existing.spec.approval is None if existing else tool.spec.name in SKILL_TOOLS
-        if replaces and isinstance(tool, FunctionTool) and tool.spec.approval == "pass":
-            tool = cast("FunctionTool[Any, Any]", tool).as_replacement()
-        self._tools.add(tool, override=override)
+        added: Tool = tool
+        if replaces and isinstance(tool, FunctionTool):
+            added = cast("FunctionTool[Any, Any]", tool).as_replacement()
+        self._tools.add(added, override=override)
 
     @overload
     def tool(self, function: F, /) -> F: ...

@@ -277,8 +277,8 @@ class FunctionTool(Generic[P, R]):
         self._verify = verify
 
     def as_replacement(self) -> "FunctionTool[P, R]":
-        """Return the tool as it takes the place of a built-in one: the policy mode decides on its calls."""
-        spec = msgspec.structs.replace(self.spec, approval=None)
+        """Return the tool as it takes the place of a built-in one: the policy mode decides, unless it always asks."""
+        spec = msgspec.structs.replace(self.spec, approval="ask" if self.spec.approval == "ask" else None)
         return FunctionTool(spec, self._check, self._callee, is_async=self._is_async, verify=self._verify)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
