@@ -18,7 +18,8 @@ export function Alternatives({ decision }: { decision: PolicyDecision }) {
         {decision.modes.map((mode) => (
           <li key={mode.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
             <span className="w-36">
-              {modes[mode.mode] ?? words.mode} <code className="font-mono text-xs">{displayText(mode.mode)}</code>
+              {modes[mode.mode] ?? words.mode}{" "}
+              <code className="font-mono text-xs">{displayText(mode.mode)}</code>
             </span>
             <VerdictMark verdict={mode.verdict} />
             {mode.current ? <Badge tone="accent">{words.current}</Badge> : null}
