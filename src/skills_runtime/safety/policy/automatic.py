@@ -24,7 +24,7 @@ RUNTIME_TOOL = f"{BUILT_IN}: tool of the runtime"
 
 NO_SANDBOX = "no sandbox is active here, so mode `auto` decides like `ask`"
 NOT_CONTAINED = "the tool does not run in the sandbox"
-SKILL_PROGRAM = "a program of a skill that has not been approved"
+SKILL_PROGRAM = "is a program of a skill that has not been approved"
 
 
 def why_not_contained(facts: Facts, rules: Rules) -> str:

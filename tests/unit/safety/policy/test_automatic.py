@@ -150,7 +150,7 @@ def test_a_program_of_a_skill_asks_until_a_rule_allows_it() -> None:
     spec = ToolSpec(name="skill_exec", description="", parameters={}, contained=True)
     facts = assess(spec, Intent(argv=("python3", "run.py"), skill="web.writer"))
     assert decided(facts) == Ask(
-        "safety.mode: auto", "`python3 run.py` a program of a skill that has not been approved"
+        "safety.mode: auto", "`python3 run.py` is a program of a skill that has not been approved"
     )
     assert isinstance(decided(facts, Rule(effect="allow", name="s", skill=("web.writer",))), Allow)
 
