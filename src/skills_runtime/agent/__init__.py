@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skills_runtime.agent.result import result_status
     from skills_runtime.agent.run_defaults import backend_for, budget_of, prices_of, read_recording, replay_backend
     from skills_runtime.agent.run_inputs import run_spec
-    from skills_runtime.agent.run_ports import LazySandbox, log_ports, previewable_tools
+    from skills_runtime.agent.run_ports import LazySandbox, contains_commands, log_ports, previewable_tools
     from skills_runtime.agent.subagents.children import finish_tree
 
 __getattr__ = lazy_names(
@@ -24,7 +24,7 @@ __getattr__ = lazy_names(
         "result": "result_status",
         "run_defaults": "backend_for budget_of prices_of read_recording replay_backend",
         "run_inputs": "run_spec",
-        "run_ports": "LazySandbox log_ports previewable_tools",
+        "run_ports": "LazySandbox contains_commands log_ports previewable_tools",
         "subagents.children": "finish_tree",
     },
 )
@@ -41,6 +41,7 @@ __all__ = [
     "RunResult",
     "backend_for",
     "budget_of",
+    "contains_commands",
     "finish_tree",
     "log_ports",
     "previewable_tools",

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -39,8 +39,9 @@ from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, read_prompt, runs_root
+from skills_runtime.safety.approvals import ApprovalFunction, as_approver
 from skills_runtime.safety.policy import LoadedRules, load_active_rules
-from skills_runtime.tools import Offer, builtin_tools, tool_from
+from skills_runtime.tools import FunctionTool, Offer, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+SKILL_TOOLS = frozenset(
+    {"activate_skill", "unload_skill", "read_skill_file", "search_skills", "skill_exec", "skill_ref_read"}
+)
+"""Built-in tools that a run gets with its skills."""
 MAX_SETUPS = 256
 """Maximum number of created runs that are not started yet; beyond it skills are discovered again."""
 
@@ -75,7 +80,7 @@ class Agent:
         planner_model: str | None = None,
         executor_model: str | None = None,
         env_vars: Mapping[str, str] | None = None,
-        approval_provider: Approver | None = None,
+        approval_provider: Approver | ApprovalFunction | None = None,
         human_io: HumanIO | None = None,
         inbox: Inbox | None = None,
         search: "SearchProvider | None" = None,
@@ -108,7 +113,7 @@ class Agent:
         options = AgentOptions(
             tools=builtin_tools(search),
             backend=backend,
-            approver=approval_provider,
+            approver=as_approver(approval_provider),
             human=human_io,
             inbox=inbox,
             hooks=tuple(event_hooks),
@@ -159,8 +164,13 @@ class Agent:
         return self._resolved.workspace_root
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
-        """Add a tool for the model."""
-        self._tools.add(tool, override=override)
+        """Add a tool for the model; a function in the place of a built-in tool is not the program's own any more."""
+        existing = self._tools.find(tool.spec.name)
+        replaces = existing.spec.approval is None if existing else tool.spec.name in SKILL_TOOLS
+        added: Tool = tool
+        if replaces and isinstance(tool, FunctionTool):
+            added = cast("FunctionTool[Any, Any]", tool).as_replacement()
+        self._tools.add(added, override=override)
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -172,7 +182,7 @@ class Agent:
         """Add a typed function as a tool: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def register(function: F) -> F:
-            self._tools.add(tool_from(function, **offer), override=override)
+            self.register_tool(tool_from(function, **offer), override=override)
             return function
 
         return register if function is None else register(function)

@@ -17,7 +17,7 @@ from skills_runtime.agent.run_defaults import RunDefaults
 from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader, can_have_skills
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
 from skills_runtime.runs import KeyRing, LogPorts, Run, WorkspaceMode, files_of, runs_root
-from skills_runtime.safety import Fingerprint, Gate
+from skills_runtime.safety import Fingerprint, Gate, never_sandboxed
 from skills_runtime.skills import apply_template, build_catalog, select_tools
 from skills_runtime.tools import Registry, builtin_tools
 
@@ -65,6 +65,15 @@ def agent_ports(
     modes: dict[str, WorkspaceMode] = {"shared": "shared", "isolated": "isolated"}
     mode = modes.get(run.state.workspace_mode, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
+    # Leaving the sandbox always needs an approval, so a call that gets there was approved.
+    sandbox = LazySandbox(
+        resolved,
+        root,
+        writable=(run.paths.deliverables,),
+        may_leave=True,
+        quarantine=run.paths.quarantine,
+        skills=lambda: [Path(skill.path).parent for skill in run.view.conversation.skills.values() if skill.path],
+    )
     scope = RunScope()
     if (sessions := options.sessions) is not None:  # these sessions outlast the run, which only borrows them
         from skills_runtime.tools import BorrowedSessions, RunSessions  # loads the process code
@@ -74,16 +83,8 @@ def agent_ports(
         backend=backend,
         tools=build_toolset(run, resolved, options),
         files=_files(run, resolved, mode),
-        gate=build_gate(run, resolved, options, mode),
-        # Leaving the sandbox always needs an approval, so a call that gets here was approved.
-        sandbox=LazySandbox(
-            resolved,
-            root,
-            writable=(run.paths.deliverables,),
-            may_leave=True,
-            quarantine=run.paths.quarantine,
-            skills=lambda: [Path(skill.path).parent for skill in run.view.conversation.skills.values() if skill.path],
-        ),
+        gate=build_gate(run, resolved, options, mode, is_sandboxed=sandbox.contains_commands),
+        sandbox=sandbox,
         secrets=secrets,
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),
@@ -105,12 +106,21 @@ def agent_ports(
     )
 
 
-def build_gate(run: Run, resolved: "Resolved", options: AgentOptions, mode: WorkspaceMode) -> Gate:
-    """Return the gate of a run: its rules and its approver."""
+def build_gate(
+    run: Run,
+    resolved: "Resolved",
+    options: AgentOptions,
+    mode: WorkspaceMode,
+    *,
+    is_sandboxed: Callable[[], bool] = never_sandboxed,
+) -> Gate:
+    """Return the gate of a run: its rules, its approver, and what it knows of the sandbox."""
     assert options.rules is not None, "the agent has read them before the run"
     safety, rules = resolved.settings.safety, options.rules
     if mode == "shared":  # protect the run directory; an isolated run works inside its own
         rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
+    else:
+        rules = msgspec.structs.replace(rules, outputs=(f"../{run.paths.deliverables.name}",))
     # Decisions on tools without paths are the same in every run, unless the run directory lies above the workspace.
     is_default_root = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
@@ -121,6 +131,7 @@ def build_gate(run: Run, resolved: "Resolved", options: AgentOptions, mode: Work
         timeout_ms=safety.approval_timeout_ms,
         expires_sec=safety.approval_expires_sec,
         fingerprint=Fingerprint(run.log.key.secret),
+        is_sandboxed=is_sandboxed,
     )
 
 
@@ -211,6 +222,11 @@ def configuration_files(resolved: "Resolved") -> tuple[Path, ...]:
     return (*resolved.overlay_paths, *env_file, *map(Path, resolved.settings.safety.rule_files))
 
 
+def contains_commands(resolved: "Resolved") -> bool:
+    """Return whether commands of a run with these settings execute in an active sandbox."""
+    return LazySandbox(resolved, resolved.workspace_root).contains_commands()
+
+
 class LazySandbox:
     """The sandbox of a run, created when the first process needs it: most runs start none."""
 
@@ -232,6 +248,7 @@ class LazySandbox:
         self._may_leave = may_leave
         self._quarantine = quarantine
         self._sandbox: Sandbox | None = None
+        self._is_containing: bool | None = None
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
         """Return what the sandbox denied a finished command; empty without a sandbox."""
@@ -240,6 +257,17 @@ class LazySandbox:
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Return the command inside the sandbox."""
+        return self._open().plan(self._with_skills(request))
+
+    def contains_commands(self) -> bool:
+        """Return whether the sandbox is active and keeps commands from all that cannot be undone outside."""
+        from skills_runtime.sandbox import is_containing
+
+        if self._is_containing is None:
+            self._is_containing = is_containing(self._open())
+        return self._is_containing
+
+    def _open(self) -> Sandbox:
         if self._sandbox is None:
             from skills_runtime.sandbox import build_sandbox, load_runtime_code
             from skills_runtime.skills import find_bundled_skills
@@ -255,7 +283,7 @@ class LazySandbox:
                 quarantine=self._quarantine,
             )
             load_runtime_code(self._root.resolve())
-        return self._sandbox.plan(self._with_skills(request))
+        return self._sandbox
 
     def _with_skills(self, request: ProcessRequest) -> ProcessRequest:
         directories = [path for path in self._skills() if not path.is_relative_to(self._root)]

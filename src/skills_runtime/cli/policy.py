@@ -160,7 +160,7 @@ def _show_decision(preview: "PolicyPreview", decision: str, console: Console) ->
     )
     for part_preview in preview.explanation.parts:
         sign, style = ("✓", "green") if part_preview.allowed_by else ("·", "dim")
-        by = readable_line(part_preview.allowed_by or "no rule allows it")
+        by = readable_line(part_preview.allowed_by or part_preview.objection or "no rule allows it")
         console.print(
             Text.assemble(
                 (f"  {sign} ", style), f"{part_preview.kind} {readable_line(part_preview.text)}", (f"  {by}", "dim")

@@ -40,7 +40,7 @@ def keep_current(current: Any, proposed: Any) -> Any:
 
 
 TRUST_RULES: Mapping[str, TrustRule] = {
-    "safety.mode": _strictest(("allow",), ("ask",), ("deny",)),
+    "safety.mode": _strictest(("allow",), ("auto",), ("ask",), ("deny",)),
     "safety.allowlist": _intersect,
     "safety.denylist": _union,
     "safety.tool_allowlist": _intersect,

@@ -522,8 +522,10 @@ class RunSettings(Section):
 class SafetySettings(Section):
     """Policy and approvals: which calls are allowed, need approval, or are denied."""
 
-    mode: Literal["allow", "ask", "deny"] = Field(
-        default="ask", description="What happens to a call that no rule decides."
+    mode: Literal["auto", "ask", "allow", "deny"] = Field(
+        default="auto",
+        description="What happens to a call that no rule decides: `auto` passes what the sandbox contains and can be"
+        " undone, and asks about the rest; `ask` asks; `allow` passes all but high risk; `deny` refuses.",
     )
     allowlist: Texts = Field(default=(), description="Command prefixes that are allowed without approval.")
     denylist: Texts = Field(default=(), description="Command prefixes that are always denied.")

@@ -50,6 +50,7 @@ class Children(Protocol):
 
 Effect = Literal["read", "idempotent", "effectful"]
 Recovery = Literal["retry", "verify", "ask_human", "fail"]
+ToolApproval = Literal["pass", "ask"]
 
 
 class Parked(BaseException):
@@ -99,6 +100,13 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tool is offered to the model; an unlisted one can still be called."""
     example: Mapping[str, Any] = {}
     """Arguments of a typical call, for documentation and tests."""
+    approval: ToolApproval | None = None
+    """`pass` for a function of the embedding program, which runs unless a rule objects; `ask` where every call asks.
+
+    `None` means that the policy mode decides.
+    """
+    contained: bool = False
+    """Whether the runtime contains its calls: commands run in the run's sandbox, files are those of the workspace."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
 from skills_runtime.safety.approvals import ApprovalRule, CallbackApprovals, InboxApprovals, RuleBasedApprovalProvider
-from skills_runtime.safety.gate import Gate
+from skills_runtime.safety.gate import Gate, never_sandboxed
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, SafetyMode, approval_key, decide
 from skills_runtime.safety.sanitize import sanitize
 
@@ -45,6 +45,7 @@ __all__ = [
     "approval_key",
     "conceal",
     "decide",
+    "never_sandboxed",
     "preview_call",
     "preview_command",
     "restrict_files",

@@ -4,20 +4,20 @@ Nothing passes by omission: no rule means ask, and no approver means deny.
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
-from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolApproval, ToolContext, ToolSpec
 from skills_runtime.projections import Approvals, ResolvedApproval
 from skills_runtime.safety.approvals.request import RequestDraft, draft_request, request_key
 from skills_runtime.safety.approvals.resolve import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, PolicyDecision, Rule, Rules, decide, load_rules
-from skills_runtime.safety.policy.decide import BY_MODE, is_fully_allowed
+from skills_runtime.safety.policy.decide import MODES_THAT_ASK, is_fully_allowed
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
@@ -40,8 +40,13 @@ ALWAYS_AVAILABLE_TOOLS = frozenset(
 """Tools by which a model finds out what to do, and ends what confines it."""
 
 
-DecisionCache = dict[tuple[str, Effect], PolicyDecision]
-"""Verdicts by the name and the effect of a tool."""
+DecisionCache = dict[tuple[str, Effect, ToolApproval | None], PolicyDecision]
+"""Decisions by the name of a tool, its effect and what it says about approvals."""
+
+
+def never_sandboxed() -> bool:
+    """Return that commands run without a sandbox."""
+    return False
 
 
 class Abort(ApprovalDenied):
@@ -76,22 +81,28 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved for the session in other runs of it."""
     decision_cache: DecisionCache = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
+    is_sandboxed: Callable[[], bool] = never_sandboxed
+    """Tells whether commands of the run execute in an active sandbox; asked only where mode `auto` needs it."""
 
     def decide(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> PolicyDecision:
         """Decide a call by the rules, including those added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._decide_by_effect(spec)
-        facts = assess(spec, add_real_paths(intent))
-        decision = deny_unlisted_call(facts, self.rules, approvals) or decide(
-            facts, add_run_rules(self.rules, approvals.rules)
-        )
-        return apply_skill_permits(facts, self.rules, approvals, decision)
+        facts, rules = assess(spec, add_real_paths(intent)), self._rules_for(spec)
+        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, add_run_rules(rules, approvals.rules))
+        return apply_skill_permits(facts, rules, approvals, decision)
+
+    def _rules_for(self, spec: ToolSpec) -> Rules:
+        """Return the rules, with what is known of the sandbox where that matters: finding out starts a process."""
+        if self.rules.mode != "auto" or not spec.contained:
+            return self.rules
+        return msgspec.structs.replace(self.rules, sandboxed=self.is_sandboxed())
 
     def _decide_by_effect(self, spec: ToolSpec) -> PolicyDecision:
-        key = (spec.name, spec.effect)
+        key = (spec.name, spec.effect, spec.approval)
         decision = self.decision_cache.get(key)
         if decision is None:
-            decision = self.decision_cache[key] = decide(assess(spec, None), self.rules)
+            decision = self.decision_cache[key] = decide(assess(spec, None), self._rules_for(spec))
         return decision
 
     async def assess(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> Assessment:
@@ -245,7 +256,7 @@ def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
 
 def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decision: PolicyDecision) -> PolicyDecision:
     """Return the decision, or an allow when only the mode would ask and an active skill lists the call."""
-    if not approvals.permits or not isinstance(decision, Ask) or decision.rule != BY_MODE:
+    if not approvals.permits or not isinstance(decision, Ask) or decision.rule not in MODES_THAT_ASK:
         return decision
     records = [rule for permits in approvals.permits.values() for rule in permits]
     by_skills = decide(facts, add_run_rules(Rules(root=rules.root, home=rules.home), records))

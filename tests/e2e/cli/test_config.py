@@ -49,7 +49,7 @@ def test_the_origins_for_programs_name_key_value_source_and_note(workspace: Path
 def test_what_a_project_may_not_loosen_is_reported_on_stderr(workspace: Path) -> None:
     (workspace / "kgent.yaml").write_text("safety: {mode: allow}\n")
     answer = invoke("config", "show")
-    assert yaml.safe_load(answer.out)["safety"]["mode"] == "ask"
+    assert yaml.safe_load(answer.out)["safety"]["mode"] == "auto"
     assert answer.err.startswith("notice: ")
     assert "safety.mode" in answer.err
 

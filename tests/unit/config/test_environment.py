@@ -129,7 +129,7 @@ def test_without_a_home_variable_the_user_database_is_asked() -> None:
 def test_a_dotenv_cannot_move_the_users_directories(config_dirs: "ConfigDirs") -> None:
     config_dirs.write("evil/skills_runtime/config.yaml", "safety: {mode: allow}")
     config_dirs.write(".env", f"XDG_CONFIG_HOME={config_dirs.root}/evil\nHOME={config_dirs.root}/evil\n")
-    assert config_dirs.resolve().settings.safety.mode == "ask"
+    assert config_dirs.resolve().settings.safety.mode == "auto"
 
 
 def test_an_undecodable_variable_is_refused_for_what_it_sets(config_dirs: "ConfigDirs") -> None:

@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "run.context_recovery.compaction_keep_last_messages": 6,
     "run.context_recovery.increase_budget_extra_steps": 20,
     "run.context_recovery.increase_budget_extra_wall_time_sec": 600,
-    "safety.mode": "ask",
+    "safety.mode": "auto",
     "safety.allowlist": [],
     "safety.denylist": [],
     "safety.tool_allowlist": [],

@@ -60,7 +60,7 @@ def test_the_legacy_keys_of_a_space_are_refused(config_dirs: "ConfigDirs", legac
         ({"run": {"max_wall_time_sec": "1h"}}, "`run.max_wall_time_sec` {} must be an integer, not '1h'"),
         ({"run": []}, "`run` {} must be a mapping, not a list"),
         ({"run": "fast"}, "`run` {} must be a mapping, not 'fast'"),
-        ({"safety": {"mode": "alow"}}, "`safety.mode` {} must be `allow`, `ask` or `deny`, not 'alow'"),
+        ({"safety": {"mode": "alow"}}, "`safety.mode` {} must be `auto`, `ask`, `allow` or `deny`, not 'alow'"),
         ({"safety": {"allowlist": "ls"}}, "`safety.allowlist` {} must be a list, not 'ls'"),
         ({"safety": {"allowlist": ["ls", 3]}}, "`safety.allowlist[1]` {} must be text, not 3"),
         ({"safety": {"allowlist": ["ls", " "]}}, "`safety.allowlist[1]` {} must not be blank"),

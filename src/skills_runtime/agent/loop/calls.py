@@ -92,7 +92,8 @@ async def assess_calls(
         if isinstance(assessment.decision, Ask):
             raise ConfigError(
                 f"`{call.tool}` needs an approval ({assessment.decision.rule}) and no approver is available",
-                hint="let the run wait (`--approvals inbox`), configure an approval provider, or allow it with a rule",
+                hint="give the agent an approver (`approval_provider=` in Python, a terminal for the command line),"
+                " let the run wait for a decision (`--approvals inbox`), or allow the call with a rule",
             )
         assessed[call.id] = assessment
     answerable.update(call.id for call in later)

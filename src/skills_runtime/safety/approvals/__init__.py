@@ -1,10 +1,12 @@
 """Approvals: durable requests whose decision may come from any process and applies to exactly one call."""
 
 from skills_runtime.safety.approvals.providers import (
+    ApprovalFunction,
     ApprovalRule,
     CallbackApprovals,
     InboxApprovals,
     RuleBasedApprovalProvider,
+    as_approver,
 )
 from skills_runtime.safety.approvals.request import (
     RuleScope,
@@ -23,12 +25,14 @@ from skills_runtime.safety.approvals.resolve import (
 
 __all__ = [
     "ApprovalContext",
+    "ApprovalFunction",
     "ApprovalRule",
     "AskOptions",
     "CallbackApprovals",
     "InboxApprovals",
     "RuleBasedApprovalProvider",
     "RuleScope",
+    "as_approver",
     "ask",
     "build_approval_request",
     "draft_request",

@@ -12,9 +12,9 @@ from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.guard.facts import LEVELS
 from skills_runtime.safety.policy.commands import escape_end
-from skills_runtime.safety.policy.decide import decide, may_apply
+from skills_runtime.safety.policy.decide import BY_MODE, decide, may_apply
 from skills_runtime.safety.policy.patterns import Anchor, matches_tool
-from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, RuleEffect, Rules
 from skills_runtime.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _explain_mismatch(rule: Rule, example: Example) -> str:
     decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
     if isinstance(decision, Allow):
         return ""
-    return "no pattern fits every part" if decision.rule == "safety.mode: ask" else decision.rule
+    return "no pattern fits every part" if decision.rule == BY_MODE else decision.rule
 
 
 def build_example_facts(example: Example, rule: Rule) -> Facts:
@@ -292,7 +292,7 @@ def _parse_rule(item: Node, origin: str) -> Rule:
         raise rule_error(origin, values["name"].line, "this is not a usable name", usable)
     rule = Rule(
         name=name,
-        effect=_parse_choice(values.get("effect"), get_args(SafetyMode), "effect", item, origin),
+        effect=_parse_choice(values.get("effect"), get_args(RuleEffect), "effect", item, origin),
         risk=_parse_choice(values["risk"], LEVELS, "risk", item, origin) if "risk" in values else None,
         justification=_parse_text(values["justification"], "justification", origin)
         if "justification" in values

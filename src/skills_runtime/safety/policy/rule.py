@@ -10,7 +10,9 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import canonical_json
 from skills_runtime.safety.guard.facts import Level
 
-SafetyMode = Literal["allow", "ask", "deny"]
+RuleEffect = Literal["allow", "ask", "deny"]
+SafetyMode = Literal["auto", "ask", "allow", "deny"]
+"""What happens to a call that no rule decides; `auto` passes what the sandbox contains and can be undone."""
 
 
 class Allow(msgspec.Struct, frozen=True):
@@ -63,7 +65,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule of a rule file; each of its patterns is one that a call must fit, and an empty one fits all."""
 
-    effect: SafetyMode
+    effect: RuleEffect
     name: str
     tool: tuple[str, ...] = ()
     """Names of tools; `*` stands for any characters."""
@@ -106,6 +108,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """More places of the runtime that no tool may touch, absolute."""
     consent: tuple[str, ...] = ()
     """More files that no tool changes unasked, absolute: the configuration of the next run."""
+    outputs: tuple[str, ...] = ()
+    """More directories that belong to the run, as its commands reach them: `../deliverables` of an isolated run."""
+    sandboxed: bool = False
+    """Whether commands run in an active sandbox; without one, mode `auto` decides like `ask`."""
 
 
 def approval_key(tool: str, sanitized_request: Mapping[str, Any]) -> str:

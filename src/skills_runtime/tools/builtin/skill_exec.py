@@ -109,6 +109,7 @@ class SkillExec:
         description="Run an action of a skill and wait until it exits.",
         parameters=build_schema(SkillExecArguments),
         effect="effectful",
+        contained=True,
     )
 
     def __init__(

@@ -175,7 +175,7 @@ def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) ->
     gate = Gate(rules=Rules(mode=mode))
     spec = Odd().spec
     assert gate.decide(spec, None, Approvals()) is gate.decide(spec, None, Approvals())
-    assert gate.decision_cache == {(spec.name, spec.effect): gate.decide(spec, None, Approvals())}
+    assert gate.decision_cache == {(spec.name, spec.effect, None): gate.decide(spec, None, Approvals())}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,6 @@ def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) ->
 def test_where_something_was_added_to_the_rules_what_was_decided_before_does_not_count(added: Approvals) -> None:
     spec = Odd().spec
     before = Deny("before")
-    gate = Gate(rules=Rules(mode="allow"), decision_cache={(spec.name, spec.effect): before})
+    gate = Gate(rules=Rules(mode="allow"), decision_cache={(spec.name, spec.effect, None): before})
     assert gate.decide(spec, None, Approvals()) is before
     assert gate.decide(spec, None, added) != before

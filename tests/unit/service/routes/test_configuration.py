@@ -48,7 +48,7 @@ async def test_the_rules_need_approval_a_call_of_a_tool(tmp_path: Path) -> None:
         assert document["explanation"]["parts"][0]["text"] == "notes.md"
         assert "./notes.md" in document["rules"][0]["text"]
         modes = {mode["mode"]: mode["verdict"] for mode in document["modes"]}
-        assert modes == {"allow": "allow", "ask": "ask", "deny": "deny"}
+        assert modes == {"auto": "allow", "ask": "ask", "allow": "allow", "deny": "deny"}
         assert [mode["mode"] for mode in document["modes"] if mode["current"]] == ["ask"]
         wrong = await service.post("/policy/check", {"tool": "file_write", "arguments": {"path": 1}})
         assert (wrong.status_code, wrong.json()["kind"]) == (400, "validation")
