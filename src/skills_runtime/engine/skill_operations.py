@@ -27,10 +27,13 @@ from skills_runtime.skills import (
     InspectedSkill,
     Library,
     Skill,
+    TrustStore,
     find_bundled_skills,
     inspect_directory,
     load_library,
     parse_skill,
+    resolve_discovery_paths,
+    state_of,
     to_jsonable,
 )
 from skills_runtime.skills.install import (
@@ -277,7 +280,7 @@ class SkillOperations:
             "source": skill.source_id,
             "path": skill.locator,
             "directory": str(directory) if directory is not None else None,
-            "state": "offered" if skill.mention in {available.mention for available in library.list()} else "shadowed",
+            "state": state_of(skill, load_library(self._workspace.settings())),
             "editable": not reason,
             "editable_reason": reason,
             "content_hash": skill.content_hash,
@@ -296,9 +299,28 @@ class SkillOperations:
             "input_schema": _input_schema(directory) if directory is not None and skill.run is not None else None,
         }
 
-    def create(self, draft: SkillDraft, directory: str | Path | None = None) -> Path:
-        """Write a new skill into a directory, by default that of the project's skills; return its file."""
-        return write_skill(self.install_paths().skills if directory is None else directory, draft)
+    def create(self, draft: SkillDraft, directory: str | Path | None = None, *, trusted: bool) -> Path:
+        """Write a new skill into a directory, by default that of the project's skills; return its file.
+
+        With `trusted` it may be used at once; nothing else in the project becomes trusted.
+        """
+        file = write_skill(self.install_paths().skills if directory is None else directory, draft)
+        if trusted:
+            self._trust_store.trust_skill(file.parent)
+        return file
+
+    def trust(self, skill: Skill) -> bool:
+        """Trust a single skill of the project and return whether that is new."""
+        if skill.directory is None:
+            raise ValidationFailed(f"`{skill.mention.text}` is no directory, so it cannot be trusted by itself")
+        if state_of(skill, load_library(self._workspace.settings())) != "untrusted":
+            return False
+        return self._trust_store.trust_skill(skill.directory)
+
+    @property
+    def _trust_store(self) -> TrustStore:
+        environ = self._workspace.settings().environment.process
+        return TrustStore(resolve_discovery_paths(self._workspace.workspace_root, environ).state)
 
     def edit(self, skill: Skill, text: str, *, expected_digest: str) -> None:
         """Replace the text of a skill of this workspace; `expected_digest` is the digest of the replaced text.
@@ -391,10 +413,10 @@ def explain_not_editable(skill: Skill, workspace: Path) -> str:
     if path is None:
         return "the skill does not come from a file"
     real, root = Path(os.path.realpath(path)), Path(os.path.realpath(workspace))
-    if not real.is_relative_to(root):
-        return "the skill is not in this workspace"
     if real.is_relative_to(Path(os.path.realpath(find_bundled_skills()))):
         return "the skill comes with the runtime; copy it under another name to change it"
+    if not real.is_relative_to(root):
+        return "the skill is not in this workspace"
     if not os.access(real, os.W_OK):
         return "the file of the skill may not be written"
     return ""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         split_forked,
     )
     from skills_runtime.skills.archives import ArchiveLimits, unpack
+    from skills_runtime.skills.bundled import BUNDLED_NAMESPACE, find_bundled_skills
     from skills_runtime.skills.catalog import (
         MARK_CHARS,
         build_catalog,
@@ -52,15 +53,9 @@ if TYPE_CHECKING:
         estimate_tokens,
         is_same_file,
     )
-    from skills_runtime.skills.configured import (
-        BUNDLED_NAMESPACE,
-        build_library,
-        find_bundled_skills,
-        load_library,
-        preflight,
-    )
+    from skills_runtime.skills.configured import build_library, load_library, preflight
     from skills_runtime.skills.discovery import TrustStore, find_project_root, is_trusted, resolve_discovery_paths
-    from skills_runtime.skills.library import Library, Rules
+    from skills_runtime.skills.library import Library, Rules, is_bundled
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
     from skills_runtime.skills.prompt import (
@@ -81,11 +76,13 @@ if TYPE_CHECKING:
         check_skills,
         describe_skill,
         explain_routing,
+        explain_untrusted,
         find_at_path,
         find_by_name,
         list_changes,
         list_skills,
         load_library_at,
+        state_of,
     )
     from skills_runtime.skills.routing import SkillIndex, index_skills, route_skills, search_index
     from skills_runtime.skills.scan_report import Issue, ScanReport, build_issue, build_scan_report, to_jsonable
@@ -133,9 +130,10 @@ __getattr__ = lazy_names(
             "MARK_CHARS build_catalog build_entries compute_delta compute_marks decode_marks estimate_tokens "
             "is_same_file"
         ),
-        "configured": "BUNDLED_NAMESPACE find_bundled_skills build_library load_library preflight",
+        "bundled": "BUNDLED_NAMESPACE find_bundled_skills",
+        "configured": "build_library load_library preflight",
         "discovery": "TrustStore is_trusted find_project_root resolve_discovery_paths",
-        "library": "Library Rules",
+        "library": "Library Rules is_bundled",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
         "prompt": (
@@ -143,8 +141,9 @@ __getattr__ = lazy_names(
             "resolve_prompt_choices select_skills"
         ),
         "reports": (
-            "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing find_at_path "
-            "find_by_name list_changes list_skills load_library_at"
+            "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing "
+            "explain_untrusted find_at_path "
+            "find_by_name list_changes list_skills load_library_at state_of"
         ),
         "routing": "SkillIndex index_skills route_skills search_index",
         "scan_report": "Issue ScanReport build_scan_report build_issue to_jsonable",
@@ -224,6 +223,7 @@ __all__ = [
     "directory_digest",
     "estimate_tokens",
     "explain_routing",
+    "explain_untrusted",
     "failure",
     "find_action",
     "find_at_path",
@@ -234,6 +234,7 @@ __all__ = [
     "index_skills",
     "inject_skill",
     "inspect_directory",
+    "is_bundled",
     "is_name",
     "is_python_allowed",
     "is_same_file",
@@ -261,6 +262,7 @@ __all__ = [
     "select_tools",
     "skill_directories",
     "split_forked",
+    "state_of",
     "to_jsonable",
     "unpack",
     "wants_own_run",

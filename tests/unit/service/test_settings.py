@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from skills_runtime.config.models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.settings import Limits, Listener, ServiceOptions, notices, parse_listen, settings_from
-from skills_runtime.skills.configured import find_bundled_skills
+from skills_runtime.skills.bundled import find_bundled_skills
 
 
 def test_without_anything_it_listens_on_this_machine_and_has_the_bundled_skills(tmp_path: Path) -> None:

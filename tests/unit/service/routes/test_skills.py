@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.configured import find_bundled_skills
+from skills_runtime.skills.bundled import find_bundled_skills
 from tests.unit.service.served import Served, serving
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\nlicense: MIT\n---\n\nWrite them.\n"
