@@ -94,6 +94,11 @@ class Executions:
         """Return the executor, which runs and stores executions."""
         return self._executor
 
+    @property
+    def directory(self) -> Path:
+        """Return the directory where executions are stored."""
+        return self._options.directory or self._resolved.workspace_root / DIRECTORY
+
     def find(self, name: str) -> Skill:
         """Find an executable skill; a skill whose entry file is missing is found too and fails when it is started."""
         return self._skills.find(name)
@@ -160,7 +165,7 @@ class Executions:
     @cached_property
     def _executor(self) -> Executor:
         options, resolved = self._options, self._resolved
-        directory = options.directory or resolved.workspace_root / DIRECTORY
+        directory = self.directory
         offline, online = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
         return Executor(
             directory,

@@ -26,15 +26,18 @@ from skills_runtime.sandbox.egress import find_reach, parse_address
 from skills_runtime.skills import (
     InspectedSkill,
     Library,
+    Runtime,
     Skill,
     TrustStore,
     find_bundled_skills,
     inspect_directory,
     load_library,
     parse_skill,
+    render_files,
     resolve_discovery_paths,
     state_of,
     to_jsonable,
+    write_files,
 )
 from skills_runtime.skills.install import (
     FETCH_SECONDS,
@@ -144,6 +147,15 @@ class SkillDraft(NamedTuple):
     description: str
     body: str = ""
     title: str = ""
+    runtime: Runtime | None = None
+    """The language of its program, which starts from a template."""
+
+    def files(self) -> dict[str, str]:
+        """Return its files by their paths."""
+        if self.runtime is None:
+            return {FILE: self.text()}
+        files = render_files(self.name, self.description, self.runtime)
+        return {**files, FILE: self.text()} if self.body.strip() else files
 
     def text(self) -> str:
         """Return the whole `SKILL.md`; JSON quoting is valid YAML."""
@@ -378,7 +390,8 @@ def _refuse_outside(source: InstallSource, root: Path) -> None:
 def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
     """Create the directory of a new skill; return its file."""
     try:
-        data = draft.text().encode()
+        files = draft.files()
+        data = files[FILE].encode()
     except UnicodeEncodeError:
         raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
     parsed = parse_skill(data, mode="lenient", directory_name=draft.name)
@@ -399,7 +412,7 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
         with stage_directory(path, mode=0o755) as staged:  # fails where something was put there meanwhile
             if os.path.lexists(path):
                 raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
-            (staged / FILE).write_bytes(data)
+            write_files(staged, files)
     except (FileExistsError, NotADirectoryError) as error:
         raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
     except OSError as error:

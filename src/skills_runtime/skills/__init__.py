@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         is_same_file,
     )
     from skills_runtime.skills.configured import build_library, load_library, preflight
+    from skills_runtime.skills.create import create_skill, next_commands, write_files
     from skills_runtime.skills.discovery import TrustStore, find_project_root, is_trusted, resolve_discovery_paths
     from skills_runtime.skills.library import Library, Rules, is_bundled
     from skills_runtime.skills.mentions import resolve_mentions
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
         explain_untrusted,
         find_at_path,
         find_by_name,
+        find_skill_to_trust,
         list_changes,
         list_skills,
         load_library_at,
@@ -108,10 +110,11 @@ if TYPE_CHECKING:
     )
     from skills_runtime.skills.sources.filesystem import skill_directories
     from skills_runtime.skills.standard.diagnostics import Diagnostic
-    from skills_runtime.skills.standard.directories import InspectedSkill, create_skill, inspect_directory
+    from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
     from skills_runtime.skills.standard.parse import parse_skill
     from skills_runtime.skills.standard.skill_yaml import RUN_FILE
     from skills_runtime.skills.standard.specification import allowed_tools
+    from skills_runtime.skills.templates import PROGRAMS, Runtime, choose_language, render_files
     from skills_runtime.skills.watch import watch_skills
 
 __getattr__ = lazy_names(
@@ -131,6 +134,8 @@ __getattr__ = lazy_names(
             "is_same_file"
         ),
         "bundled": "BUNDLED_NAMESPACE find_bundled_skills",
+        "create": "create_skill next_commands write_files",
+        "templates": "PROGRAMS Runtime choose_language render_files",
         "configured": "build_library load_library preflight",
         "discovery": "TrustStore is_trusted find_project_root resolve_discovery_paths",
         "library": "Library Rules is_bundled",
@@ -142,7 +147,7 @@ __getattr__ = lazy_names(
         ),
         "reports": (
             "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing "
-            "explain_untrusted find_at_path "
+            "explain_untrusted find_at_path find_skill_to_trust "
             "find_by_name list_changes list_skills load_library_at state_of"
         ),
         "routing": "SkillIndex index_skills route_skills search_index",
@@ -151,7 +156,7 @@ __getattr__ = lazy_names(
         "sources": "FilesystemSource IndexedSource MemorySource Origin Report Row ScanOptions Source",
         "sources.filesystem": "skill_directories",
         "standard.diagnostics": "Diagnostic",
-        "standard.directories": "InspectedSkill create_skill inspect_directory",
+        "standard.directories": "InspectedSkill inspect_directory",
         "standard.parse": "parse_skill",
         "standard.skill_yaml": "RUN_FILE",
         "standard.specification": "allowed_tools",
@@ -164,6 +169,7 @@ __all__ = [
     "BUNDLED_NAMESPACE",
     "MARK_CHARS",
     "MAX_ARGUMENT_CHARS",
+    "PROGRAMS",
     "REFERENCES",
     "RESERVED_PREFIX",
     "RUN_ACTION",
@@ -196,6 +202,7 @@ __all__ = [
     "Row",
     "Rules",
     "RunDefinition",
+    "Runtime",
     "ScanOptions",
     "ScanReport",
     "Skill",
@@ -215,6 +222,7 @@ __all__ = [
     "build_prompt",
     "build_scan_report",
     "check_skills",
+    "choose_language",
     "compute_delta",
     "compute_marks",
     "create_skill",
@@ -231,6 +239,7 @@ __all__ = [
     "find_by_name",
     "find_entry_point",
     "find_project_root",
+    "find_skill_to_trust",
     "index_skills",
     "inject_skill",
     "inspect_directory",
@@ -245,6 +254,7 @@ __all__ = [
     "load_library_at",
     "mentions_in",
     "missing_variables",
+    "next_commands",
     "parse_inline_metadata",
     "parse_mention",
     "parse_skill",
@@ -252,6 +262,7 @@ __all__ = [
     "preflight",
     "read_script",
     "read_skill_file",
+    "render_files",
     "resolve_command",
     "resolve_discovery_paths",
     "resolve_mentions",
@@ -267,4 +278,5 @@ __all__ = [
     "unpack",
     "wants_own_run",
     "watch_skills",
+    "write_files",
 ]

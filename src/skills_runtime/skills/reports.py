@@ -14,8 +14,8 @@ from skills_runtime.skills.configured import load_library
 from skills_runtime.skills.discovery import discover, resolve_discovery_paths
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
-from skills_runtime.skills.library import Library, is_bundled, name_to_trust
-from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.library import Library, build_ambiguous_name, is_bundled, name_to_trust
+from skills_runtime.skills.problems import Problem, SkillError
 from skills_runtime.skills.skill import Skill, describe_unmentionable, is_name, parse_mention
 from skills_runtime.skills.sources.filesystem import FilesystemSource, skill_directories
 from skills_runtime.skills.sources.source import Origin
@@ -285,6 +285,25 @@ def find_by_name(text: str, resolved: "Resolved") -> SkillLocation:
     note = Diagnostic(code="name_without_mention", severity="info", message=describe_unmentionable(skill.name))
     noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
     return SkillLocation(skill.directory, noted)
+
+
+def find_skill_to_trust(text: str, resolved: "Resolved") -> Path | None:
+    """Return the directory of the project's skill with this mention or name, or nothing if there is none."""
+    library = load_library(resolved)
+    paths = resolve_discovery_paths(resolved.workspace_root, resolved.environment.process)
+    project = discover(paths, resolved.settings.skills).project
+    matching = [
+        skill
+        for skill in (*library.untrusted(), *library.all())
+        if text in (skill.name, skill.mention.text, f"{skill.namespace}:{skill.name}")
+    ]
+    directories = list(dict.fromkeys(skill.directory for skill in matching if skill.directory is not None))
+    own = [directory for directory in directories if directory.is_relative_to(project)]
+    if len(own) > 1:
+        raise SkillError(build_ambiguous_name(text, matching))
+    if directories and not own:
+        raise ValidationFailed(f"the skill `{text}` needs no trust: it is not part of this project")
+    return own[0] if own else None
 
 
 def describe_skill(target: SkillLocation) -> dict[str, Any]:

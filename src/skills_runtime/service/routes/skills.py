@@ -51,13 +51,16 @@ class NewSkill(Body):
     name: Name
     description: Annotated[str, Field(min_length=1, max_length=1024)]
     body: Annotated[str, Field(max_length=500_000)] = ""
+    runtime: Literal["python", "node", "shell"] | None = None
+    """With a language, the skill gets a working program with schemas and a test."""
 
 
 class Written(Answer):
-    """The path of the new skill."""
+    """The path of the new skill, and the mention that finds it."""
 
     name: str
     path: str
+    mention: str
 
 
 class Install(Body):
@@ -157,9 +160,12 @@ def validate_skill(body: SkillFile) -> Response:
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
     """Create a skill in the project's skill directory; the owner who creates it trusts it by that."""
-    draft = SkillDraft(body.name, body.description, body.body)
+    draft = SkillDraft(body.name, body.description, body.body, runtime=body.runtime)
     file = runs_of(request).skills.create(draft, trusted=caller_of(request).kind == "token")
-    return json_response({"name": body.name, "path": str(file)}, 201)
+    library = load_library(runs_of(request).workspace.settings())
+    created = [skill for skill in (*library.all(), *library.untrusted()) if skill.path == file.resolve()]
+    mention = created[0].mention.text if created else body.name
+    return json_response({"name": body.name, "path": str(file), "mention": mention}, 201)
 
 
 @router.post("/install", response_model=Installation, responses=REFUSALS)

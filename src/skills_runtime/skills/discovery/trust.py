@@ -59,9 +59,14 @@ class TrustStore:
         return self._change(lambda paths: msgspec.structs.replace(paths, folders=paths.folders | {real}))
 
     def forget(self, directory: Path) -> bool:
-        """Revoke the trust in a project and return whether it was trusted."""
+        """Revoke the trust in a project and in each of its skills, and return whether there was any."""
         real = os.path.realpath(directory)
-        return self._change(lambda paths: msgspec.structs.replace(paths, folders=paths.folders - {real}))
+
+        def forget(paths: TrustedPaths) -> TrustedPaths:
+            skills = frozenset(path for path in paths.skills if not path.startswith(f"{real}/"))
+            return TrustedPaths(paths.folders - {real}, skills)
+
+        return self._change(forget)
 
     def trust_skill(self, directory: Path) -> bool:
         """Trust the skill in a directory and return whether it is new."""
