@@ -166,7 +166,8 @@ def build_toolset(
         if allowed is not None:  # an explicitly allowed tool is offered even if it is not listed by default
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
     if resolved.settings.tools.compat:
-        tools = Registry(*tools, listing=[tool.spec.name for tool in tools])
+        is_off = "" if resolved.settings.skills.actions.enabled else "skill_exec"
+        tools = Registry(*tools, listing=[tool.spec.name for tool in tools if tool.spec.name != is_off])
     return tools
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EntryPoint,
         InlineMetadata,
         UnusableMetadata,
+        check_program,
         directory_digest,
         find_action,
         find_entry_point,
@@ -121,7 +122,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "actions": (
-            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata find_action "
+            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata check_program find_action "
             "resolve_command directory_digest find_entry_point parse_inline_metadata is_python_allowed read_script"
         ),
         "activation": (
@@ -221,6 +222,7 @@ __all__ = [
     "build_library",
     "build_prompt",
     "build_scan_report",
+    "check_program",
     "check_skills",
     "choose_language",
     "compute_delta",
