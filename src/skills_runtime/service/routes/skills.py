@@ -56,11 +56,10 @@ class NewSkill(Body):
 
 
 class Written(Answer):
-    """The path of the new skill, and the mention that finds it."""
+    """The path of the new skill."""
 
     name: str
     path: str
-    mention: str
 
 
 class Install(Body):
@@ -162,10 +161,7 @@ def create_skill(request: Request, body: NewSkill) -> Response:
     """Create a skill in the project's skill directory; the owner who creates it trusts it by that."""
     draft = SkillDraft(body.name, body.description, body.body, runtime=body.runtime)
     file = runs_of(request).skills.create(draft, trusted=caller_of(request).kind == "token")
-    library = load_library(runs_of(request).workspace.settings())
-    created = [skill for skill in (*library.all(), *library.untrusted()) if skill.path == file.resolve()]
-    mention = created[0].mention.text if created else body.name
-    return json_response({"name": body.name, "path": str(file), "mention": mention}, 201)
+    return json_response({"name": body.name, "path": str(file)}, 201)
 
 
 @router.post("/install", response_model=Installation, responses=REFUSALS)
