@@ -235,11 +235,11 @@ def skills_new(
     from skills_runtime.config import process_environ
     from skills_runtime.skills import Runtime, choose_language, create_skill
 
-    languages: dict[Runtime, bool] = {"python": python, "node": node, "shell": shell}
-    runtimes = [runtime for runtime, is_chosen in languages.items() if is_chosen]
+    languages: tuple[tuple[Runtime, bool], ...] = (("python", python), ("node", node), ("shell", shell))
+    runtimes: list[Runtime] = [runtime for runtime, is_chosen in languages if is_chosen]
     if len(runtimes) > 1:
         raise UsageError(f"`--{runtimes[0]}` and `--{runtimes[1]}` exclude each other")
-    runtime = runtimes[0] if runtimes else None
+    runtime: Runtime | None = runtimes[0] if runtimes else None
     parent = parse_path(directory, option="--dir")
     file = create_skill(
         check_text(name, "NAME"),

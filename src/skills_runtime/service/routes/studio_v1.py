@@ -127,7 +127,7 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
     if target not in sources:
         raise ValidationFailed("target_source must be one of session filesystem_sources")
     draft = SkillDraft(body.name, body.description, body.body_markdown, body.title or "")
-    file = runs_of(request).skills.create(draft, target, trusted=caller_of(request).kind == "token")
+    file = runs_of(request).skills.create(draft, target, trusted=False)  # the session names its directories itself
     return json_response(
         {"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201
     )

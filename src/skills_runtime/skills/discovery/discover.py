@@ -64,7 +64,7 @@ def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
     in_project = [root for root in ordered if root.scope == "project"]
     trusted = _read_trusted(paths, problems) if in_project else TrustedPaths()
     is_trusted = str(project) in trusted.folders
-    skills = frozenset() if is_trusted else _skills_below(trusted.skills, in_project)
+    skills = _skills_below(() if is_trusted else trusted.skills, in_project)
     if in_project and not is_trusted and not _all_trusted(in_project, skills):
         problems.append(_build_untrusted_problem(project, in_project))
     counting = tuple(root for root in ordered if is_trusted or root.scope != "project")

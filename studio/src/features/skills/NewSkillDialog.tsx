@@ -71,7 +71,9 @@ function NewSkillForm({
         event.preventDefault();
         setIsSubmitted(true);
         if (!illegal && draft.name && draft.description.trim()) {
-          onSubmit(runtime ? { ...draft, runtime } : draft, { onSuccess: ({ name }) => navigate(`/skills/${encodeURIComponent(name)}`) });
+          onSubmit(runtime ? { ...draft, runtime } : draft, {
+            onSuccess: ({ name }) => navigate(`/skills/${encodeURIComponent(name)}`),
+          });
         }
       }}
     >

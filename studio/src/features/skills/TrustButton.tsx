@@ -6,13 +6,7 @@ import { ErrorNote } from "../../ui/ErrorNote";
 import { toast } from "../../ui/Toast";
 
 /** Trusts one skill; above the link that covers a line of the list. */
-export function TrustButton({
-  skill,
-  small,
-}: {
-  skill: Pick<Skill, "mention" | "name">;
-  small?: boolean;
-}) {
+export function TrustButton({ skill, small }: { skill: Pick<Skill, "mention" | "name">; small?: boolean }) {
   const words = useWords("skills");
   const { mutate, isPending, error } = useTrustSkill();
   return (
