@@ -1,5 +1,6 @@
 """The `skills` commands: create, validate, show, list, route and trust skills."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -395,7 +396,7 @@ def skills_trust(
 
 def _find_to_trust(text: str) -> Path | None:
     """Return the directory of the skill that a text names, or nothing if it names a directory of a project."""
-    from skills_runtime.skills import find_project_root, find_skill_to_trust
+    from skills_runtime.skills import find_skill_to_trust
 
     path = Path(text)
     if text.startswith("$[") or (text.strip("./") and "/" not in text):
@@ -406,4 +407,5 @@ def _find_to_trust(text: str) -> Path | None:
             raise NotFound(f"there is no skill `{text}` in this project", hint="`skills list` shows every skill")
         return None
     is_skill = any((path / name).is_file() for name in ("SKILL.md", "skill.yaml"))
-    return path.resolve() if is_skill and path.resolve() != find_project_root(path) else None
+    is_project = os.path.lexists(path / ".git") or path.resolve() == Path.cwd()
+    return path.resolve() if is_skill and not is_project else None

@@ -42,9 +42,7 @@ def test_a_run_in_a_fresh_directory_executes_a_built_in_skill_that_its_task_name
     assert only_result(result.wal_locator)["data"]["output"]["cpu"]["usable"] >= 1
 
 
-@pytest.mark.parametrize(
-    "task", ["Use $[web:mvp].article-writer.", "/novel-writer on bees", "With $article-writer"]
-)
+@pytest.mark.parametrize("task", ["Use $[web:mvp].article-writer.", "/novel-writer on bees", "With $article-writer"])
 def test_a_built_in_skill_without_a_program_is_active_once_it_is_named(tmp_path: Path, task: str) -> None:
     result = agent_for(tmp_path, FakeModel([says("done")])).run(task)
     (injected,) = payloads_of(result.wal_locator, "skill_injected")
