@@ -36,5 +36,5 @@ class BundledSource(FilesystemSource):
 @lru_cache(maxsize=1)
 def bundled_source() -> BundledSource:
     """Return the source of the bundled skills, shared by all libraries of this process."""
-    origin = Origin(BUNDLED_SPACE, BUNDLED_NAMESPACE, "built in", BUNDLED_LEVEL)
+    origin = Origin(BUNDLED_SPACE, BUNDLED_NAMESPACE, "skills-runtime", BUNDLED_LEVEL)
     return BundledSource(origin, find_bundled_skills())
