@@ -105,7 +105,7 @@ def list_skills(
     library = load_library(runs.workspace.settings())
     mentions = {skill.mention for skill in library.usable()}
     untrusted = library.untrusted()
-    matches = find_matching((*library.all(), *untrusted), query or "")
+    matches = find_matching(sorted((*library.all(), *untrusted), key=is_bundled), query or "")
 
     def state(skill: Skill) -> str:
         if skill in untrusted:
