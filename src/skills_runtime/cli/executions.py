@@ -89,7 +89,9 @@ def executions_list(
     return 0
 
 
-@app.command("show", cls=ExampleCommand, epilog="executions show exec-0123456789ab --json")
+@app.command(
+    "show", cls=ExampleCommand, epilog="executions show exec-0123456789ab\nexecutions show exec-0123456789ab --json"
+)
 def executions_show(
     context: typer.Context,
     *,

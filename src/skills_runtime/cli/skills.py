@@ -360,9 +360,7 @@ def _show_about(text: str, path: str) -> None:
     print(f"          {readable_line(path)}")
 
 
-@app.command(
-    "trust", cls=ExampleCommand, epilog="skills trust csv-summary\nskills trust\nskills trust ./project --remove"
-)
+@app.command("trust", cls=ExampleCommand, epilog="skills trust csv-summary\nskills trust ./project --remove")
 def skills_trust(
     *,
     target: Annotated[
