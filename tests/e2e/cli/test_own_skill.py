@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.e2e.cli.programs import SCRIPTS, invoke, say, write_config
 SAMPLE = '{"text": "one two"}'
 
 
-def run_in(workspace: Path, task: str, *calls: tuple[str, dict[str, object]], **sections: object) -> tuple[int, str]:
+def run_in(workspace: Path, task: str, *calls: tuple[str, dict[str, Any]], **sections: Any) -> tuple[int, str]:
     answers = (say("", *calls), say("Done.")) if calls else (say("Done."),)
     write_config(workspace, *answers, **sections)
     answer = invoke("run", "--config", "kgent.yaml", "--prompt", task, "--sandbox", "runs/one")

@@ -116,7 +116,11 @@ class TrustedSkills:
         return msgspec.structs.replace(
             report,
             skills=tuple(skill for skill in report.skills if self._selects(str(skill.directory))),
-            problems=tuple(problem for problem in report.problems if self._selects(problem.locator)),
+            problems=tuple(
+                problem
+                for problem in report.problems
+                if self._selects(problem.locator, os.path.dirname(problem.locator))  # noqa: PTH120
+            ),
         )
 
     def has_changed(self) -> bool:
@@ -131,8 +135,8 @@ class TrustedSkills:
         """Yield the directories to watch for changes."""
         return self._files.directories()
 
-    def _selects(self, path: str) -> bool:
-        return (path in self._trusted or os.path.dirname(path) in self._trusted) != self._others  # noqa: PTH120
+    def _selects(self, *paths: str) -> bool:
+        return any(path in self._trusted for path in paths) != self._others
 
 
 def build_trusted_sources(

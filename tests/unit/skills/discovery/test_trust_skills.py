@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skills_runtime.errors import NotFound
-from skills_runtime.skills import SkillError
+from skills_runtime.skills import Report, SkillError
 from skills_runtime.skills.discovery import TrustedPaths, TrustStore
 from skills_runtime.skills.sources.filesystem_index import IndexedSource
 from tests.unit.skills.discovery.homes import User, codes, mentions, put
@@ -95,12 +95,15 @@ def test_a_changed_skill_is_noticed_while_it_is_trusted(user: User) -> None:
     assert [skill.description for skill in library.list()] == ["From elsewhere."]
 
 
-def test_untrusted_skills_are_not_searched_before_somebody_names_one(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_untrusted_skills_are_not_searched_before_one_is_named(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
     search = IndexedSource.skills
-    monkeypatch.setattr(IndexedSource, "skills", lambda self: searched.append(self.origin.namespace) or search(self))
+
+    def record(source: IndexedSource) -> Report:
+        searched.append(source.origin.namespace)
+        return search(source)
+
+    monkeypatch.setattr(IndexedSource, "skills", record)
     library = user.library()
     assert library.list() == ()
     assert searched == []
