@@ -53,6 +53,17 @@ def test_a_created_skill_is_executed_over_http(service: Service) -> None:
     assert service.execute("counter", {"text": "one two"}).json()["output"]["words"] == 2
 
 
+def test_a_key_creates_a_skill_that_only_the_owner_can_trust(service: Service) -> None:
+    with service.client(token=True) as owner, service.client() as client:
+        key = owner.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "admin"]}).json()["key"]
+        headers = {"Authorization": f"Bearer {key}"}
+        body = {"name": "by-key", "description": "Counts words.", "runtime": "python"}
+        assert client.post("/api/v1/skills", json=body, headers=headers).status_code == 201
+        assert client.get("/api/v1/skills/by-key", headers=headers).json()["state"] == "untrusted"
+        assert client.post("/api/v1/skills/by-key/trust", json={}, headers=headers).status_code == 403
+        assert owner.post("/api/v1/skills/by-key/trust", json={}).json()["state"] == "offered"
+
+
 def test_an_ignored_directory_of_skills_is_noted(service: Service) -> None:
     stderr = (service.artifacts.parent / "stderr.txt").read_text()
     assert "are not served; serve only them with `--skills-dir" in stderr
