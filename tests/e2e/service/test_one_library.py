@@ -55,7 +55,7 @@ def test_a_created_skill_is_executed_over_http(service: Service) -> None:
 
 def test_a_key_creates_a_skill_that_only_the_owner_can_trust(service: Service) -> None:
     with service.client(token=True) as owner, service.client() as client:
-        key = owner.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "admin"]}).json()["key"]
+        key = owner.post("/api/v1/keys", json={"name": "ci", "scopes": ["read", "admin"]}).json()["secret"]
         headers = {"Authorization": f"Bearer {key}"}
         body = {"name": "by-key", "description": "Counts words.", "runtime": "python"}
         assert client.post("/api/v1/skills", json=body, headers=headers).status_code == 201
