@@ -33,7 +33,7 @@ from skills_runtime.agent.run_inputs import (
     without_secrets,
 )
 from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
-from skills_runtime.agent.skills.context import can_have_skills, library_for, resolve_disabled_paths
+from skills_runtime.agent.skills.context import library_for, resolve_disabled_paths
 from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
@@ -356,9 +356,8 @@ class Agent:
         if self._rules is None:
             self._rules = load_active_rules(self._resolved)
         library = library_for(self._resolved, self._options, self._variables)
-        is_used = self._options.library is not None or can_have_skills(library, self._resolved)
         return _RunSetup(
-            msgspec.structs.replace(self._options, rules=self._rules.rules, library=library if is_used else None),
+            msgspec.structs.replace(self._options, rules=self._rules.rules, library=library),
             (*self._rules.notices, *(f"{problem.message}; {problem.hint}" for problem in library.notes)),
         )
 

@@ -14,11 +14,11 @@ import msgspec
 from skills_runtime.agent.loop import AgentPorts, Control, RunScope
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import RunDefaults
-from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader, can_have_skills
+from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
 from skills_runtime.runs import KeyRing, LogPorts, Run, WorkspaceMode, files_of, runs_root
 from skills_runtime.safety import Fingerprint, Gate, never_sandboxed
-from skills_runtime.skills import apply_template, build_catalog, select_tools
+from skills_runtime.skills import apply_template, build_catalog, is_bundled, select_tools
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -79,9 +79,17 @@ def agent_ports(
         from skills_runtime.tools import BorrowedSessions, RunSessions  # loads the process code
 
         scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
+    tools = build_toolset(run, resolved, options)
+
+    def add_skill_tools() -> None:
+        """Offer the tools for skills once a message has named the first skill of a run that had none."""
+        for tool in build_toolset(run, resolved, options, uses_skills=True):
+            if tools.find(tool.spec.name) is None:
+                tools.add(tool)
+
     return AgentPorts(
         backend=backend,
-        tools=build_toolset(run, resolved, options),
+        tools=tools,
         files=_files(run, resolved, mode),
         gate=build_gate(run, resolved, options, mode, is_sandboxed=sandbox.contains_commands),
         sandbox=sandbox,
@@ -96,7 +104,7 @@ def agent_ports(
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",
         inbox=options.inbox,
-        skills_of=options.skills_of or InboxSkills(run, resolved, options, secrets),
+        skills_of=options.skills_of or InboxSkills(run, resolved, options, secrets, on_activation=add_skill_tools),
         skill_changes=SkillReloader(options.library, run) if options.library is not None else None,
         human=options.human,
         human_timeout_ms=settings.run.human_timeout_ms,
@@ -152,13 +160,15 @@ def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], 
     return files
 
 
-def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Registry:
+def build_toolset(
+    run: Run, resolved: "Resolved", options: AgentOptions, *, uses_skills: bool | None = None
+) -> Registry:
     """Return the tools offered to the model: the agent's and those for skills, minus what prompt or parent exclude.
 
-    A tool of the agent wins over a skill tool of the same name.
+    A tool of the agent wins over a skill tool of the same name. A run without skills has no tools for them.
     """
     tools, library = options.tools, options.library
-    if library is not None:
+    if library is not None and (_uses_skills(run, library) if uses_skills is None else uses_skills):
         own = _skill_tools(run, resolved, options, library)
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
     settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
@@ -167,12 +177,18 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
         if allowed is not None:  # an explicitly allowed tool is offered even if it is not listed by default
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
     if resolved.settings.tools.compat:
-        tools = Registry(*tools, listing=[tool.spec.name for tool in tools])
+        is_off = "" if resolved.settings.skills.actions.enabled else "skill_exec"
+        tools = Registry(*tools, listing=[tool.spec.name for tool in tools if tool.spec.name != is_off])
     return tools
 
 
+def _uses_skills(run: Run, library: "Library") -> bool:
+    """Return whether a run has an active skill, or skills besides the bundled ones, which it has to name."""
+    return bool(run.view.conversation.skills) or any(not is_bundled(skill) for skill in library.all())
+
+
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
-    """Return the tools for skills; activation, unloading and search only if there are skills."""
+    """Return the tools for skills."""
     from skills_runtime.agent.skills.executions import RunExecutions
     from skills_runtime.tools.builtin import (
         ActivateSkill,
@@ -185,13 +201,10 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
 
     settings, context = resolved.settings.skills, SkillContext(run, resolved, options, library)
     skills = library.list()
-    tools: list[Tool] = []
-    if settings.actions.enabled:
-        tools.append(SkillExec(library, enabled=True, runner=RunExecutions(run.paths.root / "executions", library)))
+    runner = RunExecutions(run.paths.root / "executions", library)
+    tools: list[Tool] = [SkillExec(library, enabled=settings.actions.enabled, runner=runner)]
     if settings.references.enabled:
         tools.append(SkillRefRead(library, **dict(settings.references)))
-    if not skills and not library.all():
-        return tools
     tools += [
         ActivateSkill(library, context),
         UnloadSkill(active=context.active),
@@ -210,9 +223,8 @@ def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
     library, skills = load_library(resolved), resolved.settings.skills
-    if can_have_skills(library, resolved):
-        tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
-        tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
+    tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
+    tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
     return tools
 
 

@@ -30,6 +30,7 @@ COMMAND_GROUPS = (
     ("policy", "app", ("policy",)),
     ("sandbox", "app", ("sandbox",)),
     ("skills", "app", ("skills",)),
+    ("executions", "app", ("executions",)),
     ("runtime", "app", ("runtime",)),
     ("serve", "keys", ("keys",)),
     ("runs", "ledger", ("ledger",)),

@@ -60,7 +60,7 @@ Preset = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help="A preset; skill-service listens on port 8080.")
 ]
 SkillsDir = Annotated[
-    str | None, typer.Option("--skills-dir", metavar="DIR", help="The directory of executable skills (./skills).")
+    str | None, typer.Option("--skills-dir", metavar="DIR", help="Serve only the skills in this directory.")
 ]
 ArtifactsDir = Annotated[
     str | None, typer.Option("--artifacts-dir", metavar="DIR", help="The directory for executions (./artifacts).")
@@ -206,6 +206,9 @@ def _serve_until_stopped(
         service_token(settings.state, renew=True)
     _set_up_logs(access=options.access_log)
     messages = [*resolved.notices, *notices(resolved.environment.process)]
+    own = settings.workspace_root / "skills"
+    if settings.skills_dir is None and any(own.glob("*/skill.yaml")):
+        messages.append(f"the skills in {own} are not served; serve only them with `--skills-dir {own}`")
     is_local = all(listener.is_loopback for listener in settings.listen)
     if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
         messages.append("remote clients have no access yet; create a key with `keys create NAME --scope execute`")
@@ -213,7 +216,8 @@ def _serve_until_stopped(
         sys.stderr.write(f"note: {notice}\n")
 
     def announce(server: "RunningService", listeners: "Sequence[Listener]") -> None:
-        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
+        served = settings.skills_dir or settings.workspace_root
+        lines = [f"Serving {served} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
         link = server.link_to(page)
         if listeners[0].is_loopback:
             lines.append(f"Open {link}")

@@ -1,6 +1,7 @@
 """The `skills exec` and `skills eval` commands."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -313,7 +314,9 @@ def skills_exec(
     executions = Executions(Workspace(workspace_root=resolved.workspace_root, state=state_home()), options)
     skill = executions.find(check_text(name, "NAME"))
     execution = asyncio.run(_execute(executions, skill, value, timeout_ms=timeout_ms, key=key))
-    return _write_execution(execution, as_json=as_json)
+    directory = executions.directory_of(execution.id)
+    command = show_command(execution.id, artifacts_dir, workspace_root)
+    return _write_execution(execution, directory, command, as_json=as_json)
 
 
 def _read_input(text: str) -> Any:
@@ -352,11 +355,20 @@ async def _execute(
             return await running
 
 
-def _write_execution(execution: "Execution", *, as_json: bool) -> int:
+def show_command(execution_id: str, artifacts_dir: str | None, workspace_root: str) -> str:
+    """Return the command that shows an execution."""
+    options = [
+        *(("--artifacts-dir", artifacts_dir) if artifacts_dir is not None else ()),
+        *(("--workspace-root", workspace_root) if workspace_root != "." else ()),
+    ]
+    return shlex.join(("skills-runtime", "executions", "show", execution_id, *options))
+
+
+def _write_execution(execution: "Execution", directory: Path, command: str, *, as_json: bool) -> int:
     """Write the output, or what went wrong, and return the exit code."""
     error, record = execution.error, execution.record
     if as_json:
-        _write_output(_build_document(execution))
+        _write_output({**_build_document(execution), "directory": str(directory)})
     else:
         if error is None:
             _write_output(execution.output)
@@ -369,7 +381,7 @@ def _write_execution(execution: "Execution", *, as_json: bool) -> int:
     kind = ERROR_KINDS.get(error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
-        hint = f"`{execution.id}` has its output"
+        hint = f"its files are in {display_path(directory)}; `{command}` shows it"
         if error.code == "timeout":
             settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
             hint = f"`--timeout-ms`, or {settings}, raises the limit; {hint}"

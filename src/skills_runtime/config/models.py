@@ -223,7 +223,7 @@ class ServiceSection(Section):
         " the service's own user, `closed` no one.",
     )
     skills_dir: FilePath | None = Field(
-        default=None, description="The skills to execute; `null` means `skills` in the workspace, or the bundled ones."
+        default=None, description="Serve only the skills in this directory; `null` serves all that `skills list` shows."
     )
     artifacts_dir: FilePath | None = Field(
         default=None, description="Where executions are stored; `null` means `artifacts` in the workspace."
@@ -357,7 +357,9 @@ class SkillBundles(Section):
 class SkillActions(Section):
     """Actions of skills."""
 
-    enabled: bool = Field(default=False, description="Whether skills may offer actions.")
+    enabled: bool = Field(
+        default=True, description="Whether runs may execute programs of skills; policy and sandbox check each one."
+    )
 
 
 class SkillReferences(Section):

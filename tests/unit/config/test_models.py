@@ -105,7 +105,7 @@ DEFAULTS: dict[str, Any] = {
     "skills.bundles.max_extracted_bytes": None,
     "skills.bundles.max_files": None,
     "skills.bundles.max_single_file_bytes": None,
-    "skills.actions.enabled": False,
+    "skills.actions.enabled": True,
     "skills.references.enabled": False,
     "skills.references.allow_assets": False,
     "skills.references.default_max_bytes": 65536,

@@ -46,9 +46,14 @@ UNKNOWN_OUTCOME = failure_result("unknown", "outcome unknown: the runtime stoppe
 CANCELLED_ITSELF = failure_result("unknown", "outcome unknown: the call cancelled itself")
 
 
+_SKILL_TOOLS = (ACTIVATE, "skill_exec", "read_skill_file")
+_NO_SKILLS = "no skill is active in this run, and none is offered; the user can name one in the task (`skills list`)"
+
+
 def missing_tool_result(name: str) -> ToolResult:
     """Return the result of calling a tool that the run does not have."""
-    return failure_result("not_found", f"there is no tool named `{name}`")
+    reason = f": {_NO_SKILLS}" if name in _SKILL_TOOLS else ""
+    return failure_result("not_found", f"there is no tool named `{name}`{reason}")
 
 
 class Settled(msgspec.Struct, frozen=True):
