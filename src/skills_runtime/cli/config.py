@@ -42,7 +42,6 @@ app = create_app(
     "show", cls=ExampleCommand, epilog="config show --origin\nconfig show --config kgent.yaml --set run.max_steps=5"
 )
 def config_show(
-    context: typer.Context,
     *,
     origin: Annotated[bool, typer.Option("--origin", help="Show the source of each setting.")] = False,
     as_json: Json = False,
@@ -54,7 +53,7 @@ def config_show(
     """Show the effective settings of this workspace."""
     from skills_runtime.config import explain, snapshot  # slow, and help needs none of it
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     write_notices(resolved.notices)
     if as_json:
         origins: list[dict[str, str]] = [asdict(setting) for setting in explain(resolved)]

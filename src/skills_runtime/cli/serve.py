@@ -96,7 +96,6 @@ Show = Annotated[bool, typer.Option("--show", help="Show the running services an
 
 @app.command("serve", cls=ExampleCommand, epilog="serve\nserve --preset skill-service --skills-dir ./skills")
 def serve(
-    context: typer.Context,
     *,
     listen: Listen,
     preset: Preset = None,
@@ -122,12 +121,11 @@ def serve(
         listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
-    return _serve_until_stopped(options, config_options, context.obj.name, new_token=new_token)
+    return _serve_until_stopped(options, config_options, new_token=new_token)
 
 
 @app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
 def studio(
-    context: typer.Context,
     *,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
@@ -157,9 +155,7 @@ def studio(
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
     on_ready = None if no_browser else _open_page
-    return _serve_until_stopped(
-        options, config_options, context.obj.name, new_token=new_token, page="/studio/", on_ready=on_ready
-    )
+    return _serve_until_stopped(options, config_options, new_token=new_token, page="/studio/", on_ready=on_ready)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +178,6 @@ class ServeOptions:
 def _serve_until_stopped(
     options: ServeOptions,
     config_options: ConfigOptions,
-    program: str,
     *,
     new_token: bool,
     page: str = "/",
@@ -195,7 +190,7 @@ def _serve_until_stopped(
     from skills_runtime.service import notices
     from skills_runtime.service.access import service_token
 
-    resolved = resolve_settings(config_options, program=program)
+    resolved = resolve_settings(config_options)
     settings = _build_settings(options, config_options, resolved)
     if new_token:
         service_token(settings.state, renew=True)

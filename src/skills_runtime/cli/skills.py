@@ -105,7 +105,6 @@ def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
     "show", cls=ExampleCommand, epilog="skills show ./my-skill\nskills show '$[web:mvp].article-writer' --json"
 )
 def skills_show(
-    context: typer.Context,
     *,
     skill: Annotated[
         str,
@@ -121,7 +120,7 @@ def skills_show(
 
     options = ConfigOptions(workspace_root, config, assignments)
     text = check_text(skill, "PATH|NAME")
-    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
+    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options))
     if as_json:
         write_json(describe_skill(skill_record))
     else:
@@ -158,7 +157,6 @@ def _show_skill(skill: Mapping[str, Any]) -> None:
     epilog='skills route "turn these notes into slides"\nskills route "fix the build" --limit 3 --json',
 )
 def skills_route(
-    context: typer.Context,
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task to route.")],
     limit: Annotated[
@@ -183,7 +181,7 @@ def skills_route(
 
     if not check_text(task, "TASK").strip():
         raise ValidationFailed("the task is empty", hint="describe the task")
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     library = load_library_at(source) if source else load_library(resolved)
     paths = [check_text(file, "--path") for file in path]
     explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
@@ -240,7 +238,6 @@ def skills_new(
 
 @app.command("list", cls=ExampleCommand, epilog="skills list --workspace-root ./project --json\nskills list --watch")
 def skills_list(
-    context: typer.Context,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Keep watching and print changes until Ctrl-C.")] = False,
     as_json: Json = False,
@@ -254,7 +251,7 @@ def skills_list(
 
     from skills_runtime.skills import list_skills
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     if watch:
         asyncio.run(_watch(resolved, as_json=as_json))
     elif as_json:

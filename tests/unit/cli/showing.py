@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from skills_runtime.cli.live import Heading, HumanView, RunOutcome
+from skills_runtime.cli.run_view import Heading, HumanView, RunOutcome
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallRequested

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.live import Heading, HumanView, QuietView, RunOutcome, format_usage
+from skills_runtime.cli.run_view import Heading, HumanView, QuietView, RunOutcome, format_usage
 from skills_runtime.cli.output import status_text
 from skills_runtime.cli.run_text import Steps
 from skills_runtime.events import Payload

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.cli.live import QuietView, RunOutcome
+from skills_runtime.cli.run_view import QuietView, RunOutcome
 from skills_runtime.cli.output import justify_line, stderr_console, stdout_console, truncate
 from skills_runtime.cli.run_text import Steps
 from skills_runtime.errors import StorageFailed
