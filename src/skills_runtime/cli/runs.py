@@ -65,19 +65,24 @@ _COLUMNS: dict[str, JustifyMethod] = {
 }  # fmt: skip
 _WAITING_STATUSES = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
 _ID_CELLS = 24
+_WORKSPACES = {
+    "shared": "shared: tools work in your files",
+    "isolated": "isolated: tools work in the run's own directory",
+}
 
 app = create_app(
     "runs", "List, inspect, message, resume, fork and replay runs.", "runs list --status failed", "runs show demo-001"
 )
 app.add_typer(runs_control.app)
 shortcuts = create_app()
-"""Commands that also exist without the `runs` prefix."""
-_LIST_EXAMPLES = "runs list --status failed\nls --session demo --search report"
+"""Commands that also exist without the `runs` prefix, as they did earlier; help pages do not show them."""
+_LIST_EXAMPLES = "runs list --status failed\nruns list --session demo --search report"
 _VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
-_VERIFY_EXAMPLES = "verify ./runs/demo-001\nruns verify demo-001 --json"
+_VERIFY_EXAMPLES = "runs verify last\nruns verify ./runs/demo-001 --json"
+_TRANSCRIPT_EXAMPLES = "runs transcript last\nruns transcript demo-001 --check"
 
 
-@shortcuts.command("ls", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
+@shortcuts.command("ls", cls=ExampleCommand, hidden=True, epilog=_LIST_EXAMPLES)
 @app.command("list", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
 def list_runs(
     context: typer.Context,
@@ -163,7 +168,7 @@ def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Cons
         console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="task", min_width=8))
 
 
-@app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
+@app.command("show", cls=ExampleCommand, epilog="runs show last\nruns show ./runs/demo-001 --json")
 def show(
     context: typer.Context,
     *,
@@ -179,7 +184,7 @@ def show(
         return 0
     _show_page(page, CommandFor(context.obj.name, run), stdout_console(no_color=no_color))
     if page.has_unverified_events:
-        warning = f"notice: parts of this log could not be verified; `{context.obj.name} verify` shows why"
+        warning = f"notice: parts of this log could not be verified; `{context.obj.name} runs verify` shows why"
         stderr_console(no_color=no_color).print(Text(warning, style="red"))
     return 0
 
@@ -255,7 +260,7 @@ def event_line(event: Event) -> Text:
     )
 
 
-@shortcuts.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
+@shortcuts.command("verify", cls=ExampleCommand, hidden=True, epilog=_VERIFY_EXAMPLES)
 @app.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
 def verify(
     *,
@@ -390,7 +395,8 @@ def metrics(
     return 0
 
 
-@shortcuts.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
+@shortcuts.command("transcript", cls=ExampleCommand, hidden=True, epilog=_TRANSCRIPT_EXAMPLES)
+@app.command("transcript", cls=ExampleCommand, epilog=_TRANSCRIPT_EXAMPLES)
 def transcript(
     *,
     check: Annotated[bool, typer.Option("--check", help="Only check whether transcript.md matches the log.")] = False,
@@ -561,7 +567,7 @@ def _list_facts(page: Page) -> dict[str, str]:
         "directory": display_path(page.root),
         "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",
         "model": f"{state.model} · profile {state.profile_id}" if state.model else "",
-        "sandbox": state.workspace_mode,
+        "workspace": _WORKSPACES.get(state.workspace_mode or "", state.workspace_mode or ""),
         "started": f"{local_time(state.started_at)} · took {took}" if state.started_at else "not yet",
         "used": " · ".join(usage),
     }
@@ -593,10 +599,10 @@ def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
     """Return the next commands by label."""
     state = page.view.state
     if not state.open:
-        verbs = {"read": "transcript", "verify": "verify", "export": "runs export"}
+        verbs = {"read": "runs transcript", "verify": "runs verify", "export": "runs export"}
         return {label: command(verb) for label, verb in verbs.items()}
     tell, end = {"send": f"{command('runs send')} TEXT"}, {"cancel": command("runs cancel")}
     if state.status in (RunStatus.PENDING, RunStatus.RUNNING):
         resume = f"{command('runs resume')} (if no process executes it)"
         return {"follow": f"{command('runs tail')} --follow", **tell, "go on": resume, **end}
-    return {"read": command("transcript"), **tell, **end}
+    return {"read": command("runs transcript"), **tell, **end}
