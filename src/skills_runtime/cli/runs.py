@@ -13,7 +13,7 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli import runs_control
+from skills_runtime.cli import runs_control, runs_delete
 from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
@@ -70,10 +70,9 @@ _WORKSPACES = {
     "isolated": "isolated: tools work in the run's own directory",
 }
 
-app = create_app(
-    "runs", "List, inspect, message, resume, fork and replay runs.", "runs list --status failed", "runs show demo-001"
-)
+app = create_app("runs", "List, inspect, message, resume, fork, replay and delete runs.", "runs list", "runs show last")
 app.add_typer(runs_control.app)
+app.add_typer(runs_delete.app)
 shortcuts = create_app()
 """Commands that also exist without the `runs` prefix, as they did earlier; help pages do not show them."""
 _LIST_EXAMPLES = "runs list --status failed\nruns list --session demo --search report"
@@ -314,6 +313,25 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
     else:
         errors = sum(finding.severity == "error" for finding in verdict.findings)
         console.print(Text(f"✗ not verified: {plural(errors, 'finding')}", style="bold red"))
+
+
+@app.command("open", cls=ExampleCommand, epilog="runs open last\nruns open demo-001")
+def open_files(
+    *,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Print the directory of a run's deliverables, and open it on a desktop."""
+    from skills_runtime.cli.serve import has_screen
+    from skills_runtime.config import process_environ
+
+    root = find_run(run, workspace_root).paths.root
+    deliverables = root / "deliverables"
+    directory = deliverables if deliverables.is_dir() and any(deliverables.iterdir()) else root
+    write_text(f"{display_path(directory)}\n")
+    if sys.stdout.isatty() and has_screen(process_environ()):
+        typer.launch(str(directory))
+    return 0
 
 
 @app.command(

@@ -30,7 +30,7 @@ from skills_runtime.cli.options import (
     resolve_settings,
 )
 from skills_runtime.cli.output import write_json
-from skills_runtime.cli.program import ExampleCommand, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
 
@@ -53,6 +53,10 @@ Listen = Annotated[
     list[str],
     repeatable("--listen", metavar="HOST:PORT", help="The address to listen on (127.0.0.1:8000); repeatable."),
 ]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on (127.0.0.1), with `--port`.")
+]
+Port = Annotated[int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="The port (8000).")]
 Preset = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help="A preset; skill-service listens on port 8080.")
 ]
@@ -94,9 +98,13 @@ AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every request
 Show = Annotated[bool, typer.Option("--show", help="Show the running services and their links, then exit.")]
 
 
-@app.command("serve", cls=ExampleCommand, epilog="serve\nserve --preset skill-service --skills-dir ./skills")
+@app.command(
+    "serve", cls=ExampleCommand, epilog="serve --port 8010\nserve --preset skill-service --skills-dir ./skills"
+)
 def serve(
     *,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -118,13 +126,23 @@ def serve(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_addresses(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
     return _serve_until_stopped(options, config_options, new_token=new_token)
 
 
-@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
+@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --port 8010")
 def studio(
     *,
     no_browser: Annotated[
@@ -133,6 +151,8 @@ def studio(
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -151,11 +171,33 @@ def studio(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_addresses(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
     on_ready = None if no_browser else _open_page
     return _serve_until_stopped(options, config_options, new_token=new_token, page="/studio/", on_ready=on_ready)
+
+
+def choose_addresses(host: str | None, port: int | None, listen: Sequence[str]) -> list[str]:
+    """Return the addresses to listen on; `--host` and `--port` are one, and exclude `--listen`."""
+    if host is None and port is None:
+        return list(listen)
+    if listen:
+        raise UsageError("give the address once, as `--host ADDRESS --port N` or as `--listen HOST:PORT`")
+    if host is None:
+        return [str(port)]
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return [name if port is None else f"{name}:{port}"]
 
 
 @dataclass(frozen=True, slots=True)
