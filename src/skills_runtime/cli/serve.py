@@ -126,7 +126,7 @@ def serve(
     if show:
         return _show_services()
     options = ServeOptions(
-        choose_addresses(host, port, listen),
+        choose_address(host, port, listen),
         preset,
         skills_dir,
         artifacts_dir,
@@ -171,7 +171,7 @@ def studio(
     if show:
         return _show_services()
     options = ServeOptions(
-        choose_addresses(host, port, listen),
+        choose_address(host, port, listen),
         preset,
         skills_dir,
         artifacts_dir,
@@ -188,23 +188,27 @@ def studio(
     return _serve_until_stopped(options, config_options, new_token=new_token, page="/studio/", on_ready=on_ready)
 
 
-def choose_addresses(host: str | None, port: int | None, listen: Sequence[str]) -> list[str]:
-    """Return the addresses to listen on; `--host` and `--port` are one, and exclude `--listen`."""
-    if host is None and port is None:
-        return list(listen)
-    if listen:
+def choose_address(host: str | None, port: int | None, listen: Sequence[str]) -> "Address":
+    """Return where to listen: `--host` and `--port` are one address, and exclude `--listen`."""
+    if listen and (host is not None or port is not None):
         raise UsageError("give the address once, as `--host ADDRESS --port N` or as `--listen HOST:PORT`")
-    if host is None:
-        return [str(port)]
-    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    return [name if port is None else f"{name}:{port}"]
+    return Address(tuple(listen), host.strip("[]") if host is not None else None, port)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, as given on the command line."""
+
+    listen: tuple[str, ...]
+    host: str | None
+    port: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """The options of `serve` and `studio`."""
 
-    listen: Sequence[str]
+    address: Address
     preset: str | None
     skills_dir: str | None
     artifacts_dir: str | None
@@ -275,7 +279,9 @@ def _build_settings(options: ServeOptions, config_options: ConfigOptions, resolv
     from skills_runtime.service import ServiceOptions, settings_from
 
     service_options = ServiceOptions(
-        listen=tuple(options.listen),
+        listen=options.address.listen,
+        host=options.address.host,
+        port=options.address.port,
         preset=options.preset,
         skills_dir=parse_optional_path(options.skills_dir, option="--skills-dir"),
         artifacts_dir=parse_optional_path(options.artifacts_dir, option="--artifacts-dir"),
