@@ -20,7 +20,8 @@ from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 COMMAND_GROUPS = (
-    ("run", "app", ("run", "chat", "demo")),
+    ("run", "app", ("run", "chat")),
+    ("demo", "app", ("demo",)),
     ("skills", "app", ("skills",)),
     ("runs", "app", ("runs",)),
     ("approvals", "app", ("approvals",)),

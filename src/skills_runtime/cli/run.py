@@ -1,13 +1,11 @@
-"""The `run`, `chat` and `demo` commands."""
+"""The `run` and `chat` commands."""
 
 import sys
 import termios
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.text import Text
 
 from skills_runtime.cli.options import (
     Approvals,
@@ -22,64 +20,19 @@ from skills_runtime.cli.options import (
     ViewOptions,
     WorkspaceRoot,
     choose_run_directory,
-    display_path,
-    find_run,
     parse_path,
     read_prompt,
     repeatable,
     resolve_settings,
 )
-from skills_runtime.cli.output import labeled_table, short_id, stderr_console
 from skills_runtime.cli.program import ExampleCommand, Program, UsageError, create_app
-from skills_runtime.cli.runs import show_verdict, verify_run
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.cli.terminal import InteractionOptions
     from skills_runtime.config import Resolved
-    from skills_runtime.runs import Verdict
 
 app = create_app()
-
-DEMO_DIRECTORY = Path(__file__).parent / "demo"
-_RUN_FILES = {
-    "deliverables/report.md": "the result",
-    "events.jsonl": "the authenticated event log",
-    "transcript.md": "the log as readable text",
-    "run.json": "the state of the run",
-    "artifact-manifest.json": "inputs and outputs, with digests",
-}
-
-
-@app.command("demo", cls=ExampleCommand, epilog="demo\ndemo --output ./first-look")
-def demo(
-    context: typer.Context,
-    *,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="The directory for the new run.")
-    ] = "demo-output",
-    no_color: NoColor = False,
-) -> int:
-    """Run a small scripted task offline and verify its log."""
-    # The engine is slow to import, and help needs none of it.
-    from skills_runtime.cli.live import create_run
-    from skills_runtime.cli.terminal import NO_PARTICIPANTS
-    from skills_runtime.clock import RandomIds
-    from skills_runtime.config import resolve
-    from skills_runtime.engine import RunRequest, read_demo
-
-    run_id, demo_run = RandomIds().new("run"), read_demo(DEMO_DIRECTORY)
-    path = parse_path(output, option="--output") / run_id
-    request = RunRequest(prompt=demo_run.prompt, sandbox_path=path, run_id=run_id)
-    resolved = resolve(Path.cwd(), session_settings=demo_run.settings)
-    ending = create_run(
-        request, resolved, ConfigOptions(), ViewOptions(no_color=no_color), context.obj, NO_PARTICIPANTS
-    )
-    if ending.exit_code:
-        return ending.exit_code
-    verdict, _ = verify_run(find_run(str(ending.root), "."))
-    show_demo_hints(ending.root, verdict, program=context.obj.name, no_color=no_color)
-    return 0 if verdict.ok else 20
 
 
 @app.command(
@@ -231,17 +184,3 @@ def _confirm_model(resolved: "Resolved") -> None:
     sys.stderr.flush()
     if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)
-
-
-def show_demo_hints(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:
-    """Print the files of a finished run and the next commands."""
-    console = stderr_console(no_color=no_color)
-    console.print()
-    console.print(Text(display_path(root), style="bold"))
-    console.print(labeled_table(_RUN_FILES, indent=2, width=0))
-    show_verdict(verdict, console)
-    console.print()
-    console.print(Text("try next", style="bold"))
-    name = short_id(root.name)
-    for command in (f"runs show {name}", f"transcript {name}", f"verify {name}", "runs list"):
-        console.print(Text(f"  {program} {command}"))
