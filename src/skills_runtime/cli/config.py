@@ -20,7 +20,7 @@ from skills_runtime.cli.options import (
     WorkspaceRoot,
     resolve_settings,
 )
-from skills_runtime.cli.output import stdout_console, write_notices, write_text
+from skills_runtime.cli.output import Unpadded, stdout_console, write_notices, write_text
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
 
@@ -101,4 +101,4 @@ def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
         console.print(Text.assemble(key, ": ", value))
         console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
     if table.rows:
-        console.print(table)
+        console.print(Unpadded(table))

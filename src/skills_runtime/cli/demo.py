@@ -1,11 +1,8 @@
 """The `demo` command: a scripted model, with a real skill, sandbox, approval and report."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich.text import Text
 
@@ -13,12 +10,8 @@ from skills_runtime.cli.options import ConfigOptions, NoColor, ViewOptions, disp
 from skills_runtime.cli.output import labeled_table, short_id, stderr_console
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.cli.runs import show_verdict, verify_run
-from skills_runtime.cli.terminal import InteractionOptions, Pause, resolve_interaction
-from skills_runtime.ports import ApprovalRequest, Decision
 
 if TYPE_CHECKING:
-    from skills_runtime.engine import Interaction
-    from skills_runtime.events import Event
     from skills_runtime.runs import Verdict
 
 app = create_app()
@@ -43,7 +36,9 @@ def demo(
 ) -> int:
     """Run a scripted task offline: a skill, a command, an approval, a report."""
     # The engine is slow to import, and help needs none of it.
+    from skills_runtime.cli.demo_approval import DemoInteraction
     from skills_runtime.cli.live import create_run
+    from skills_runtime.cli.terminal import resolve_interaction
     from skills_runtime.clock import RandomIds
     from skills_runtime.config import resolve
     from skills_runtime.engine import RunRequest, build_demo_request, check_demo_sandbox
@@ -61,25 +56,6 @@ def demo(
     verdict, _ = verify_run(find_run(str(ending.root), "."))
     show_hints(ending.root, verdict, program=context.obj.name, no_color=no_color)
     return 0 if verdict.ok else 20
-
-
-class DemoApprover:
-    """Approves the one call that the demo asks about; nobody is at a terminal to do it."""
-
-    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
-        """Approve the call, and say why."""
-        del request, timeout_ms
-        return Decision(decision="approved", decided_by="the demo itself", note="no terminal is attached")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoInteraction(InteractionOptions):
-    """Asks at the terminal; without one, the demo approves its own call and says so."""
-
-    def build_interaction(self, pause: Pause, listen: "Callable[[Event], None]") -> "Interaction":
-        """Build the interaction of the demo."""
-        interaction = super(DemoInteraction, self).build_interaction(pause, listen)
-        return interaction if self.console else msgspec.structs.replace(interaction, approver=DemoApprover())
 
 
 def show_hints(root: Path, verdict: "Verdict", *, program: str, no_color: bool) -> None:

@@ -35,6 +35,19 @@ class Screen:
             assert self._more(), f"{text!r} never came:\n{self.text}"
         self._read = at + len(text)
 
+    def expect_one(self, *texts: str) -> str:
+        """Read until one of these stands behind what was expected before; which one."""
+        while not (places := {at: text for text in texts if (at := self.text.find(text, self._read)) >= 0}):
+            assert self._more(), f"none of {texts!r} came:\n{self.text}"
+        at = min(places)
+        self._read = at + len(places[at])
+        return places[at]
+
+    def page_to(self, text: str) -> None:
+        """Press enter at the end of each page, until this stands there."""
+        while self.expect_one(text, "q to skip> ") != text:
+            self.type("\n")
+
     def type(self, text: str) -> None:
         """Type."""
         os.write(self._fd, text.encode())
