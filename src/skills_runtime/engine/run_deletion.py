@@ -3,16 +3,17 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
-from skills_runtime.errors import IllegalTransition, NotFound
+from skills_runtime.engine.run_index import is_subagent_run
+from skills_runtime.errors import IllegalTransition, NotFound, SkillsRuntimeError
 from skills_runtime.events import RunStatus
 from skills_runtime.ledger import PAGE_LIMIT, RunIndex, RunRow, is_gone
-from skills_runtime.runs import RunLock, RunPaths
+from skills_runtime.runs import RunLock, RunPaths, fork_of
 from skills_runtime.storage import disk_usage, remove_tree
 
 ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -25,9 +26,40 @@ class DeletedRuns(msgspec.Struct, frozen=True, kw_only=True):
 
     run_ids: tuple[str, ...] = ()
     bytes: int = 0
+    kept: tuple[str, ...] = ()
+    """Runs that were not deleted, because a fork or a process needs them."""
 
     def __add__(self, other: "DeletedRuns") -> "DeletedRuns":
-        return DeletedRuns(run_ids=(*self.run_ids, *other.run_ids), bytes=self.bytes + other.bytes)
+        return DeletedRuns(
+            run_ids=(*self.run_ids, *other.run_ids), bytes=self.bytes + other.bytes, kept=(*self.kept, *other.kept)
+        )
+
+
+class ForkIndex:
+    """The forks of each run: a fork reads the log of the run that it was forked from."""
+
+    def __init__(self, index: RunIndex) -> None:
+        self._forks: defaultdict[Path, set[str]] = defaultdict(set)
+        for row in list_rows(index):
+            with suppress(SkillsRuntimeError, OSError, ValueError, StopIteration):  # unreadable runs have no forks
+                if (point := fork_of(RunPaths(Path(row.path)))) is not None:
+                    self._forks[Path(point.root).resolve()].add(row.run_id)
+
+    def check(self, rows: Sequence[RunRow]) -> None:
+        """Refuse to delete runs that others were forked from."""
+        run_ids = {row.run_id for row in rows}
+        for row in rows:
+            forks = sorted(self._forks[Path(row.path).resolve()] - run_ids)
+            if forks:
+                names = ", ".join(f"`{name}`" for name in forks[:3])
+                raise IllegalTransition(
+                    f"the log of `{row.run_id}` is needed by its forks: {names}", hint="delete them first"
+                )
+
+    def remove(self, run_ids: Sequence[str]) -> None:
+        """Forget forks that were deleted."""
+        for forks in self._forks.values():
+            forks.difference_update(run_ids)
 
 
 def list_family(index: RunIndex, run_id: str) -> list[RunRow]:
@@ -37,12 +69,12 @@ def list_family(index: RunIndex, run_id: str) -> list[RunRow]:
         children[row.parent_run_id].append(row)
     rows = [index.get(run_id)]
     parent_id = rows[0].parent_run_id
-    if parent_id is not None and _is_known(index, parent_id):
+    if parent_id is not None and is_subagent_run(rows[0]) and _is_known(index, parent_id):
         raise IllegalTransition(
             f"`{run_id}` is the run of a sub-agent of `{parent_id}`", hint="delete the run that it belongs to"
         )
     for row in rows:  # grows while it is read
-        rows.extend(children[row.run_id])
+        rows.extend(child for child in children[row.run_id] if is_subagent_run(child))
     return rows
 
 
@@ -59,10 +91,10 @@ def select_prunable(
 ) -> list[RunRow]:
     """Return the ended runs to prune: all but the newest `keep`, if they are older than `older_than`.
 
-    Runs of sub-agents are left out: they are deleted with the run that they belong to. `rows` are newest first.
+    `rows` are newest first, without the runs of sub-agents, which are deleted with the run that they belong to.
     """
     limit = datetime.fromisoformat(now).astimezone(UTC) - (older_than or timedelta())
-    candidates = [row for row in rows if row.parent_run_id is None][keep or 0 :]
+    candidates = rows[keep or 0 :]
     return [row for row in candidates if row.status in ENDED and _last_change(row) <= limit]
 
 

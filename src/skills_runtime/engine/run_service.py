@@ -34,13 +34,14 @@ from skills_runtime.engine.run_control import RunControl
 from skills_runtime.engine.run_deletion import (
     ENDED,
     DeletedRuns,
+    ForkIndex,
     delete_directories,
     list_family,
     list_rows,
     remove_leftovers,
     select_prunable,
 )
-from skills_runtime.engine.run_index import read_verified_row
+from skills_runtime.engine.run_index import is_subagent_run, read_verified_row
 from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
     RESERVED_RUN_IDS,
@@ -312,7 +313,11 @@ class RunService(RunReader):
 
     async def delete(self, run: str, *, force: bool = False) -> DeletedRuns:
         """Delete a run with the runs of its sub-agents; `force` cancels what has not ended."""
+        return await self._delete(run, await asyncio.to_thread(ForkIndex, self.ledger.index), force=force)
+
+    async def _delete(self, run: str, forks: ForkIndex, *, force: bool = False) -> DeletedRuns:
         rows = await asyncio.to_thread(self._list_family, run)
+        forks.check(rows)
         unfinished = [row for row in rows if row.status not in ENDED]
         if unfinished and not force:
             row = unfinished[0]
@@ -330,15 +335,23 @@ class RunService(RunReader):
     def list_prunable(self, *, older_than: timedelta | None = None, keep: int | None = None) -> list[RunRow]:
         """List the ended runs of this workspace that `prune` would delete, newest first."""
         self.refresh()
-        rows = [row for row in list_rows(self.ledger.index) if self.workspace.has(row)]
+        rows = [row for row in list_rows(self.ledger.index) if self.workspace.has(row) and not is_subagent_run(row)]
         return select_prunable(rows, now=SystemClock().now(), older_than=older_than, keep=keep)
 
     async def prune(self, rows: Sequence[RunRow]) -> DeletedRuns:
-        """Delete runs that `list_prunable` listed, and what an interrupted deletion left behind."""
+        """Delete runs that `list_prunable` listed, except those that a fork or a process needs.
+
+        Also removes what an interrupted deletion left behind.
+        """
         await asyncio.to_thread(remove_leftovers, runs_root(self.workspace.workspace_root))
-        deleted = DeletedRuns()
-        for row in rows:
-            deleted += await self.delete(row.path if self.workspace.for_user else row.run_id)
+        forks, deleted = await asyncio.to_thread(ForkIndex, self.ledger.index), DeletedRuns()
+        for row in rows:  # newest first: forks before the runs that they were forked from
+            try:
+                removed = await self._delete(row.path if self.workspace.for_user else row.run_id, forks)
+            except (IllegalTransition, LogLocked):
+                removed = DeletedRuns(kept=(row.run_id,))
+            forks.remove(removed.run_ids)
+            deleted += removed
         return deleted
 
     def _list_family(self, run: str) -> list[RunRow]:

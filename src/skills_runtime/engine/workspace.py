@@ -10,6 +10,7 @@ import msgspec
 
 from skills_runtime.agent import log_ports
 from skills_runtime.config import Defaults, Resolved, deep_merge, resolve
+from skills_runtime.engine.run_index import is_subagent_run
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.ledger import PAGE_LIMIT, PREFIX_LENGTH, RunIndex, RunRow
 from skills_runtime.runs import (
@@ -141,7 +142,7 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         cursor: str | None = None
         while rows := index.list(limit=PAGE_LIMIT, before=cursor):
             for row in rows:
-                if row.parent_run_id is None and self.has(row):
+                if self.has(row) and not is_subagent_run(row):
                     return row
             cursor = rows[-1].cursor
         raise NotFound("this workspace has no runs yet", hint="`skills-runtime runs list --all` lists all workspaces")

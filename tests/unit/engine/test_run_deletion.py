@@ -62,6 +62,8 @@ async def test_runs_of_sub_agents_go_with_it_and_not_alone(tmp_path: Path) -> No
         assert set(listed(runs)) == {parent, "child", "grandchild"}
         with pytest.raises(IllegalTransition, match=f"`child` is the run of a sub-agent of `{parent}`"):
             await runs.delete("child")
+        assert [row.run_id for row in runs.list_prunable()] == [parent]
+        assert runs.find("last").root.name == parent
         assert set((await runs.delete(parent)).run_ids) == {parent, "child", "grandchild"}
         assert not child.exists()
         assert not grandchild.exists()
@@ -113,6 +115,19 @@ def _copy_tree(source: Path, target: Path) -> None:
             copy.write_bytes(path.read_bytes())
 
 
+async def test_a_run_stays_while_a_fork_needs_its_log(tmp_path: Path) -> None:
+    with service(tmp_path, [says("done"), says("again")]) as runs:
+        async with runs.working():
+            parent = await run_to_end(runs, RunRequest(prompt="Go."))
+            fork = await run_to_end(runs, RunRequest(prompt="Again.", fork_of=parent))
+            with pytest.raises(IllegalTransition, match=f"is needed by its forks: `{fork}`"):
+                await runs.delete(parent, force=True)
+            oldest = runs.list_prunable(keep=1)
+            assert (await runs.prune(oldest)).kept == (parent,)
+            assert set((await runs.prune(runs.list_prunable())).run_ids) == {parent, fork}
+        assert listed(runs) == []
+
+
 async def test_a_deletion_that_was_interrupted_is_finished_and_its_run_never_listed(tmp_path: Path) -> None:
     with service(tmp_path, [says("done")]) as runs:
         async with runs.working():
@@ -138,7 +153,7 @@ async def test_the_newest_run_is_the_last_one_unless_a_run_has_that_name(tmp_pat
         assert runs.find("last").root.name == "last"
 
 
-def row(number: int, status: RunStatus = RunStatus.COMPLETED, *, days: int, parent: str | None = None) -> RunRow:
+def row(number: int, status: RunStatus = RunStatus.COMPLETED, *, days: int) -> RunRow:
     at = f"2026-03-{31 - days:02d}T12:00:00Z"
     return RunRow(
         run_id=f"r{number}",
@@ -153,7 +168,6 @@ def row(number: int, status: RunStatus = RunStatus.COMPLETED, *, days: int, pare
         last_seq=0,
         last_mac="",
         completed_at=at,
-        parent_run_id=parent,
     )
 
 
@@ -172,7 +186,6 @@ def test_ended_runs_are_pruned_by_age_and_number(days: int | None, keep: int | N
     rows = [
         row(1, days=0),
         row(2, RunStatus.WAITING_FOR_USER, days=5),
-        row(5, days=7, parent="r1"),
         row(3, RunStatus.FAILED, days=12),
         row(4, days=30),
     ]
