@@ -113,6 +113,6 @@ def _write_deleted(deleted: "DeletedRuns", *, as_json: bool) -> int:
     else:
         size = f"{format_count(deleted.bytes)}B" if deleted.bytes >= 1000 else f"{deleted.bytes} B"
         sys.stdout.write(f"deleted {plural(len(deleted.run_ids), 'run')}, freed {size}\n")
-        if deleted.kept:
-            sys.stderr.write(f"kept {plural(len(deleted.kept), 'run')} that forks or running processes need\n")
+        if deleted.skipped:
+            sys.stderr.write(f"kept {plural(len(deleted.skipped), 'run')} that forks or running processes need\n")
     return 0

@@ -26,12 +26,14 @@ class DeletedRuns(msgspec.Struct, frozen=True, kw_only=True):
 
     run_ids: tuple[str, ...] = ()
     bytes: int = 0
-    kept: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     """Runs that were not deleted, because a fork or a process needs them."""
 
     def __add__(self, other: "DeletedRuns") -> "DeletedRuns":
         return DeletedRuns(
-            run_ids=(*self.run_ids, *other.run_ids), bytes=self.bytes + other.bytes, kept=(*self.kept, *other.kept)
+            run_ids=(*self.run_ids, *other.run_ids),
+            bytes=self.bytes + other.bytes,
+            skipped=(*self.skipped, *other.skipped),
         )
 
 

@@ -349,7 +349,7 @@ class RunService(RunReader):
             try:
                 removed = await self._delete(row.path if self.workspace.for_user else row.run_id, forks)
             except (IllegalTransition, LogLocked):
-                removed = DeletedRuns(kept=(row.run_id,))
+                removed = DeletedRuns(skipped=(row.run_id,))
             forks.remove(removed.run_ids)
             deleted += removed
         return deleted

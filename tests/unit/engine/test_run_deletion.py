@@ -123,7 +123,7 @@ async def test_a_run_stays_while_a_fork_needs_its_log(tmp_path: Path) -> None:
             with pytest.raises(IllegalTransition, match=f"is needed by its forks: `{fork}`"):
                 await runs.delete(parent, force=True)
             oldest = runs.list_prunable(keep=1)
-            assert (await runs.prune(oldest)).kept == (parent,)
+            assert (await runs.prune(oldest)).skipped == (parent,)
             assert set((await runs.prune(runs.list_prunable())).run_ids) == {parent, fork}
         assert listed(runs) == []
 
@@ -190,4 +190,4 @@ def test_ended_runs_are_pruned_by_age_and_number(days: int | None, keep: int | N
         row(4, days=30),
     ]
     age = timedelta(days=days) if days is not None else None
-    assert [one.run_id for one in select_prunable(rows, now=NOW, older_than=age, keep=keep)] == expected
+    assert [entry.run_id for entry in select_prunable(rows, now=NOW, older_than=age, keep=keep)] == expected
