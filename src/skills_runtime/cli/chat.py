@@ -4,6 +4,11 @@ import signal
 import sys
 from dataclasses import dataclass
 
+try:
+    import readline
+except ImportError:  # Python may be built without it
+    readline = None
+
 from rich.console import Console
 from rich.text import Text
 
@@ -18,6 +23,7 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved
 from skills_runtime.engine import RunFilter, RunRequest
 from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.text import readable
 
 PROMPT = "you> "
 _HELP = {
@@ -29,6 +35,8 @@ _HELP = {
 _EXITS = ("/exit", "/quit")
 _COMMANDS = ("/help", "/runs")
 _MAX_COUNTED_TURNS = 100
+_STYLE_START, _STYLE_END = "\001\x1b[1;36m\002", "\001\x1b[0m\002"
+"""Bold cyan, in the marks by which the line editor knows that it takes no room."""
 
 
 def new_session_id() -> str:
@@ -113,9 +121,25 @@ class Chat:
 
 def _read_message(console: Console) -> str | None:
     """Prompt for a message; return None at the end of the input."""
+    if sys.stdout.isatty() and readline is not None:
+        return _read_edited(console)
     console.print(Text(PROMPT, style="bold cyan"), end="")
     console.file.flush()
     line = read_line_sync(sys.stdin.fileno())
     if line is None:
         console.print()
     return None if line is None else line.strip()
+
+
+def _read_edited(console: Console) -> str | None:
+    """Read a message that can be edited with the arrow keys, with the earlier ones as history."""
+    color = console.color_system is not None
+    prompt = f"{_STYLE_START}{PROMPT}{_STYLE_END}" if color else PROMPT
+    try:
+        return readable(input(prompt)).strip()
+    except EOFError:
+        console.print()
+        return None
+    except UnicodeDecodeError:
+        console.print(Text("the message is not valid text in this encoding; type it again", style="yellow"))
+        return ""

@@ -1,5 +1,6 @@
 """A pseudo terminal with a program on it, and somebody who reads before they type."""
 
+import codecs
 import fcntl
 import os
 import re
@@ -27,6 +28,7 @@ class Screen:
         self._fd = fd
         self._process = process
         self._read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.written = ""
 
     def expect(self, text: str) -> None:
@@ -70,7 +72,7 @@ class Screen:
             piece = os.read(self._fd, 65536)
         except OSError:  # how Linux reports that the other side of a terminal is closed
             return False
-        self.written += piece.decode()
+        self.written += self._decoder.decode(piece)  # a line editor echoes a character byte by byte
         return bool(piece)
 
 

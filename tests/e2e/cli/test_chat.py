@@ -55,12 +55,14 @@ def test_a_continued_chat_knows_its_turns_and_a_new_one_names_itself(workspace: 
     assert invoke("run", "Hello", "--session", "talk", "--config", "kgent.yaml", "-q").code == 0
     with on_a_terminal("skills-runtime", *CHAT, cwd=workspace) as screen:
         screen.expect("chat talk · fake model · 1 turn · /help")
+        screen.expect("you> ")
         screen.type(CTRL_D)
         assert screen.end() == 0
     with on_a_terminal("skills-runtime", "chat", "--config", "kgent.yaml", cwd=workspace) as screen:
         screen.expect("you> ")
         screen.type("Hello\n")
         screen.expect("I see.\n")
+        screen.expect("you> ")
         screen.type(CTRL_D)
         screen.expect("continue with: skills-runtime chat --session chat-")
         assert screen.end() == 0
@@ -82,6 +84,22 @@ def test_commands_of_the_chat_are_not_sent_to_the_model(workspace: Path) -> None
         screen.type(CTRL_D)
         assert screen.end() == 0
     assert rows_of("talk") == []
+
+
+def test_a_message_is_edited_and_recalled_with_the_arrow_keys(workspace: Path) -> None:
+    write_config(workspace, say("I see."))
+    left, up = "\x1b[D", "\x1b[A"
+    with on_a_terminal("skills-runtime", *CHAT, cwd=workspace) as screen:
+        screen.expect("you> ")
+        screen.type(f"Helo{left}l\n")
+        screen.expect("I see.\n")
+        screen.expect("you> ")
+        screen.type(f"{up} again\n")
+        screen.expect("I see.\n")
+        screen.expect("you> ")
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+    assert [row["title"] for row in rows_of("talk")] == ["Hello again", "Hello"]
 
 
 def test_what_was_approved_for_the_session_is_not_asked_about_in_the_next_turn(workspace: Path) -> None:
@@ -108,6 +126,7 @@ def test_a_message_that_cannot_be_worked_on_does_not_end_the_chat(workspace: Pat
         screen.expect("you> ")
         screen.type("Then without it\n")
         screen.expect("I see.\n")
+        screen.expect("you> ")
         screen.type(CTRL_D)
         assert screen.end() == 0
 
