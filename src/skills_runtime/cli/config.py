@@ -48,7 +48,6 @@ app = create_app(
     epilog="config show llm --origin\nconfig show --config kgent.yaml --set run.max_steps=5",
 )
 def config_show(
-    context: typer.Context,
     *,
     key: Annotated[
         str | None, typer.Argument(metavar="[KEY]", help="A setting or a section, such as llm; all by default.")
@@ -63,7 +62,7 @@ def config_show(
     """Show the effective settings of this workspace."""
     from skills_runtime.config import explain, select_settings, snapshot  # slow, and help needs none of it
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     settings = resolved.settings.model_dump(mode="json") if key is None else select_settings(resolved, key)
     write_notices(resolved.notices)
     origins = [row for row in explain(resolved) if key is None or row.key == key or row.key.startswith(f"{key}.")]
@@ -94,7 +93,6 @@ def _as_yaml(key: str, value: Any) -> str:
     epilog="config set safety.allowlist '[git status, ls]'\nconfig set run.max_steps --unset",
 )
 def config_set(
-    context: typer.Context,
     *,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as run.max_steps.")],
     value: Annotated[
@@ -118,16 +116,16 @@ def config_set(
         print(f"{readable_line(key)} {action} {readable_line(str(path))}")
     if not changed:
         print(f"{readable_line(key)} was not set")
-    _report_override(key, changed, resolve_options=ConfigOptions(workspace_root), program=context.obj.name)
+    _report_override(key, changed, resolve_options=ConfigOptions(workspace_root))
     return 0
 
 
-def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: ConfigOptions, program: str) -> None:
+def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: ConfigOptions) -> None:
     """Say which source with higher priority decides instead of the changed file."""
     from skills_runtime.config import explain
 
     try:
-        resolved = resolve_settings(resolve_options, program=program)
+        resolved = resolve_settings(resolve_options)
     except SkillsRuntimeError as error:
         # The change itself is valid and written; the settings of this directory have another fault.
         write_notices([f"the settings of this directory cannot be used yet: {error.message}"])

@@ -51,7 +51,7 @@ def doctor(
     options = ConfigOptions(workspace_root, config, assignments)
     diagnosis = diagnose(
         parse_path(workspace_root, option="--workspace-root"),
-        lambda: resolve_settings(options, program=context.obj.name),
+        lambda: resolve_settings(options),
     )
     if as_json:
         write_json(diagnosis.document)

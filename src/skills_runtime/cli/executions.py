@@ -70,7 +70,7 @@ def executions_list(
     options = ConfigOptions(workspace_root, config, assignments)
     name = check_text(skill, "--skill") if skill is not None else None
     chosen_status = cast("Status | None", status)
-    executions = _open(options, artifacts_dir, program=context.obj.name)
+    executions = _open(options, artifacts_dir)
     # A list of nothing leaves nothing behind.
     has_any = executions.directory.is_dir()
     records = _run(executions, executions.list(limit=limit, status=chosen_status, skill=name)) if has_any else ()
@@ -104,7 +104,7 @@ def executions_show(
 ) -> int:
     """Show an execution: what went wrong, its output, messages and files."""
     options = ConfigOptions(workspace_root, config, assignments)
-    executions, name = _open(options, artifacts_dir, program=context.obj.name), check_text(execution_id, "ID")
+    executions, name = _open(options, artifacts_dir), check_text(execution_id, "ID")
     if not executions.directory.is_dir():
         raise NotFound(
             f"there is no execution {name[:80]!a} in {display_path(executions.directory)}",
@@ -120,11 +120,11 @@ def executions_show(
     return 0
 
 
-def _open(options: ConfigOptions, artifacts_dir: str | None, *, program: str) -> "Executions":
+def _open(options: ConfigOptions, artifacts_dir: str | None) -> "Executions":
     from skills_runtime.config import state_home
     from skills_runtime.engine import ExecutionOptions, Executions, Workspace
 
-    resolved = resolve_settings(options, program=program)
+    resolved = resolve_settings(options)
     directory = parse_optional_path(artifacts_dir, option="--artifacts-dir")
     workspace = Workspace(workspace_root=resolved.workspace_root, state=state_home())
     return Executions(workspace, ExecutionOptions(resolved=resolved, directory=directory))

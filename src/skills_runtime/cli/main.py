@@ -2,13 +2,13 @@
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from shutil import which
 from typing import Annotated, NoReturn
 
 import typer
@@ -16,24 +16,27 @@ from typer.main import get_command
 
 from skills_runtime import __version__
 from skills_runtime.cli.language import use_language
+from skills_runtime.cli.marks import ENCODE_ERRORS, register_error_handler
 from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 COMMAND_GROUPS = (
     ("doctor", "app", ("doctor",)),
-    ("run", "app", ("demo", "run")),
-    ("serve", "app", ("serve", "studio")),
-    ("runs", "shortcuts", ("ls", "verify", "transcript")),
+    ("run", "app", ("run", "chat")),
+    ("demo", "app", ("demo",)),
+    ("skills", "app", ("skills",)),
     ("runs", "app", ("runs",)),
     ("approvals", "app", ("approvals",)),
+    ("serve", "app", ("serve", "studio")),
     ("config", "app", ("config",)),
     ("policy", "app", ("policy",)),
     ("sandbox", "app", ("sandbox",)),
-    ("skills", "app", ("skills",)),
     ("executions", "app", ("executions",)),
-    ("runtime", "app", ("runtime",)),
     ("serve", "keys", ("keys",)),
+    ("runtime", "app", ("runtime",)),
     ("runs", "ledger", ("ledger",)),
+    ("completion", "app", ("completion", "completion-words")),
+    ("runs", "shortcuts", ("ls", "verify", "transcript")),
 )
 """Each group of commands: module, attribute and command names, in the order of the help page."""
 
@@ -41,25 +44,31 @@ COMMAND_GROUPS = (
 def main() -> NoReturn:
     """Run the program and exit the process."""
     open_missing_streams()
+    register_error_handler()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the terminal cannot show
-            stream.reconfigure(errors="backslashreplace")
-    path = Path(sys.argv[0])
-    name = path.name if path.name in NAMES else NAMES[0]
-    sys.exit(run_program(sys.argv[1:], name=name, command=_find_command(path) if path.name in NAMES else name))
+            stream.reconfigure(errors=ENCODE_ERRORS)
+    called = Path(sys.argv[0])
+    name = called.name if called.name in NAMES else NAMES[0]
+    sys.exit(run_program(sys.argv[1:], name=name, call=find_call(called, name)))
 
 
-def _find_command(path: Path) -> str:
-    """Return how to call this program again: by its name if the PATH has it, else by the path it was called by."""
-    by_name = shutil.which(path.name)
-    is_on_path = by_name is not None and path.exists() and Path(by_name).samefile(path)
-    return path.name if is_on_path else shlex.quote(str(path))
+def find_call(called: Path, name: str) -> str:
+    """Return what to type to call the program again: its name if that is on the PATH, or its path."""
+    if called.name != name:
+        return name
+    on_path = which(name)
+    with suppress(OSError):
+        if on_path is not None and Path(on_path).samefile(called):
+            return name
+    near = os.path.relpath(called)
+    return shlex.quote(str(called.absolute()) if near.startswith("..") else near)
 
 
-def run_program(arguments: Sequence[str], *, name: str = NAMES[0], command: str = "") -> int:
-    """Run one command line and return its exit code; `command` is how the user called the program."""
+def run_program(arguments: Sequence[str], *, name: str = NAMES[0], call: str = "") -> int:
+    """Run one command line and return its exit code; `call` is what to type to call the program again."""
     use_language(None)
-    program = Program(name, command=command or name)
+    program = Program(call or name)
     command_name = next(
         (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None
     )

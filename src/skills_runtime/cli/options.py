@@ -37,11 +37,21 @@ Approving = Literal["terminal", "inbox", "none"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="Disable colors; NO_COLOR does the same.")]
-RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or a prefix of the id.")]
+RunReference = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run directory, a run id, a prefix of the id, or `last`.")
+]
 ApprovalReference = Annotated[
     str, typer.Argument(metavar="ID", help="A request id, a prefix of it, or a run that has only one.")
 ]
 WorkspaceRoot = Annotated[str, typer.Option("--workspace-root", metavar="DIR", help="The workspace directory.")]
+
+RunDirectory = Annotated[
+    str | None,
+    typer.Option("--run-dir", metavar="DIR", help="The new run directory; tools work in its own workspace."),
+]
+HiddenSandbox = Annotated[
+    str | None, typer.Option("--sandbox", metavar="DIR", help="The same as `--run-dir`.", hidden=True)
+]
 
 ConfigFiles = Annotated[
     list[str],
@@ -79,6 +89,8 @@ class ViewOptions:
     json: bool = False
     quiet: bool = False
     no_color: bool = False
+    is_chat: bool = False
+    """Whether the run is one turn of a chat."""
 
 
 # Values of options
@@ -103,6 +115,13 @@ def parse_path(text: str, *, option: str) -> Path:
 def parse_optional_path(text: str | None, *, option: str) -> Path | None:
     """Parse a path option that may be missing."""
     return parse_path(text, option=option) if text is not None else None
+
+
+def choose_run_directory(run_dir: str | None, sandbox: str | None) -> Path | None:
+    """Return the run directory; `--sandbox` is the earlier name of the option."""
+    if run_dir is not None and sandbox is not None:
+        raise UsageError("`--sandbox` is the earlier name of `--run-dir`; give the directory once")
+    return parse_optional_path(run_dir, option="--run-dir") or parse_optional_path(sandbox, option="--sandbox")
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:
@@ -193,19 +212,22 @@ def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
 def resolve_settings(
     options: ConfigOptions,
     *,
-    program: str,
     chosen: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    has_run_directory: bool = False,
 ) -> "Resolved":
-    """Resolve the settings of the workspace; `chosen` are those with a dedicated option."""
-    from skills_runtime.config import KGENT_DEFAULTS, deep_merge, resolve
+    """Resolve the settings of the workspace; `chosen` are those with a dedicated option.
+
+    In a run directory that was chosen, tools work in the run's own workspace unless the settings say otherwise.
+    """
+    from skills_runtime.config import RUN_DIRECTORY_DEFAULTS, deep_merge, resolve
 
     return resolve(
         parse_path(options.workspace_root, option="--workspace-root"),
         config_paths=[parse_path(path, option="--config") for path in options.files],
         session_settings=deep_merge(chosen or {}, parse_assignments(options.assignments)),
         environ=environ,
-        defaults=KGENT_DEFAULTS if program == "kgent" else None,
+        defaults=RUN_DIRECTORY_DEFAULTS if has_run_directory else None,
     )
 
 

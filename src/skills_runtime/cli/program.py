@@ -38,21 +38,22 @@ REMOVED_COMMANDS = {
     "sandbox discard": f"{_WITHOUT_OVERLAY} delete the copy",
 }
 """Removed commands, and what to do instead."""
+FIRST_COMMANDS = ("init", "doctor", "run", "chat", "studio", "skills", "runs", "approvals")
+"""The commands that the help page of the program shows first; the others are advanced."""
 PIPE_CLOSED = 141
 """As if SIGPIPE had ended the process."""
 MAX_OTHER_PROBLEMS = 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_SIGNAL_CODE = 128
+_MAX_SUMMARY_CHARS = 1000
 
 
 @dataclass(slots=True)
 class Program:
-    """The name of the program, how it was called, and whether to show tracebacks."""
+    """What to type to call the program, and whether to show tracebacks."""
 
     name: str
     debug: bool = False
-    command: str = ""
-    """The name, or the path if the name is not on the PATH."""
 
 
 # Help pages
@@ -128,6 +129,20 @@ class ExampleGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
         _write_help(self, ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with their whole summaries; those of the program itself in two sections."""
+        rows = {
+            name: command.get_short_help_str(_MAX_SUMMARY_CHARS)
+            for name, command in self.commands.items()
+            if not command.hidden
+        }
+        first = [name for name in FIRST_COMMANDS if name in rows] if ctx.parent is None else list(rows)
+        sections = {"Commands": first, "Advanced": [name for name in rows if name not in first]}
+        for heading, names in sections.items():
+            if names:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, rows[name]) for name in names])
 
 
 def _write_help(command: TyperCommand | TyperGroup, context: Any, formatter: Any) -> None:
@@ -212,7 +227,9 @@ def _explain_misuse(error: typer.TyperException, program: Program) -> int:
     if error.format_message() == page:  # called without arguments: show the help page
         sys.stderr.write(f"{page}\n")
         return error.exit_code
-    path = context.command_path if context is not None else program.name
+    path = program.name
+    if context is not None:
+        path += context.command_path.removeprefix(context.find_root().command_path)
     hint = translate("hint.usage", "`{command} --help` shows the usage", command=path)
     meaning = translate("error.usage", "")
     write_error(error.format_message(), kind="usage", hint=hint, meaning=meaning)

@@ -13,7 +13,7 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli import runs_control
+from skills_runtime.cli import runs_control, runs_delete
 from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     ConfigOptions,
@@ -66,19 +66,18 @@ _COLUMNS: dict[str, JustifyMethod] = {
 }  # fmt: skip
 _WAITING_STATUSES = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
 _ID_CELLS = 24
-
-app = create_app(
-    "runs", "List, inspect, message, resume, fork and replay runs.", "runs list --status failed", "runs show demo-001"
-)
+app = create_app("runs", "List, inspect, message, resume, fork, replay and delete runs.", "runs list", "runs show last")
 app.add_typer(runs_control.app)
+app.add_typer(runs_delete.app)
 shortcuts = create_app()
-"""Commands that also exist without the `runs` prefix."""
-_LIST_EXAMPLES = "runs list --status failed\nls --session demo --search report"
+"""Commands that also exist without the `runs` prefix, as they did earlier; help pages do not show them."""
+_LIST_EXAMPLES = "runs list --status failed\nruns list --session demo --search report"
 _VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
-_VERIFY_EXAMPLES = "verify ./runs/demo-001\nruns verify demo-001 --json"
+_VERIFY_EXAMPLES = "runs verify last\nruns verify ./runs/demo-001 --json"
+_TRANSCRIPT_EXAMPLES = "runs transcript last\nruns transcript demo-001 --check"
 
 
-@shortcuts.command("ls", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
+@shortcuts.command("ls", cls=ExampleCommand, hidden=True, epilog=_LIST_EXAMPLES)
 @app.command("list", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
 def list_runs(
     context: typer.Context,
@@ -188,7 +187,7 @@ def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Cons
         console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="task", min_width=8))
 
 
-@app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
+@app.command("show", cls=ExampleCommand, epilog="runs show last\nruns show ./runs/demo-001 --json")
 def show(
     context: typer.Context,
     *,
@@ -206,7 +205,7 @@ def show(
     if page.has_unverified_events:
         warning = translate(
             "runs.unverified",
-            "parts of this log could not be verified; `{program} verify` shows why",
+            "parts of this log could not be verified; `{program} runs verify` shows why",
             program=context.obj.name,
         )
         stderr_console(no_color=no_color).print(Text(notice_line(warning), style="red"))
@@ -284,7 +283,7 @@ def event_line(event: Event) -> Text:
     )
 
 
-@shortcuts.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
+@shortcuts.command("verify", cls=ExampleCommand, hidden=True, epilog=_VERIFY_EXAMPLES)
 @app.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
 def verify(
     *,
@@ -344,6 +343,25 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
         errors = sum(finding.severity == "error" for finding in verdict.findings)
         text = "✗ not verified: {errors, plural, one {# finding} other {# findings}}"
         console.print(Text(translate("verify.not_verified", text, errors=errors), style="bold red"))
+
+
+@app.command("open", cls=ExampleCommand, epilog="runs open last\nruns open demo-001")
+def open_files(
+    *,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Print the directory of a run's deliverables, and open it on a desktop."""
+    from skills_runtime.cli.serve import has_screen
+    from skills_runtime.config import process_environ
+
+    root = find_run(run, workspace_root).paths.root
+    deliverables = root / "deliverables"
+    directory = deliverables if deliverables.is_dir() and any(deliverables.iterdir()) else root
+    write_text(f"{display_path(directory)}\n")
+    if sys.stdout.isatty() and has_screen(process_environ()):
+        typer.launch(str(directory))
+    return 0
 
 
 @app.command(
@@ -425,7 +443,8 @@ def metrics(
     return 0
 
 
-@shortcuts.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
+@shortcuts.command("transcript", cls=ExampleCommand, hidden=True, epilog=_TRANSCRIPT_EXAMPLES)
+@app.command("transcript", cls=ExampleCommand, epilog=_TRANSCRIPT_EXAMPLES)
 def transcript(
     *,
     check: Annotated[bool, typer.Option("--check", help="Only check whether transcript.md matches the log.")] = False,
@@ -605,7 +624,7 @@ def _list_facts(page: Page) -> dict[str, str]:
         translate("show.directory", "directory"): display_path(page.root),
         translate("show.session", "session"): session if state.session_id else "",
         translate("show.model", "model"): model if state.model else "",
-        translate("show.sandbox", "sandbox"): state.workspace_mode,
+        translate("show.workspace", "workspace"): _describe_workspace(state.workspace_mode or ""),
         translate("show.started", "started"): started if state.started_at else translate("show.not_yet", "not yet"),
         translate("show.used", "used"): " · ".join(usage),
     }
@@ -636,13 +655,23 @@ def _indent(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 2), expand=False)
 
 
+def _describe_workspace(mode: str) -> str:
+    match mode:
+        case "shared":
+            return translate("show.workspace_shared", "shared: tools work in your files")
+        case "isolated":
+            return translate("show.workspace_isolated", "isolated: tools work in the run's own directory")
+        case _:
+            return mode
+
+
 def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
     """Return the next commands by label."""
     state = page.view.state
     if not state.open:
         return {
-            translate("next.read", "read"): command("transcript"),
-            translate("next.verify", "verify"): command("verify"),
+            translate("next.read", "read"): command("runs transcript"),
+            translate("next.verify", "verify"): command("runs verify"),
             translate("next.export", "export"): command("runs export"),
         }
     tell = {translate("next.send", "send"): f"{command('runs send')} TEXT"}
@@ -651,4 +680,4 @@ def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
         resume = translate("next.resume_idle", "{command} (if no process executes it)", command=command("runs resume"))
         follow = {translate("next.follow", "follow"): f"{command('runs tail')} --follow"}
         return {**follow, **tell, translate("next.resume", "go on"): resume, **end}
-    return {translate("next.read", "read"): command("transcript"), **tell, **end}
+    return {translate("next.read", "read"): command("runs transcript"), **tell, **end}

@@ -30,7 +30,7 @@ from skills_runtime.cli.options import (
     resolve_settings,
 )
 from skills_runtime.cli.output import write_json
-from skills_runtime.cli.program import ExampleCommand, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
 from skills_runtime.installation import find_installation, studio_directory
@@ -56,6 +56,10 @@ Listen = Annotated[
     list[str],
     repeatable("--listen", metavar="HOST:PORT", help="The address to listen on (127.0.0.1:8000); repeatable."),
 ]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on (127.0.0.1), with `--port`.")
+]
+Port = Annotated[int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="The port (8000).")]
 Preset = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help="A preset; skill-service listens on port 8080.")
 ]
@@ -97,10 +101,13 @@ AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every request
 Show = Annotated[bool, typer.Option("--show", help="Show the running services and their links, then exit.")]
 
 
-@app.command("serve", cls=ExampleCommand, epilog="serve\nserve --preset skill-service --skills-dir ./skills")
+@app.command(
+    "serve", cls=ExampleCommand, epilog="serve --port 8010\nserve --preset skill-service --skills-dir ./skills"
+)
 def serve(
-    context: typer.Context,
     *,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -122,15 +129,24 @@ def serve(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_address(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
-    return _serve_until_stopped(options, config_options, context.obj.name, new_token=new_token)
+    return _serve_until_stopped(options, config_options, new_token=new_token)
 
 
-@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
+@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --port 8010")
 def studio(
-    context: typer.Context,
     *,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
@@ -138,6 +154,8 @@ def studio(
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -156,20 +174,44 @@ def studio(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_address(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
     on_ready = None if no_browser else _open_page
-    return _serve_until_stopped(
-        options, config_options, context.obj.name, new_token=new_token, page=STUDIO, on_ready=on_ready
-    )
+    return _serve_until_stopped(options, config_options, new_token=new_token, page=STUDIO, on_ready=on_ready)
+
+
+def choose_address(host: str | None, port: int | None, listen: Sequence[str]) -> "Address":
+    """Return where to listen: `--host` and `--port` are one address, and exclude `--listen`."""
+    if listen and (host is not None or port is not None):
+        raise UsageError("give the address once, as `--host ADDRESS --port N` or as `--listen HOST:PORT`")
+    return Address(tuple(listen), host.strip("[]") if host is not None else None, port)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, as given on the command line."""
+
+    listen: tuple[str, ...]
+    host: str | None
+    port: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """The options of `serve` and `studio`."""
 
-    listen: Sequence[str]
+    address: Address
     preset: str | None
     skills_dir: str | None
     artifacts_dir: str | None
@@ -185,7 +227,6 @@ class ServeOptions:
 def _serve_until_stopped(
     options: ServeOptions,
     config_options: ConfigOptions,
-    program: str,
     *,
     new_token: bool,
     page: str = "/",
@@ -200,7 +241,7 @@ def _serve_until_stopped(
     from skills_runtime.service import notices
     from skills_runtime.service.access import service_token
 
-    resolved = resolve_settings(config_options, program=program)
+    resolved = resolve_settings(config_options)
     settings = _build_settings(options, config_options, resolved)
     if new_token:
         service_token(settings.state, renew=True)
@@ -254,7 +295,9 @@ def _build_settings(options: ServeOptions, config_options: ConfigOptions, resolv
     from skills_runtime.service import ServiceOptions, settings_from
 
     service_options = ServiceOptions(
-        listen=tuple(options.listen),
+        listen=options.address.listen,
+        host=options.address.host,
+        port=options.address.port,
         preset=options.preset,
         skills_dir=parse_optional_path(options.skills_dir, option="--skills-dir"),
         artifacts_dir=parse_optional_path(options.artifacts_dir, option="--artifacts-dir"),

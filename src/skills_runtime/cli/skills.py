@@ -107,7 +107,6 @@ def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
     "show", cls=ExampleCommand, epilog="skills show ./my-skill\nskills show '$[web:mvp].article-writer' --json"
 )
 def skills_show(
-    context: typer.Context,
     *,
     skill: Annotated[
         str,
@@ -123,7 +122,7 @@ def skills_show(
 
     options = ConfigOptions(workspace_root, config, assignments)
     text = check_text(skill, "PATH|NAME")
-    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
+    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options))
     if as_json:
         write_json(describe_skill(skill_record))
     else:
@@ -160,7 +159,6 @@ def _show_skill(skill: Mapping[str, Any]) -> None:
     epilog='skills route "turn these notes into slides"\nskills route "fix the build" --limit 3 --json',
 )
 def skills_route(
-    context: typer.Context,
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task to route.")],
     limit: Annotated[
@@ -185,7 +183,7 @@ def skills_route(
 
     if not check_text(task, "TASK").strip():
         raise ValidationFailed("the task is empty", hint="describe the task")
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     library = load_library_at(source) if source else load_library(resolved)
     paths = [check_text(file, "--path") for file in path]
     explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
@@ -262,7 +260,7 @@ def _write_next_steps(directory: Path, runtime: "Runtime | None") -> None:
 
     try:
         TrustStore(state_home()).trust_skill(directory)
-        library = load_library(resolve_settings(ConfigOptions(), program="skills-runtime"))
+        library = load_library(resolve_settings(ConfigOptions()))
         is_usable = any(skill.directory == directory.resolve() for skill in library.list())
     except SkillsRuntimeError as error:  # the skill is there all the same
         sys.stderr.write(f"notice: the skill is not trusted yet: {readable_line(error.message)}\n")
@@ -274,7 +272,6 @@ def _write_next_steps(directory: Path, runtime: "Runtime | None") -> None:
 
 @app.command("list", cls=ExampleCommand, epilog="skills list --workspace-root ./project --json\nskills list --watch")
 def skills_list(
-    context: typer.Context,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Keep watching and print changes until Ctrl-C.")] = False,
     as_json: Json = False,
@@ -288,7 +285,7 @@ def skills_list(
 
     from skills_runtime.skills import list_skills
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     if watch:
         asyncio.run(_watch(resolved, as_json=as_json))
     elif as_json:
@@ -398,7 +395,7 @@ def _find_to_trust(text: str) -> Path | None:
 
     path = Path(text)
     if text.startswith("$[") or (text.strip("./") and "/" not in text):
-        library_skill = find_skill_to_trust(text, resolve_settings(ConfigOptions(), program="skills-runtime"))
+        library_skill = find_skill_to_trust(text, resolve_settings(ConfigOptions()))
         if library_skill is not None:
             return library_skill
         if not path.is_dir():

@@ -59,7 +59,6 @@ ERROR_KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit":
     epilog=("skills eval ./my-skill --runs 5 --among ./skills\nskills eval evals.json --skill ./my-skill --json"),
 )
 def skills_eval(
-    context: typer.Context,
     *,
     path: Annotated[
         str,
@@ -110,7 +109,7 @@ def skills_eval(
         skill=parse_optional_path(skill, option="--skill"),
         among=[parse_path(directory_path, option="--among") for directory_path in among],
     )
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     backend, model = backend_for(resolved), model_name(resolved)
     directory = open_eval_directory(suite, parse_optional_path(out, option="--out"), Path.cwd(), model)
     skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
@@ -273,7 +272,6 @@ def _format_spread(spread: "Spread | None") -> str:
     ),
 )
 def skills_exec(
-    context: typer.Context,
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name or mention of the skill.")],
     text: Annotated[
@@ -305,7 +303,7 @@ def skills_exec(
     from skills_runtime.skills import load_library_at
 
     value = _read_input(check_text(text, "--input"))
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     options = ExecutionOptions(
         resolved=resolved,
         directory=parse_optional_path(artifacts_dir, option="--artifacts-dir"),

@@ -44,6 +44,7 @@ from skills_runtime.config.models import (
 )
 from skills_runtime.config.resolve import (
     KGENT_DEFAULTS,
+    RUN_DIRECTORY_DEFAULTS,
     Defaults,
     Origin,
     Resolved,
@@ -60,6 +61,7 @@ __all__ = [
     "KEY_VARIABLE",
     "KGENT_DEFAULTS",
     "MODEL_FILE",
+    "RUN_DIRECTORY_DEFAULTS",
     "Defaults",
     "Environment",
     "LlmSettings",

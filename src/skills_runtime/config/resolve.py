@@ -242,13 +242,14 @@ def read_sources(files: Iterable[ConfigFile]) -> tuple[list[ConfigSource], list[
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Defaults of one program, just above the embedded ones; `label` names the program, as in `program:kgent`."""
+    """Defaults of a program or option, just above the embedded ones; `label` names it, as in `program:kgent`."""
 
     label: str
     values: Mapping[str, Any]
 
 
 KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="program:kgent")
+RUN_DIRECTORY_DEFAULTS = Defaults(values=KGENT_DEFAULTS.values, label="option:--run-dir")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skills_runtime.engine.recorded_run import RecordedRun, record_document
     from skills_runtime.engine.recovery import explain_orphaned
     from skills_runtime.engine.run_control import RunControl, resolve_choice
+    from skills_runtime.engine.run_deletion import DeletedRuns
     from skills_runtime.engine.run_import import MAX_ARCHIVE_BYTES, import_run
     from skills_runtime.engine.run_index import build_row, read_row, refresh, workspace_roots
     from skills_runtime.engine.run_reader import RunFilter, RunReader
@@ -59,6 +60,7 @@ __getattr__ = lazy_names(
         "recorded_run": "RecordedRun record_document",
         "recovery": "explain_orphaned",
         "run_control": "RunControl resolve_choice",
+        "run_deletion": "DeletedRuns",
         "run_import": "MAX_ARCHIVE_BYTES import_run",
         "run_index": "read_row refresh build_row workspace_roots",
         "run_reader": "RunFilter RunReader",
@@ -82,6 +84,7 @@ __all__ = [
     "Check",
     "CheckStatus",
     "CreatedRun",
+    "DeletedRuns",
     "Diagnosis",
     "Dispatcher",
     "ExecutionOptions",

@@ -95,6 +95,9 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Command line options; they override environment variables, which override the configuration."""
 
     listen: tuple[str, ...] = ()
+    host: str | None = None
+    port: int | None = None
+    """With `host`, one address instead of `listen`; what is missing is as configured."""
     preset: str | None = None
     skills_dir: Path | None = None
     artifacts_dir: Path | None = None
@@ -182,16 +185,24 @@ def parse_listen(text: str) -> Listener:
 def _listeners(options: ServiceOptions, environ: Mapping[str, str], configured: ServiceSection) -> tuple[Listener, ...]:
     if options.listen:
         return tuple(dict.fromkeys(map(parse_listen, options.listen)))
+    listener = _configured_listener(options, environ, configured)
+    if options.host is None and options.port is None:
+        return (listener,)
+    host = listener.host if options.host is None else options.host
+    return (parse_listen(Listener(host, listener.port if options.port is None else options.port).text),)
+
+
+def _configured_listener(options: ServiceOptions, environ: Mapping[str, str], configured: ServiceSection) -> Listener:
     if options.preset is not None:
         if options.preset not in PRESETS:
             raise ConfigError(f"{options.preset[:80]!a} is not a preset", hint=f"choose one of: {', '.join(PRESETS)}")
-        return (Listener(configured.host, PRESETS[options.preset]),)
+        return Listener(configured.host, PRESETS[options.preset])
     port = environ.get("PORT", "")
     if not port:
-        return (Listener(configured.host, configured.port),)
+        return Listener(configured.host, configured.port)
     if not (port.isascii() and port.isdigit()):
         raise ConfigError("the variable `PORT` is not a number", hint="set it to a port such as 8080, or unset it")
-    return (Listener(configured.host, parse_listen(port).port),)
+    return Listener(configured.host, parse_listen(port).port)
 
 
 def _skills_directory(

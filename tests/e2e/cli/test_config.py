@@ -1,4 +1,4 @@
-"""config show: what holds, where it comes from, and what each program presets."""
+"""config show: what holds, and where it comes from."""
 
 import json
 from pathlib import Path
@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from skills_runtime.cli.main import NAMES
 from tests.e2e.cli.programs import invoke
 from tests.e2e.cli.terminals import on_a_terminal
 
 
-@pytest.mark.parametrize(
-    ("program", "mode"), [("kgent", "isolated"), ("skills-runtime", "shared"), ("skills-runtime-sdk", "shared")]
-)
-def test_each_program_presets_where_tools_work(workspace: Path, program: str, mode: str) -> None:
+@pytest.mark.parametrize("program", NAMES)
+def test_settings_do_not_depend_on_the_name_of_the_program(workspace: Path, program: str) -> None:
     answer = invoke("config", "show", name=program)
     assert (answer.code, answer.err) == (0, "")
-    assert yaml.safe_load(answer.out)["sandbox"]["workspace"] == mode
+    assert yaml.safe_load(answer.out)["sandbox"]["workspace"] == "shared"
 
 
 def test_the_settings_that_hold_are_those_of_the_files_and_options_given(workspace: Path) -> None:
@@ -32,7 +31,7 @@ def test_the_origin_of_every_setting_is_shown(workspace: Path) -> None:
     lines = {line.split()[0]: " ".join(line.split()[1:]) for line in answer.out.splitlines()}
     assert lines["run.max_steps"] == f"3 yaml:overlay:{workspace / 'a.yaml'}"
     assert lines["safety.denylist"] == '["rm", "dd"] session_settings:safety.denylist'
-    assert lines["sandbox.workspace"] == "isolated program:kgent"
+    assert lines["sandbox.workspace"] == "shared yaml:embedded_default"
     assert lines["llm.backend"] == "openai yaml:embedded_default"
 
 

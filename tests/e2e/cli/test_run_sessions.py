@@ -113,7 +113,7 @@ def test_a_run_that_is_gone_is_left_out_silently_and_a_damaged_one_is_mentioned(
 
 def test_output_of_a_sub_agent_is_not_part_of_the_conversation(talk: Path) -> None:
     config = write_config(Path(), say("Counted."))
-    resolved = resolve_settings(ConfigOptions(files=[str(config)]), program="kgent")
+    resolved = resolve_settings(ConfigOptions(files=[str(config)]))
     agent = Agent.from_resolved(resolved, AgentOptions(tools=builtin_tools()))
     child = agent.create(RunRequest(prompt="Count", run_id="two-1", session_id="talk", parent_run_id="two"))
     assert asyncio.run(agent.execute(child)).status == "completed"

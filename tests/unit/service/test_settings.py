@@ -49,6 +49,29 @@ def test_an_option_takes_precedence_over_a_variable(tmp_path: Path) -> None:
     assert settings.skills_dir == tmp_path / "x"
 
 
+@pytest.mark.parametrize(
+    ("host", "port", "environ", "preset", "listener"),
+    [
+        ("0.0.0.0", 9000, {}, None, Listener("0.0.0.0", 9000)),
+        ("::1", 9000, {}, None, Listener("::1", 9000)),
+        (None, 9000, {"PORT": "1"}, None, Listener("127.0.0.1", 9000)),
+        ("localhost", None, {"PORT": "81"}, None, Listener("localhost", 81)),
+        ("localhost", None, {}, "skill-service", Listener("localhost", 8080)),
+    ],
+)
+def test_host_and_port_take_precedence_and_what_is_missing_is_as_configured(
+    tmp_path: Path, host: str | None, port: int | None, environ: dict[str, str], preset: str | None, listener: Listener
+) -> None:
+    options = ServiceOptions(host=host, port=port, preset=preset)
+    assert settings_from(tmp_path, tmp_path, environ, options).listen == (listener,)
+
+
+@pytest.mark.parametrize("host", ["", "a b", "http://x", "x:y"])
+def test_a_host_that_is_none_is_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(ConfigError):
+        settings_from(tmp_path, tmp_path, {}, ServiceOptions(host=host, port=9000))
+
+
 def test_the_preset_of_the_skill_service_listens_on_8080(tmp_path: Path) -> None:
     assert settings_from(tmp_path, tmp_path, {}, ServiceOptions(preset="skill-service")).listen == (
         Listener(port=8080),
