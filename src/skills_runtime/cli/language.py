@@ -54,7 +54,7 @@ def _catalog_of_environment() -> Catalog:
 
 def _shows_chinese(stream: TextIO) -> bool:
     try:
-        "中文".encode(stream.encoding or "utf-8")
+        chr(0x6587).encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -42,7 +42,7 @@ def test_runs_are_listed_shown_and_verified_in_chinese(workspace: Path, chinese:
     assert shown.startswith(f"运行 {root.name}  ✓ 已完成\n")
     assert "\n步骤\n" in shown
     assert "\n  模型 " in shown
-    assert invoke("verify", str(root)).out == "✓ 校验通过：41 个事件，来源可信\n"
+    assert invoke("verify", str(root)).out == "✓ 校验通过：43 个事件，来源可信\n"
     assert "✓ 已完成" in invoke("runs", "list").out
     sent = invoke("runs", "send", str(root), "more")
     assert sent.err.startswith(f"错误：运行 {root.name} 已结束\n  详情：")
