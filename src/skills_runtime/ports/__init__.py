@@ -56,6 +56,7 @@ from skills_runtime.ports.tools import (
     ToolContext,
     ToolResult,
     ToolSpec,
+    Undecided,
     VerifyingTool,
 )
 
@@ -120,6 +121,7 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "Touch",
+    "Undecided",
     "VerifyingTool",
     "Watch",
 ]

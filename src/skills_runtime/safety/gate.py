@@ -4,6 +4,7 @@ Nothing passes by omission: no rule means ask, and no approver means deny.
 """
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
-from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec, Undecided
 from skills_runtime.projections import Approvals, ResolvedApproval
 from skills_runtime.safety.approvals.request import RequestDraft, draft_request, request_key
 from skills_runtime.safety.approvals.resolve import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
@@ -74,6 +75,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
+    undecided: dict[str, int] = {}
+    """How often nobody decided about a host while a command waited, by key."""
     decision_cache: DecisionCache = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
 
@@ -145,9 +148,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("permission", CHANGED_MESSAGE, hint="call again, so that it is asked about as it is now")
 
     async def may_reach(self, host: str, port: int, tool: str, context: ApprovalContext) -> bool:
-        """Ask whether a call may reach a host; without an approver the answer is no."""
+        """Ask whether a call may reach a host; raise `Undecided` when nobody can or does decide."""
         if self.approver is None:
-            return False
+            raise Undecided("no rule allows it, and no approver is available")
         from skills_runtime.safety.approvals.resolve import ask_about_host
 
         decision = await ask_about_host(host, port, tool, context, self._ask_options(self.approver))
@@ -166,6 +169,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             timeout_ms=self.timeout_ms,
             expires_sec=self.expires_sec,
             remembered=self.remembered,
+            undecided=self.undecided,
+            folder=_real_root(self.rules),
         )
 
     def _draft_request(
@@ -239,8 +244,13 @@ def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
     """Append the rules of the run to the configured rules."""
     if not records:
         return rules
-    more = tuple(rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
+    added = (rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
+    more = tuple(rule for rule in added if not rule.folder or rule.applies_in(_real_root(rules)))
     return msgspec.structs.replace(rules, rules=(*rules.rules, *more))
+
+
+def _real_root(rules: Rules) -> str:
+    return os.path.realpath(rules.root) if rules.root else ""
 
 
 def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decision: PolicyDecision) -> PolicyDecision:

@@ -16,6 +16,7 @@ from skills_runtime.safety.approvals.request import (
 from skills_runtime.safety.approvals.resolve import (
     ApprovalContext,
     AskOptions,
+    InvalidDecision,
     ask,
     explain_late_decision,
     refuse_stale_decisions,
@@ -27,6 +28,7 @@ __all__ = [
     "AskOptions",
     "CallbackApprovals",
     "InboxApprovals",
+    "InvalidDecision",
     "RuleBasedApprovalProvider",
     "RuleScope",
     "ask",
