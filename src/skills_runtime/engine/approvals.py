@@ -12,7 +12,7 @@ from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
 from skills_runtime.projections import PendingApproval, RunView
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
-from skills_runtime.safety.approvals import RuleScope, propose_rule, rule_record
+from skills_runtime.safety.approvals import NETWORK, RuleScope, propose_rule, rule_record
 from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
 from skills_runtime.text import make_title
 
@@ -238,6 +238,9 @@ def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Pat
 
 def build_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """Return the rule that allows such calls from now on; a high-risk call is refused."""
+    if request.tool == NETWORK:
+        hint = "add it to `sandbox.egress.allow` in your own configuration"
+        raise ValidationFailed("no rule can be made of this call: rules do not decide about hosts", hint=hint)
     if request.risk.get("level") == "high":
         hint = "approve it once, or write a rule yourself"
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint=hint)

@@ -112,27 +112,28 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         for _ in range(MAX_REASSESSMENTS):
             assessment, assessed = assessed or await self.assess(tool, arguments, context), None
             match assessment.decision:
-                case Allow():
-                    return None
                 case Deny():
                     return _denial(assessment.decision)
-                case Ask():
+                case Allow() if self.approver is None or not _has_decision(context):
+                    return None
+                case Allow() | Ask() as decision:
                     pass
             if self.approver is None:
                 return "nobody can approve this"
             preview = getattr(tool, "preview", None)
             intent = assessment.intent if preview is None else await _call_describe(tool, preview, arguments, context)
-            draft = self._draft_request(tool, arguments, assessment.decision, intent)
-            settled = await ask(draft, context, self._ask_options(self.approver))
+            draft = self._draft_request(tool, arguments, decision, intent)
+            settled = await self._settle(draft, context, decision, self.approver)
+            if settled is None:
+                return None
             refusal = _refusal(settled, context.approvals)
             if refusal is not None:
                 return refusal
-            edited_blob, final = settled.arguments_blob, arguments
-            if edited_blob is not None:
-                final = msgspec.json.decode(context.fetch(edited_blob))
-                refusal = await self._check_edited(tool, final, context)
-                if refusal is not None:
-                    return refusal
+            edited_blob = settled.arguments_blob
+            final = msgspec.json.decode(context.fetch(edited_blob)) if edited_blob is not None else arguments
+            refusal = await self._check_edited(tool, final, context) if edited_blob is not None else None
+            if refusal is not None:
+                return refusal
             current = await _preview_or_intent(tool, final, context)
             key = self._key(tool, final, current)
             if key == draft.key or (edited_blob is not None and _runs_same_code(draft.intent, current)):
@@ -158,6 +159,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             raise Abort("the approver stopped the run")
         return decision == "approved"
 
+    async def _settle(
+        self, draft: RequestDraft, context: GateContext, decision: Allow | Ask, approver: Approver
+    ) -> ResolvedApproval | None:
+        """Ask about a call; None if rules allow it and what was decided was about another call."""
+        if isinstance(decision, Allow) and not _has_decision(context, draft.key):
+            return None
+        return await ask(draft, context, self._ask_options(approver))
+
     async def _check_edited(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> str | None:
         """Return why a call may not run with the approver's arguments: rules that deny still apply."""
         decision = self.decide(tool.spec, await _describe_intent(tool, arguments, context), context.approvals)
@@ -174,10 +183,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _draft_request(
-        self, tool: Tool, arguments: Mapping[str, Any], ask_decision: Ask, intent: Intent | None
+        self, tool: Tool, arguments: Mapping[str, Any], decision: Allow | Ask, intent: Intent | None
     ) -> RequestDraft:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
-        return draft_request(tool.spec, arguments, intent or Intent(), facts, ask_decision, self.fingerprint)
+        asked_by = Ask(decision.rule, decision.justification)
+        return draft_request(tool.spec, arguments, intent or Intent(), facts, asked_by, self.fingerprint)
 
     def _key(self, tool: Tool, arguments: Mapping[str, Any], intent: Intent | None) -> str:
         return request_key(tool.spec, sanitize(tool.spec, arguments, self.fingerprint), intent, self.fingerprint)
@@ -217,6 +227,19 @@ async def _preview_or_intent(tool: Tool, arguments: Mapping[str, Any], context: 
 def _runs_same_code(approved: Intent, now: Intent | None) -> bool:
     """Return whether the displayed code is unchanged, as far as an edited call runs it."""
     return now is None or all(now.digests.get(name, digest) == digest for name, digest in approved.digests.items())
+
+
+def _has_decision(context: GateContext, key: str = "") -> bool:
+    """Return whether somebody decided on a call that was asked about: their word counts, whatever rules say since."""
+    approvals = context.approvals
+    if not (approvals.sent or approvals.settled):
+        return False
+    settled, pending = approvals.settled.get(context.call_id), approvals.find_by_call(context.call_id)
+    if settled is not None:
+        return key in ("", settled.approval_key)
+    if pending is None or key not in ("", pending.approval_key):
+        return False
+    return approvals.find_decision(pending.approval_id) is not None
 
 
 def _denial(decision: Deny) -> str:

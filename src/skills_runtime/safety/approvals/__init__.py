@@ -14,6 +14,7 @@ from skills_runtime.safety.approvals.request import (
     rule_record,
 )
 from skills_runtime.safety.approvals.resolve import (
+    NETWORK,
     ApprovalContext,
     AskOptions,
     InvalidDecision,
@@ -23,6 +24,7 @@ from skills_runtime.safety.approvals.resolve import (
 )
 
 __all__ = [
+    "NETWORK",
     "ApprovalContext",
     "ApprovalRule",
     "AskOptions",
