@@ -114,7 +114,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             match assessment.decision:
                 case Deny():
                     return _denial(assessment.decision)
-                case Allow() if self.approver is None or not _has_decision(context):
+                case Allow() if self.approver is None or _decided_key(context) is None:
                     return None
                 case Allow() | Ask() as decision:
                     pass
@@ -123,9 +123,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             preview = getattr(tool, "preview", None)
             intent = assessment.intent if preview is None else await _call_describe(tool, preview, arguments, context)
             draft = self._draft_request(tool, arguments, decision, intent)
-            settled = await self._settle(draft, context, decision, self.approver)
-            if settled is None:
-                return None
+            is_allowed = isinstance(decision, Allow)
+            if is_allowed:  # nobody is asked; what was decided is recorded, also where the call has changed since
+                draft = msgspec.structs.replace(draft, key=_decided_key(context) or draft.key)
+            settled = await ask(draft, context, self._ask_options(self.approver))
             refusal = _refusal(settled, context.approvals)
             if refusal is not None:
                 return refusal
@@ -136,7 +137,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
                 return refusal
             current = await _preview_or_intent(tool, final, context)
             key = self._key(tool, final, current)
-            if key == draft.key or (edited_blob is not None and _runs_same_code(draft.intent, current)):
+            if key == draft.key or (_runs_same_code(draft.intent, current) if edited_blob is not None else is_allowed):
                 context.approved_keys[:] = [key]
                 return None
             void_request(context, settled.approval_id, settled.approval_key)
@@ -158,14 +159,6 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         if decision == "abort":
             raise Abort("the approver stopped the run")
         return decision == "approved"
-
-    async def _settle(
-        self, draft: RequestDraft, context: GateContext, decision: Allow | Ask, approver: Approver
-    ) -> ResolvedApproval | None:
-        """Ask about a call; None if rules allow it and what was decided was about another call."""
-        if isinstance(decision, Allow) and not _has_decision(context, draft.key):
-            return None
-        return await ask(draft, context, self._ask_options(approver))
 
     async def _check_edited(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> str | None:
         """Return why a call may not run with the approver's arguments: rules that deny still apply."""
@@ -229,17 +222,17 @@ def _runs_same_code(approved: Intent, now: Intent | None) -> bool:
     return now is None or all(now.digests.get(name, digest) == digest for name, digest in approved.digests.items())
 
 
-def _has_decision(context: GateContext, key: str = "") -> bool:
-    """Return whether somebody decided on a call that was asked about: their word counts, whatever rules say since."""
+def _decided_key(context: GateContext) -> str | None:
+    """Return the key of a decision about this very call: a person's word counts, whatever rules say since."""
     approvals = context.approvals
     if not (approvals.sent or approvals.settled):
-        return False
+        return None
     settled, pending = approvals.settled.get(context.call_id), approvals.find_by_call(context.call_id)
     if settled is not None:
-        return key in ("", settled.approval_key)
-    if pending is None or key not in ("", pending.approval_key):
-        return False
-    return approvals.find_decision(pending.approval_id) is not None
+        return settled.approval_key
+    if pending is None or approvals.find_decision(pending.approval_id) is None:
+        return None
+    return pending.approval_key
 
 
 def _denial(decision: Deny) -> str:

@@ -185,6 +185,16 @@ def test_a_denial_counts_although_a_rule_allows_the_call_since(workspace: Path, 
     assert not Path("runs/r", FIRST).exists()
 
 
+def test_an_approval_is_recorded_although_the_call_has_changed_and_a_rule_allows_it_since(workspace: Path) -> None:
+    park()
+    assert invoke("approvals", "approve", "r", "--scope", "always", "--no-resume").code == 0
+    Path("runs/r/deliverables").mkdir(exist_ok=True)
+    Path("runs/r", FIRST).write_text("somebody else's\n")
+    assert invoke("runs", "resume", "r").out == "Written.\n"
+    assert [decided["decision"] for decided in events("approval_decided")] == ["approved"]
+    assert events("approval_refused") == []
+
+
 def test_an_approval_for_the_session_holds_for_the_very_same_call(workspace: Path) -> None:
     both = say("", write(FIRST, "same\n"), write(SECOND, "same\n"))
     park(both, say("Written."))

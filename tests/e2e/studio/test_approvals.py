@@ -22,8 +22,8 @@ PATCH = """*** Begin Patch
 *** End Patch
 """
 WORDS = {
-    "en-GB": ("Approvals", "Approve once", "Reject and stop the run", "Rejected, and the run stopped"),
-    "zh-CN": ("审批", "仅批准这一次", "拒绝并停止运行", "已拒绝，运行已停止"),
+    "en-GB": ("Approvals", "Approve once", "Reject", "Reject and stop the run", "Rejected, and the run stopped"),
+    "zh-CN": ("审批", "仅批准这一次", "拒绝", "拒绝并停止运行", "已拒绝，运行已停止"),
 }
 LONG = "echo " + "a-very-long-word-without-any-space-" * 12
 
@@ -291,12 +291,14 @@ def test_a_request_has_an_address_of_its_own(studio: Open, service: Service) -> 
 
 @pytest.mark.parametrize("language", WORDS)
 def test_the_inbox_fits_and_is_translated(studio: Open, service: Service, language: str) -> None:
-    title, approve, stop, stopped = WORDS[language]
+    title, approve, reject, stop, stopped = WORDS[language]
     start_calls(service, ("shell_command", {"command": LONG, "justification": "\x1b[31mred\u202e text <b>bold</b>"}))
     start_calls(service, ("file_write", {"path": "notes.txt", "content": "one\n" * 8}), task="写下八行。")
     with studio(INBOX, locale=language) as page:
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         expect(page.get_by_role("button", name=approve)).to_have_count(2)
+        for button in page.get_by_role("button", name=reject, exact=True).all():
+            button.click()
         expect(page.get_by_role("button", name=stop)).to_have_count(2)
         expect(page.get_by_text("‹U+202E›").first).to_be_visible()
         for size, theme in product((PHONE, DESK), ("light", "dark")):
@@ -346,7 +348,8 @@ def test_one_of_two_tabs_decides_and_the_other_names_the_winner(studio: Open, se
     with studio(INBOX) as page:
         other = page.context.new_page()
         other.goto(page.url)
-        late = card_of(other, "echo second").get_by_role("button", name="Reject", exact=True)
+        card_of(other, "echo second").get_by_role("button", name="Reject", exact=True).click()
+        late = card_of(other, "echo second").get_by_role("button", name="Reject the call")
         expect(late).to_be_visible()
         freeze(other, service)
         card_of(page, "echo second").get_by_role("button", name="Approve once").click()
