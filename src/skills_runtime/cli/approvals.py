@@ -114,7 +114,12 @@ def list_approvals(
     console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="call", min_width=12))
     decision_count = sum(item.sent_decision is not None for item in requests)
     more = f"; {plural(decision_count, 'decision')} waiting for `{program} runs resume RUN`" if decision_count else ""
-    hints.print(Text(f"`{program} approvals show ID` shows the details{more}", style="dim"))
+    hints.print(
+        Text(
+            f"next: `{program} approvals show ID`, then `approvals approve ID` or `approvals deny ID`{more}",
+            style="dim",
+        )
+    )
     return 0
 
 
