@@ -1,6 +1,8 @@
 """The entry point of `skills-runtime`, `skills-runtime-sdk` and `kgent`."""
 
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +15,7 @@ import typer
 from typer.main import get_command
 
 from skills_runtime import __version__
+from skills_runtime.cli.language import use_language
 from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
@@ -39,19 +42,28 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
-    program_name = Path(sys.argv[0]).name
-    sys.exit(run_program(sys.argv[1:], name=program_name if program_name in NAMES else NAMES[0]))
+    path = Path(sys.argv[0])
+    name = path.name if path.name in NAMES else NAMES[0]
+    sys.exit(run_program(sys.argv[1:], name=name, command=_find_command(path) if path.name in NAMES else name))
 
 
-def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
-    """Run one command line and return its exit code."""
-    program = Program(name)
+def _find_command(path: Path) -> str:
+    """Return how to call this program again: by its name if the PATH has it, else by the path it was called by."""
+    by_name = shutil.which(path.name)
+    is_on_path = by_name is not None and path.exists() and Path(by_name).samefile(path)
+    return path.name if is_on_path else shlex.quote(str(path))
+
+
+def run_program(arguments: Sequence[str], *, name: str = NAMES[0], command: str = "") -> int:
+    """Run one command line and return its exit code; `command` is how the user called the program."""
+    use_language(None)
+    program = Program(name, command=command or name)
     command_name = next(
         (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None
     )
-    command = get_command(build(command_name))
+    typer_command = get_command(build(command_name))
     return run_guarded(
-        lambda: command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
+        lambda: typer_command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
     )
 
 

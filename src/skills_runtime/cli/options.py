@@ -138,7 +138,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
             with parse_path(name, option=option).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except FileNotFoundError as error:
-            raise NotFound(f"`{name}` does not exist", hint="check the path") from error
+            raise NotFound(f"`{name}` does not exist", hint="check the path", resource="file", name=name) from error
         except PermissionError as error:
             raise AccessRefused(f"`{name}` is not readable by this user", hint="change its permissions") from error
         except OSError as error:

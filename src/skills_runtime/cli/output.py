@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_status
 from skills_runtime.events import RunStatus
 from skills_runtime.text import readable, readable_line
 
@@ -136,7 +137,10 @@ WAITING_STYLES: Mapping[str, StatusStyle] = MappingProxyType(
 def get_status_style(status: str, waiting_kind: str | None = None) -> StatusStyle:
     """Return the style of a status, by what the run waits for where that is recorded."""
     waiting = WAITING_STYLES.get(waiting_kind or "") if status == RunStatus.WAITING_FOR_USER else None
-    return waiting or STATUS_STYLES[status]
+    if waiting:
+        return waiting._replace(text=translate(f"waiting.{waiting_kind}", waiting.text))
+    style = STATUS_STYLES[status]
+    return style._replace(text=translate_status(status, style.text))
 
 
 def status_text(status: str, waiting_kind: str | None = None) -> Text:
@@ -162,7 +166,7 @@ def write_receipt(receipt: msgspec.Struct, text: str, next_command: str = "", *,
     sys.stdout.write(f"{readable_line(text)}\n")
     if next_command:
         sys.stdout.flush()
-        sys.stderr.write(f"  next: {next_command}\n")
+        sys.stderr.write(translate("next.line", "  next: {command}", command=next_command) + "\n")
     return 0
 
 
@@ -188,7 +192,8 @@ def format_age(milliseconds: float | None) -> str:
     for unit, size in (("day", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             number = int(seconds / size + 0.5)
-            return plural(number, unit) if unit == "day" else f"{number} {unit}"
+            days = "{number, plural, one {# day} other {# days}}"
+            return translate("age.days", days, number=number) if unit == "day" else f"{number} {unit}"
     return f"{int(seconds)} s"
 
 
@@ -250,7 +255,12 @@ def write_json(value: Any, *, pretty: bool = True) -> None:
 def write_notices(notices: Iterable[str]) -> None:
     """Print notices to stderr."""
     for notice in notices:
-        sys.stderr.write(f"notice: {readable_line(notice)}\n")
+        sys.stderr.write(notice_line(readable_line(notice)) + "\n")
+
+
+def notice_line(text: str) -> str:
+    """Format a notice."""
+    return translate("notice.line", "notice: {text}", text=text)
 
 
 def short_id(run_id: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from skills_runtime.cli.language import translate, translate_error
 from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
 from skills_runtime.text import readable_line
 
@@ -38,10 +39,12 @@ _FIRST_SIGNAL_CODE = 128
 
 @dataclass(slots=True)
 class Program:
-    """The name the program was called by, and whether to show tracebacks."""
+    """The name of the program, how it was called, and whether to show tracebacks."""
 
     name: str
     debug: bool = False
+    command: str = ""
+    """The name, or the path if the name is not on the PATH."""
 
 
 # Help pages
@@ -162,15 +165,18 @@ def run_guarded(action: Callable[[], int], program: Program) -> int:
         return report_error(_translate_os_error(error), program)
     except Exception as error:  # noqa: BLE001 - the process edge: users get no tracebacks
         report = f"unexpected error: {type(error).__name__}: {error}"
-        return report_error(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows the traceback"), program)
+        hint = translate("hint.traceback", "`{program} --debug …` shows the traceback", program=program.name)
+        return report_error(SkillsRuntimeError(report, hint=hint), program)
     finally:
         _flush_output()
 
 
-def write_error(message: str, *, kind: str, hint: str) -> None:
-    """Print an error with its kind and hint to stderr."""
-    lines = [f"error: {readable_line(message)}", f"  kind: {kind}"]
-    lines += [f"  hint: {readable_line(hint)}"] if hint else []
+def write_error(message: str, *, kind: str, hint: str, meaning: str = "") -> None:
+    """Print an error with its kind and hint to stderr; `meaning` translates it, and `message` then is a detail."""
+    lines = [translate("error.message", "error: {text}", text=readable_line(meaning or message))]
+    lines += [translate("error.detail", "  detail: {text}", text=readable_line(message))] if meaning else []
+    lines.append(translate("error.kind", "  kind: {kind}", kind=kind))
+    lines += [translate("error.hint", "  hint: {text}", text=readable_line(hint))] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
 
 
@@ -178,7 +184,8 @@ def report_error(error: SkillsRuntimeError, program: Program) -> int:
     """Print an error and return its exit code."""
     if program.debug:
         traceback.print_exc()
-    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` lists the commands")
+    hint = error.hint or translate("hint.commands", "`{program} --help` lists the commands", program=program.name)
+    write_error(error.message, kind=error.kind, hint=hint, meaning=translate_error(error.kind, error.details))
     return error.exit_code
 
 
@@ -189,7 +196,9 @@ def _explain_misuse(error: typer.TyperException, program: Program) -> int:
         sys.stderr.write(f"{page}\n")
         return error.exit_code
     path = context.command_path if context is not None else program.name
-    write_error(error.format_message(), kind="usage", hint=f"`{path} --help` shows the usage")
+    hint = translate("hint.usage", "`{command} --help` shows the usage", command=path)
+    meaning = translate("error.usage", "")
+    write_error(error.format_message(), kind="usage", hint=hint, meaning=meaning)
     return error.exit_code
 
 
@@ -197,11 +206,11 @@ def _translate_os_error(error: OSError) -> SkillsRuntimeError:
     path = f"`{error.filename}`: " if error.filename else ""
     message = f"the operating system refused: {path}{error.strerror or error}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessRefused(message, hint="check the permissions")
+        return AccessRefused(message, hint=translate("hint.permissions", "check the permissions"))
     if error.errno == errno.ENOENT:
-        return NotFound(message, hint="check the path")
+        return NotFound(message, hint=translate("hint.path", "check the path"))
     if error.errno == errno.ENAMETOOLONG:
-        return ValidationFailed(message, hint="use a shorter name")
+        return ValidationFailed(message, hint=translate("hint.name", "use a shorter name"))
     return StorageFailed(message)
 
 

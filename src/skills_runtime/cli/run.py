@@ -74,7 +74,7 @@ def demo(
     if ending.exit_code:
         return ending.exit_code
     verdict, _ = verify_run(find_run(str(ending.root), "."))
-    show_demo_hints(ending.root, verdict, program=context.obj.name, no_color=no_color)
+    show_demo_hints(ending.root, verdict, program=context.obj.command, no_color=no_color)
     return 0 if verdict.ok else 20
 
 

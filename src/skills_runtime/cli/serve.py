@@ -33,6 +33,7 @@ from skills_runtime.cli.output import write_json
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
+from skills_runtime.installation import find_installation, studio_directory
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from skills_runtime.service.access import ApiKey, KeyFile, RunningService
 
 _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY")
+
+STUDIO = "/studio/"
 
 app = create_app()
 keys = create_app(
@@ -158,7 +161,7 @@ def studio(
     config_options = ConfigOptions(workspace_root, config, assignments)
     on_ready = None if no_browser else _open_page
     return _serve_until_stopped(
-        options, config_options, context.obj.name, new_token=new_token, page="/studio/", on_ready=on_ready
+        options, config_options, context.obj.name, new_token=new_token, page=STUDIO, on_ready=on_ready
     )
 
 
@@ -188,9 +191,11 @@ def _serve_until_stopped(
     page: str = "/",
     on_ready: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> int:
-    """Serve, and say where; `opened` is given the link to `page` as soon as requests are taken."""
+    """Serve until stopped; call `on_ready` with the link to `page` once requests are accepted."""
     import asyncio
 
+    if page == STUDIO:
+        _check_studio()
     server_module = _import_server()
     from skills_runtime.service import notices
     from skills_runtime.service.access import service_token
@@ -221,6 +226,12 @@ def _serve_until_stopped(
     return 0
 
 
+def _check_studio() -> None:
+    """Raise how to get the web app if this installation has none."""
+    if not (studio_directory() / "index.html").is_file():
+        raise ConfigError("this installation has no Studio, the web app", hint=find_installation().studio_hint())
+
+
 def _import_server() -> ModuleType:
     try:
         from skills_runtime.service import server as serving
@@ -228,7 +239,8 @@ def _import_server() -> ModuleType:
         if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise
         raise ConfigError(
-            f"the HTTP service needs the package `{error.name}`", hint="pip install 'skills-runtime[service]'"
+            f"the HTTP service needs the package `{error.name}`",
+            hint=f"`{find_installation().extra_command('service')}` installs it",
         ) from error
     return serving
 

@@ -95,7 +95,7 @@ def unknown_name_error(name: str, names: Iterable[str], problems: Iterable[Probl
         return SkillError(msgspec.structs.replace(broken, message=message))
     untrusted = next((problem for problem in known_problems if problem.code == "SKILL_FOLDER_UNTRUSTED"), None)
     hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill")
-    return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
+    return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name, resource="skill", name=name)
 
 
 def unknown_mention_error(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
@@ -112,6 +112,8 @@ def unknown_mention_error(mention: Mention, names: Collection[Mention], problems
         f"there is no skill `{mention.text}`{detail}",
         hint=suggest(mention.text, [name.text for name in sorted(names)]) or "check the name of the skill",
         mention=mention.text,
+        resource="skill",
+        name=mention.text,
     )
 
 

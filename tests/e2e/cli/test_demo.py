@@ -1,11 +1,12 @@
 """The demo, on a terminal and off it."""
 
+import os
 import re
 from pathlib import Path
 
 from rich.cells import cell_len
 
-from tests.e2e.cli.programs import call, environment, invoke
+from tests.e2e.cli.programs import SCRIPTS, call, environment, invoke
 from tests.e2e.cli.terminals import CONTROL, on_a_terminal
 
 
@@ -29,7 +30,12 @@ def test_the_demo_runs_verifies_and_leads_through_the_result(workspace: Path) ->
     assert "运行目录里有什么" in (root / "deliverables/report.md").read_text()
     assert f"demo-output/{root.name}\n  deliverables/report.md " in answer.err
     assert "✓ verified: 41 events, authentic\n" in answer.err
-    assert f"  skills-runtime runs show {root.name[4:16]}\n" in answer.err
+    assert f"  {SCRIPTS}/skills-runtime runs show {root.name[4:16]}\n" in answer.err
+
+
+def test_the_demo_names_commands_as_they_can_be_typed(workspace: Path) -> None:
+    answer = call("kgent", "demo", cwd=workspace, env=environment(PATH=f"{SCRIPTS}:{os.environ['PATH']}"))
+    assert "\n  kgent runs show " in answer.err
 
 
 def test_an_output_that_knows_no_chinese_gets_numbers_instead_of_characters(workspace: Path) -> None:
