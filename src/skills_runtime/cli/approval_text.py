@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -10,7 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.output import format_count, labeled_table, plural, truncate
+from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 from skills_runtime.text import readable, readable_line
 
@@ -65,10 +68,11 @@ def title_line(request: ApprovalRequest, *, indent: int) -> RenderableType:
     """Render the tool that needs an approval, the skill it acts for, and the risk."""
     level, reason = request.risk.get("level", ""), request.risk.get("reason", "")
     style = RISK_STYLES.get(level, "")
-    risk = [" · ", (f"{readable_line(level)} risk", style), f": {readable_line(reason)}" if reason else ""]
+    name = translate("approval.high", "high risk") if level == "high" else translate("approval.medium", "medium risk")
+    risk = [" · ", (name, style), f": {readable_line(reason)}" if reason else ""]
     text = Text.assemble(
         (readable_line(request.tool), "bold"),
-        " needs your approval",
+        translate("approval.needs", " needs your approval"),
         f" · skill {readable_line(request.intent.skill)}" if request.intent.skill else "",
         *(risk if style else []),
         no_wrap=True,
@@ -95,10 +99,12 @@ def _reason_line(request: ApprovalRequest, *, indent: int) -> RenderableType:
     if fence and fence.get("active"):
         text.append(_describe_sandbox(fence), "dim")
     elif fence:
-        text.append("no sandbox: it runs with all your permissions", RISK_STYLES["high"])
+        unconfined = translate("approval.no_sandbox", "no sandbox: it runs with all your permissions")
+        text.append(unconfined, RISK_STYLES["high"])
     if why:
         text.append(" · " if fence else "", "dim")
-        text.append(readable_line(why if request.why else f"asked by {why}"), "dim")
+        asked_by = translate("approval.asked_by", "asked by {rule}", rule=request.rule)
+        text.append(readable_line(request.why or asked_by), "dim")
     return _indent(text, indent)
 
 
@@ -327,6 +333,16 @@ def describe_rule(rule: "Rule", scope: str) -> str:
         RULE_REACH.get(scope, "in all your runs"),
     ]
     return readable_line(" ".join(filter(None, parts)))
+
+
+def describe_added_rules(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Describe the rules that decisions of a run added; the name is the one in the rule file."""
+    from skills_runtime.safety.policy import load_rules  # slow, and most runs have none
+
+    for record in records:
+        with suppress(SkillsRuntimeError):  # the record may be from another version
+            for rule in load_rules(str(record.get("text", "")), origin=""):
+                yield f"{readable_line(rule.name)} allows {describe_rule(rule, str(record.get('scope', '')))}"
 
 
 def _quote_names(names: Iterable[str]) -> str:

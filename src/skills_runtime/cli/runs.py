@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from skills_runtime.cli import runs_control
+from skills_runtime.cli.approval_text import describe_added_rules
 from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     ConfigOptions,
@@ -570,6 +571,9 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
         translate("show.steps", "steps"): _list_steps(page, console),
         translate("show.files", "files"): [
             justify_line(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
+        ],
+        translate("show.rules", "rules added"): [
+            _indent(Text(line)) for line in describe_added_rules(page.view.pending.approvals.rules)
         ],
         translate("show.waiting", "waiting for"): _list_waits(page, command),
         translate("show.next", "next"): [labeled_table(_next_commands(page, command), indent=2, width=_LABEL)],

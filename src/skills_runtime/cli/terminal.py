@@ -25,6 +25,7 @@ from skills_runtime.cli.approval_text import (
     rule_paragraph,
 )
 from skills_runtime.cli.approvals import parse_arguments
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import Approving, ViewOptions, display_path, login_name
 from skills_runtime.cli.output import (
     format_duration,
@@ -54,16 +55,6 @@ ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_s
 INDENT = 5
 ANSWER, ALLOW, REASON, ADD = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "add it?"))
 COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
-KEYS = ("[y] once", "[s] session", "[f] this folder", "[a] always", "[n] no", "[?] details")
-MORE_KEYS: Mapping[str, str] = {
-    "[s]": "allow this exact call for the rest of the session",
-    "[f] [a]": "show a rule that allows such calls in this folder, or always, and add it if you confirm",
-    "[e]": "edit the call",
-    "[n]": "deny it; `n REASON` tells the model why",
-    "[q]": "deny it and stop the run",
-    "Ctrl-D": "decide later; the run waits",
-}
-"""What keys do, by key."""
 
 
 def is_interactive() -> bool:
@@ -288,7 +279,9 @@ class TerminalApprover:
                     decision = await self._ask(request, timeout_ms)
             except TimeoutError:
                 self._terminal.discard_input()  # a half-typed answer must not reach the shell
-                self._terminal.hint(f"no answer within {format_duration(timeout_ms or 0)}; the request stays open")
+                waited = format_duration(timeout_ms or 0)
+                silence = translate("approval.silence", "no answer within {time}; the request stays open", time=waited)
+                self._terminal.hint(silence)
                 decision = None
         if decision is None:
             raise Parked(request.call_id)
@@ -297,8 +290,7 @@ class TerminalApprover:
     async def _ask(self, request: ApprovalRequest, timeout_ms: int | None) -> Decision | None:
         rules = self._rules(request)
         is_fully_shown = await self._terminal.show_pages(*approval_lines(request)) and is_shown_in_full(request)
-        keys = [key for key in KEYS if not key.startswith(("[f]", "[a]")) or rules]
-        self._terminal.show(_paragraph("  ".join(keys), style="dim"))
+        self._terminal.show(_paragraph("  ".join(list_keys(with_rules=bool(rules))), style="dim"))
         details = list(detail_lines(request, timeout_ms))
         return await self._read_decision(request, details, is_fully_shown=is_fully_shown)
 
@@ -320,7 +312,7 @@ class TerminalApprover:
             decision = await self._apply_command(command, argument.strip(), request)
             if decision is not None:
                 return decision
-        self._terminal.hint("the request stays open; decide later")
+        self._terminal.hint(translate("approval.open", "the request stays open; decide later"))
         return None
 
     async def _apply_command(self, command: str, argument: str, request: ApprovalRequest) -> Decision | None:
@@ -433,8 +425,36 @@ def detail_lines(request: ApprovalRequest, timeout_ms: int | None = None) -> Ite
     waits = f"after {format_duration(timeout_ms)} without an answer the run waits" if timeout_ms else ""
     later = f"answer later with `approvals approve {name}`" if name else ""
     open_text = "; ".join(filter(None, (expires, waits, later)))
-    facts = {**({"open": open_text} if open_text else {}), **MORE_KEYS}
+    facts = {**({"open": open_text} if open_text else {}), **describe_keys()}
     yield labeled_table(facts, indent=INDENT + 2, width=LABEL)
+
+
+def list_keys(*, with_rules: bool) -> list[str]:
+    """List the keys of a card; those that add a rule only where one can be made."""
+    rules = [
+        f"[f] {translate('approval.folder', 'this folder')}",
+        f"[a] {translate('approval.always', 'always')}",
+    ]
+    return [
+        f"[y] {translate('approval.once', 'once')}",
+        f"[s] {translate('approval.session', 'session')}",
+        *(rules if with_rules else []),
+        f"[n] {translate('approval.no', 'no')}",
+        f"[?] {translate('approval.details', 'details')}",
+    ]
+
+
+def describe_keys() -> dict[str, str]:
+    """Describe what keys do, by key."""
+    rule = "show a rule that allows such calls in this folder, or always, and add it if you confirm"
+    return {
+        "[s]": translate("approval.session_key", "allow this exact call for the rest of the session"),
+        "[f] [a]": translate("approval.rule_key", rule),
+        "[e]": translate("approval.edit_key", "edit the call"),
+        "[n]": translate("approval.deny_key", "deny it; `n REASON` tells the model why"),
+        "[q]": translate("approval.stop_key", "deny it and stop the run"),
+        "Ctrl-D": translate("approval.later_key", "decide later; the run waits"),
+    }
 
 
 def is_shown_in_full(request: ApprovalRequest) -> bool:

@@ -10,6 +10,7 @@ from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
 from skills_runtime.cli.program import Program
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
+from skills_runtime.safety.policy import load_rules
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park
 from tests.e2e.cli.programs import call, invoke, say, write, write_config
 from tests.e2e.cli.terminals import CTRL_D, on_a_terminal
@@ -150,6 +151,12 @@ def test_a_rule_for_the_user_is_kept_in_their_file_and_used_by_the_next_run(work
     assert events("approval_requested", "runs/again") == []
 
 
+def name_of(file: Path) -> str:
+    """The name of the only rule of a file."""
+    (rule,) = load_rules(file.read_text(), origin="")
+    return rule.name
+
+
 def test_a_rule_for_a_folder_names_the_folder_of_its_run(workspace: Path, home: Path) -> None:
     park()
     elsewhere = workspace / "elsewhere"
@@ -161,6 +168,8 @@ def test_a_rule_for_a_folder_names_the_folder_of_its_run(workspace: Path, home: 
     assert f"folder: {workspace.resolve()}\n" in file.read_text()
     (decided,) = events("approval_decided")
     assert decided["rule"]["scope"] == "folder"
+    shown = invoke("runs", "show", "r").out
+    assert f"{name_of(file)} allows calls of `file_write` on `./{FIRST}` in this folder\n" in shown
     assert park(run_id="again").code == 0
     planned = json.dumps({"tool": "file_write", "arguments": {"path": FIRST, "content": "x"}}).encode()
     explained = invoke("policy", "explain", "-", "--config", "kgent.yaml", stdin=planned)
