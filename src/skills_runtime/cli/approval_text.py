@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from skills_runtime.cli.language import translate
 from skills_runtime.cli.output import format_count, labeled_table, plural, truncate
-from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 from skills_runtime.text import readable, readable_line
 
@@ -337,12 +335,11 @@ def describe_rule(rule: "Rule", scope: str) -> str:
 
 def describe_added_rules(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Describe the rules that decisions of a run added; the name is the one in the rule file."""
-    from skills_runtime.safety.policy import load_rules  # slow, and most runs have none
+    from skills_runtime.engine import read_rules  # slow, and most runs have none
 
     for record in records:
-        with suppress(SkillsRuntimeError):  # the record may be from another version
-            for rule in load_rules(str(record.get("text", "")), origin=""):
-                yield f"{readable_line(rule.name)} allows {describe_rule(rule, str(record.get('scope', '')))}"
+        for rule in read_rules(record):
+            yield f"{readable_line(rule.name)} allows {describe_rule(rule, str(record.get('scope', '')))}"
 
 
 def _quote_names(names: Iterable[str]) -> str:

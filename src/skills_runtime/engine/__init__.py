@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         build_approval_view,
         build_rule,
         build_rules,
+        read_rules,
         rule_file_of,
     )
     from skills_runtime.engine.demo import build_demo_request, check_demo_sandbox, is_scripted, read_demo
@@ -49,7 +50,7 @@ __getattr__ = lazy_names(
         "agent_factory": "Interaction Model find_model_problem",
         "approvals": (
             "ApprovalAnswer ApprovalScope OpenApproval PERSISTENT_SCOPES SCOPE_DECISIONS approve_with_rule "
-            "build_approval_view build_rule build_rules rule_file_of"
+            "build_approval_view build_rule build_rules read_rules rule_file_of"
         ),
         "demo": "check_demo_sandbox build_demo_request is_scripted read_demo",
         "disk_usage": "Storage measure_storage",
@@ -132,6 +133,7 @@ __all__ = [
     "open_run_service",
     "read_demo",
     "read_row",
+    "read_rules",
     "record_document",
     "refresh",
     "resolve_choice",

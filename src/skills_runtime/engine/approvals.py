@@ -13,7 +13,7 @@ from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox,
 from skills_runtime.projections import PendingApproval, RunView
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
 from skills_runtime.safety.approvals import NETWORK, RuleScope, propose_rule, rule_record
-from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
+from skills_runtime.safety.policy import Rule, add_rule, load_rules, user_rule_file
 from skills_runtime.text import make_title
 
 SANDBOX_SUMMARY_FIELDS = (
@@ -234,6 +234,14 @@ def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Pat
     if scope in PERSISTENT_SCOPES and rule_file is not None:
         add_rule(rule_file, rule)
     return Decision(decision="approved", rule=rule_record(rule, scope))
+
+
+def read_rules(record: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules that a decision added; none where they are from another version."""
+    try:
+        return load_rules(str(record.get("text", "")), origin="")
+    except SkillsRuntimeError:
+        return ()
 
 
 def build_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
