@@ -280,7 +280,11 @@ class TerminalApprover:
             except TimeoutError:
                 self._terminal.discard_input()  # a half-typed answer must not reach the shell
                 waited = format_duration(timeout_ms or 0)
-                silence = translate("approval.silence", "no answer within {time}; the request stays open", time=waited)
+                silence = translate(
+                    "approval.silence",
+                    "no answer within {time}; the run waits, and `approvals approve` resumes it",
+                    time=waited,
+                )
                 self._terminal.hint(silence)
                 decision = None
         if decision is None:

@@ -80,7 +80,7 @@ def test_no_answer_in_time_parks_the_run_and_an_approval_from_elsewhere_resumes_
     impatient = {"safety": {"mode": "ask", "approval_timeout_ms": 300}}
     write_config(workspace, say("", write("deliverables/a.md")), say("Written."), **impatient)
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
-        screen.expect("allow? \n     no answer within 300 ms; the request stays open\n")
+        screen.expect("allow? \n     no answer within 300 ms; the run waits, and `approvals approve` resumes it\n")
         screen.expect("approve  kgent approvals approve ")
         assert screen.end() == 26
     assert events(workspace / "r", "approval_decided") == []

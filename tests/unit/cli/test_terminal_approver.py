@@ -269,7 +269,8 @@ async def test_silence_decides_nothing_and_leaves_the_terminal_clean(tty: Tty) -
     os.write(tty[0], b"y")  # half an answer
     with pytest.raises(Parked):
         await asked
-    assert screen.getvalue().endswith("allow? \n     no answer within 50 ms; the request stays open\n")
+    silence = "no answer within 50 ms; the run waits, and `approvals approve` resumes it"
+    assert screen.getvalue().endswith(f"allow? \n     {silence}\n")
     os.set_blocking(tty[1], False)
     os.write(tty[0], b"\n")
     assert os.read(tty[1], 10) == b"\n"  # the shell that reads next gets nothing of it
