@@ -22,6 +22,7 @@ from skills_runtime.config.merge import (
     nest_value,
 )
 from skills_runtime.config.models import ServiceLimits, iterate_keys
+from skills_runtime.config.problems import Location
 from skills_runtime.config.resolve import build_defaults, validate_source
 from skills_runtime.config.secrets import is_key_shaped
 from skills_runtime.errors import SkillsRuntimeError
@@ -91,7 +92,7 @@ def trees(fields: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
 
 def layer(data: dict[str, Any], trust: Trust) -> ConfigSource:
     good, problems = validate_source(
-        ConfigSource(data=data, label=f"yaml:{trust}", location="here", trust=trust, base=ROOT), {}, ROOT
+        ConfigSource(data=data, label=f"yaml:{trust}", location=Location("here"), trust=trust, base=ROOT), {}, ROOT
     )
     assert problems == []
     return good

@@ -106,6 +106,7 @@ def _openai_backend(resolved: "Resolved") -> Backend:
         base_url=llm.base_url,
         api_key=resolved.environment.get(llm.api_key_env) or "",
         api_key_env=llm.api_key_env,
+        address_source=resolved.describe_origin("llm.base_url"),
         timeout_sec=llm.timeout_sec,
         retry=RetryPolicy(
             max_retries=retry.max_retries,
@@ -128,7 +129,10 @@ def _openai_backend(resolved: "Resolved") -> Backend:
 def _fake_backend(resolved: "Resolved") -> Backend:
     script = resolved.settings.llm.fake.script
     if not script:
-        raise ConfigError("`llm.backend: fake` needs a script", hint="set `llm.fake.script` to a YAML file")
+        hint = (
+            "`skills-runtime demo` shows a scripted run; for a script of your own set `llm.fake.script` to a YAML file"
+        )
+        raise ConfigError("`llm.backend: fake` needs a script", hint=hint)
     path = Path(script)
     return load_script(path, read_workspace_file(resolved.workspace_root, path, "llm.fake.script"))
 

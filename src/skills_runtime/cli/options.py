@@ -154,7 +154,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Parse assignments such as `run.max_steps=5` into a settings tree; values are YAML."""
-    from skills_runtime.config import deep_merge, nest_value, parse_mapping
+    from skills_runtime.config import deep_merge, nest_value
 
     tree: dict[str, Any] = {}
     for assignment in assignments:
@@ -162,10 +162,16 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         if not separator or not key.strip():
             raise ValidationFailed(f"`--set {assignment}` is not an assignment", hint="write `--set KEY=VALUE`")
         check_text(assignment, "--set")
-        # On a line of its own the value may be any YAML, including a mapping or a list.
-        block = "value:\n  " + text.replace("\n", "\n  ")
-        tree = deep_merge(tree, nest_value(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value")))
+        tree = deep_merge(tree, nest_value(key.strip(), parse_value(text, f"--set {key}")))
     return tree
+
+
+def parse_value(text: str, name: str) -> Any:
+    """Parse the value of a setting, which is YAML; errors call it `name`."""
+    from skills_runtime.config import parse_mapping
+
+    # On a line of its own the value may be any YAML, including a mapping or a list.
+    return parse_mapping("value:\n  " + text.replace("\n", "\n  "), Path(name)).get("value")
 
 
 def parse_answers(assignments: Iterable[str]) -> dict[str, str]:

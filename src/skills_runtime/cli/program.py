@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -18,7 +18,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from skills_runtime.cli.language import translate, translate_error
-from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.errors import (
+    AccessRefused,
+    ConfigError,
+    NotFound,
+    SkillsRuntimeError,
+    StorageFailed,
+    ValidationFailed,
+)
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -33,6 +40,7 @@ REMOVED_COMMANDS = {
 """Removed commands, and what to do instead."""
 PIPE_CLOSED = 141
 """As if SIGPIPE had ended the process."""
+MAX_OTHER_PROBLEMS = 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_SIGNAL_CODE = 128
 
@@ -171,10 +179,17 @@ def run_guarded(action: Callable[[], int], program: Program) -> int:
         _flush_output()
 
 
-def write_error(message: str, *, kind: str, hint: str, meaning: str = "") -> None:
-    """Print an error with its kind and hint to stderr; `meaning` translates it, and `message` then is a detail."""
+def write_error(message: str, *, kind: str, hint: str, meaning: str = "", others: Sequence[str] = ()) -> None:
+    """Print an error with its kind and hint to stderr.
+
+    `meaning` translates it, and `message` then is a detail; `others` are problems found with it.
+    """
     lines = [translate("error.message", "error: {text}", text=readable_line(meaning or message))]
     lines += [translate("error.detail", "  detail: {text}", text=readable_line(message))] if meaning else []
+    listed = [*others[:MAX_OTHER_PROBLEMS]]
+    if len(others) > MAX_OTHER_PROBLEMS:
+        listed.append(translate("error.more", "{count} more", count=len(others) - MAX_OTHER_PROBLEMS))
+    lines += [translate("error.also", "  also: {text}", text=readable_line(other)) for other in listed]
     lines.append(translate("error.kind", "  kind: {kind}", kind=kind))
     lines += [translate("error.hint", "  hint: {text}", text=readable_line(hint))] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
@@ -184,8 +199,10 @@ def report_error(error: SkillsRuntimeError, program: Program) -> int:
     """Print an error and return its exit code."""
     if program.debug:
         traceback.print_exc()
+    others = error.details.get("problems", ())[1:] if isinstance(error, ConfigError) else ()
     hint = error.hint or translate("hint.commands", "`{program} --help` lists the commands", program=program.name)
-    write_error(error.message, kind=error.kind, hint=hint, meaning=translate_error(error.kind, error.details))
+    meaning = translate_error(error.kind, error.details)
+    write_error(error.message, kind=error.kind, hint=hint, meaning=meaning, others=others)
     return error.exit_code
 
 

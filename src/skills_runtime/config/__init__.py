@@ -50,9 +50,11 @@ from skills_runtime.config.resolve import (
     ResolvedRunConfig,
     explain,
     resolve,
+    select_settings,
     snapshot,
 )
 from skills_runtime.config.secrets import is_secret_name
+from skills_runtime.config.user_settings import set_user_setting, unset_user_setting
 
 __all__ = [
     "KEY_VARIABLE",
@@ -98,9 +100,12 @@ __all__ = [
     "resolve",
     "resolve_path",
     "resolve_workspace",
+    "select_settings",
+    "set_user_setting",
     "snapshot",
     "state_home",
     "store_key",
     "tighten",
+    "unset_user_setting",
     "without_dotenv",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.problems import format_value
+from skills_runtime.config.problems import Location, format_value
 
 TrustRule = Callable[[Any, Any], Any]
 """Returns the effective value, given the current one and the project's."""
@@ -150,7 +150,7 @@ class ConfigSource:
     data: Tree
     label: str
     separator: Literal["#", ":", ""] = "#"
-    location: str
+    location: Location
     trust: Trust = "user"
     base: Path
 
@@ -202,9 +202,8 @@ def get_value(tree: Tree, key: str) -> Any:
 def merge_with_profile(embedded: ConfigSource, sources: Sequence[ConfigSource]) -> Merged:
     """Merge all sources over the defaults, with the preset of the chosen profile in between."""
     profile = get_value(merge_sources([embedded, *sources]).data, "sandbox.profile")
-    preset = replace(
-        embedded, data=PRESETS[profile], label=f"profile:{profile}", location=f"of the profile `{profile}`"
-    )
+    location = Location(f"of the profile `{profile}`")
+    preset = replace(embedded, data=PRESETS[profile], label=f"profile:{profile}", location=location)
     return merge_sources([embedded, preset, *sources])
 
 
@@ -237,7 +236,7 @@ def _merge_source(merged: Merged, source: ConfigSource) -> Merged:
 
 
 def _build_notice(key: str, proposed: Any, current: Any, current_source: str, source: ConfigSource) -> str:
-    prefix = f"`{key}: {format_value(proposed)}` {source.location} was ignored"
+    prefix = f"`{key}: {format_value(proposed)}` {source.location.name} was ignored"
     if TRUST_RULES.get(key, keep_current) is keep_current:
         return f"{prefix}: only the user's own configuration may set it"
     return f"{prefix}: a project file may not loosen `{format_value(current)}` ({current_source})"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skills_runtime.engine.demo import build_demo_request, check_demo_sandbox, is_scripted, read_demo
     from skills_runtime.engine.disk_usage import Storage, measure_storage
     from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
+    from skills_runtime.engine.doctor import Check, CheckStatus, Diagnosis, diagnose
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
     from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
     from skills_runtime.engine.policy_check import describe_decision, explain_call, explain_command
@@ -55,6 +56,7 @@ __getattr__ = lazy_names(
         "demo": "check_demo_sandbox build_demo_request is_scripted read_demo",
         "disk_usage": "Storage measure_storage",
         "dispatcher": "Dispatcher InlineDispatcher OpenedRun RunHost",
+        "doctor": "Check CheckStatus Diagnosis diagnose",
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
         "policy_check": "explain_call explain_command describe_decision",
@@ -83,7 +85,10 @@ __all__ = [
     "AgreedSkills",
     "ApprovalAnswer",
     "ApprovalScope",
+    "Check",
+    "CheckStatus",
     "CreatedRun",
+    "Diagnosis",
     "Dispatcher",
     "ExecutionOptions",
     "Executions",
@@ -122,6 +127,7 @@ __all__ = [
     "check_demo_sandbox",
     "close_backend",
     "describe_decision",
+    "diagnose",
     "explain_call",
     "explain_command",
     "explain_orphaned",

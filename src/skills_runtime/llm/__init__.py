@@ -1,6 +1,7 @@
 """Model backends behind one port (OpenAI-compatible, fake, replay), and the recorder that turns answers into events."""
 
 from skills_runtime.llm.event_recorder import Answer, EventRecorder, Price, cost_of, record_answer
+from skills_runtime.llm.failures import Endpoint
 from skills_runtime.llm.fake import (
     FakeChatBackend,
     FakeChatCall,
@@ -10,6 +11,7 @@ from skills_runtime.llm.fake import (
     load_script,
 )
 from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
+from skills_runtime.llm.probe import EndpointProbe, probe_endpoint, try_model
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
@@ -18,6 +20,8 @@ __all__ = [
     "Backend",
     "ChatRequest",
     "ChatStreamEvent",
+    "Endpoint",
+    "EndpointProbe",
     "EventRecorder",
     "FakeChatBackend",
     "FakeChatCall",
@@ -32,5 +36,7 @@ __all__ = [
     "cost_of",
     "load_script",
     "openai_backend",
+    "probe_endpoint",
     "record_answer",
+    "try_model",
 ]

@@ -13,7 +13,11 @@ import msgspec
 
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm.failures import (
+    ANY_ENDPOINT,
+    DOCTOR_HINT,
+    Endpoint,
     Refusal,
+    connection_error,
     find_rejected_option,
     missing_stream_error,
     model_error,
@@ -44,8 +48,10 @@ _KEY = re.compile("[!-~]+")
 class StreamAccumulator:
     """Assemble one streamed answer; `prefix` starts the ids of calls that come without one."""
 
-    def __init__(self, *, prefix: str = "call") -> None:
+    def __init__(self, *, prefix: str = "call", endpoint: Endpoint = ANY_ENDPOINT) -> None:
         self._prefix = prefix
+        self._endpoint = endpoint
+        self._is_empty = True
         self._calls: list[_Call] = []
         self._current: dict[int | str, int] = {}
         """Index in `_calls` by the provider's index or id of a call."""
@@ -62,7 +68,8 @@ class StreamAccumulator:
             raise ModelError("the model sent a chunk that is not an object", retryable=True)
         piece = cast(dict[str, Any], chunk)
         if piece.get("object") == "error":
-            raise model_error(parse_refusal(piece))
+            raise model_error(parse_refusal(piece), self._endpoint)
+        self._is_empty = False
         self._request_id = _text(piece.get("id")) or self._request_id
         choice = _mapping(next(iter(_list(piece.get("choices"))), None))
         usage = _mapping(piece.get("usage")) or _mapping(choice.get("usage"))
@@ -72,10 +79,12 @@ class StreamAccumulator:
 
     def finish(self) -> Iterator[ChatStreamEvent]:
         """Yield the complete calls and the end of the answer; raise `ModelError` if the answer did not end."""
+        if self._is_empty:
+            raise ModelError(f"{self._endpoint} sent an empty stream", hint=DOCTOR_HINT, retryable=True)
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
         if self._finish_reason.lower() in ERROR_FINISH_REASONS:
-            raise ModelError("the model's provider ended the answer with an error", retryable=True)
+            raise ModelError(f"{self._endpoint} ended the answer with an error", retryable=True)
         if self._refusal_texts:
             raise ModelError(
                 f"the model refused: {shorten(''.join(self._refusal_texts))}", hint="ask for something else"
@@ -196,8 +205,11 @@ def _arguments(value: object) -> str:
 class OpenAIChatBackend:
     """One provider at one URL; the caller reads the key, which stays in memory only."""
 
-    def __init__(self, *, base_url: str, api_key: str, timeout_sec: float = 60) -> None:
+    def __init__(
+        self, *, base_url: str, api_key: str, timeout_sec: float = 60, endpoint: Endpoint | None = None
+    ) -> None:
         self._base_url = base_url
+        self._endpoint = endpoint or Endpoint(url=base_url)
         self._api_key = api_key
         self._timeout_sec = timeout_sec
         self._rejected_options: dict[str, set[str]] = {}
@@ -206,7 +218,7 @@ class OpenAIChatBackend:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; raise `ModelError` if the stream ends without a finish reason."""
-        answer = StreamAccumulator(prefix=f"call_{request.answered + 1}")
+        answer = StreamAccumulator(prefix=f"call_{request.answered + 1}", endpoint=self._endpoint)
         async with aclosing(self._chunks(build_parameters(request))) as chunks:
             async for chunk in chunks:
                 for event in answer.add(chunk):
@@ -230,15 +242,17 @@ class OpenAIChatBackend:
                 async for chunk in stream:
                     yield chunk
                 if stream.unexpected_text:
-                    raise missing_stream_error(stream.unexpected_text, secret=self._api_key)
+                    raise missing_stream_error(stream.unexpected_text, secret=self._api_key, endpoint=self._endpoint)
         except openai.APITimeoutError as error:
+            if isinstance(error.__cause__, httpx2.ConnectTimeout):
+                raise self._connection_error(error.__cause__) from error
             raise ModelError(
-                f"the model's provider sent nothing for {self._timeout_sec:g} s", retryable=True
+                f"{self._endpoint} sent nothing for {self._timeout_sec:g} s", hint=DOCTOR_HINT, retryable=True
             ) from error
         except openai.APIConnectionError as error:
             raise self._connection_error(error.__cause__ or error) from error
         except openai.APIError as error:
-            raise model_error(self._parse_refusal(error)) from error
+            raise model_error(self._parse_refusal(error), self._endpoint) from error
         except (
             httpx2.HTTPError,
             OSError,
@@ -285,8 +299,7 @@ class OpenAIChatBackend:
         )
 
     def _connection_error(self, error: BaseException) -> ModelError:
-        reason = shorten(str(error), secret=self._api_key) or type(error).__name__
-        return ModelError(f"the connection to the model failed: {reason}", retryable=True)
+        return connection_error(error, self._endpoint, secret=self._api_key)
 
     def _parse_refusal(self, error: "APIError") -> Refusal:
         response = getattr(error, "response", None)
@@ -335,17 +348,26 @@ def openai_backend(
     timeout_sec: float,
     retry: RetryPolicy,
     api_key_env: str = "OPENAI_API_KEY",
+    address_source: str = "",
 ) -> RetryingBackend:
-    """Return a backend for an OpenAI-compatible provider with retries; errors name `api_key_env`."""
+    """Return a backend for an OpenAI-compatible provider with retries.
+
+    Errors name `api_key_env`, and `address_source` as what set the address.
+    """
     api_key = api_key.strip()
     if not api_key:
         raise ConfigError(
-            f"the environment variable `{api_key_env}` is not set",
-            hint="set it, or work offline with `llm.backend: fake`",
+            f"the model has no key: the environment variable `{api_key_env}` is not set",
+            hint=(
+                f"store a key with `skills-runtime init`, or set it with `export {api_key_env}=…` or in `.env`;"
+                " `skills-runtime demo` works without one"
+            ),
         )
     if not _KEY.fullmatch(api_key):
         raise ConfigError(
             f"the environment variable `{api_key_env}` does not contain a valid key",
-            hint="a key contains printable ASCII characters and no spaces",
+            hint="a key contains printable ASCII characters and no spaces; `skills-runtime init` stores another one",
         )
-    return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)
+    endpoint = Endpoint(url=base_url, source=address_source, key_variable=api_key_env)
+    backend = OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec, endpoint=endpoint)
+    return RetryingBackend(backend, retry)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from skills_runtime.errors import ConfigError
+from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm import RetryingBackend, RetryPolicy, openai_backend
 from skills_runtime.ports import ChatRequest
 from tests.support import model_server
-from tests.support.model_server import refuses, says
+from tests.support.model_server import Answer, packets, redirects, refuses, says
 
 REQUEST = ChatRequest(model="m", messages=[{"role": "user", "content": "go"}])
 
@@ -29,7 +29,55 @@ async def test_a_service_is_asked_with_the_key_and_asked_again() -> None:
 def test_no_key_is_refused_by_the_name_of_its_variable(key: str) -> None:
     with pytest.raises(ConfigError, match="`MY_KEY` is not set") as caught:
         _backend(key, api_key_env="MY_KEY")
-    assert "fake" in caught.value.hint
+    for way in ("`skills-runtime init`", "`export MY_KEY=…`", "`.env`", "`skills-runtime demo`"):
+        assert way in caught.value.hint
+
+
+async def test_a_dead_address_is_named_with_what_configured_it() -> None:
+    retry = RetryPolicy(max_retries=0)
+    source = "~/.config/skills_runtime/model.yaml"
+    backend = openai_backend(
+        base_url="http://127.0.0.1:9/v1?key=x", api_key="k", timeout_sec=10, retry=retry, address_source=source
+    )
+    with pytest.raises(ModelError) as caught:
+        _ = [event async for event in backend.stream_chat(REQUEST)]
+    await backend.aclose()
+    assert caught.value.message == (
+        f"could not reach the model at `http://127.0.0.1:9/v1` (`llm.base_url` from {source}): Connection refused"
+    )
+    assert "`skills-runtime init`" in caught.value.hint
+    assert "`skills-runtime doctor`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("refusal", "sentence", "command"),
+    [
+        (refuses(401), "refused the key in `MY_KEY`", "skills-runtime init"),
+        (refuses(403, "no budget"), "refused access: no budget", "skills-runtime doctor"),
+        (refuses(404, "no such path"), "answered 404: no such path", "skills-runtime config show llm"),
+        (refuses(404, "model 'm' not found"), "does not have this model: model 'm' not found", "skills-runtime init"),
+        (refuses(400, "Invalid model name passed in"), "does not have this model", "skills-runtime doctor"),
+        (refuses(400, "no", code="model_not_found"), "does not have this model", "skills-runtime doctor"),
+        (packets(b"\n"), "sent an empty stream", "skills-runtime doctor"),
+        (redirects(308, "http://127.0.0.1:9/"), "answered 308", "skills-runtime config set llm.base_url"),
+    ],
+)
+async def test_a_refusal_names_the_address_and_the_next_command(refusal: Answer, sentence: str, command: str) -> None:
+    with model_server.start([refusal]) as server:
+        backend = openai_backend(
+            base_url=server.base_url,
+            api_key="k",
+            timeout_sec=10,
+            retry=RetryPolicy(max_retries=0),
+            api_key_env="MY_KEY",
+            address_source="the variable X",
+        )
+        with pytest.raises(ModelError) as caught:
+            _ = [event async for event in backend.stream_chat(REQUEST)]
+        await backend.aclose()
+    start = f"the model at `{server.base_url}` (`llm.base_url` from the variable X) {sentence}"
+    assert caught.value.message.startswith(start)
+    assert f"`{command}" in caught.value.hint
 
 
 @pytest.mark.parametrize("key", ["two words", "schlüssel", "a\nb", "tab\there", "sk-\x00"])

@@ -21,7 +21,7 @@ from skills_runtime.config import (
     parse_origin,
     store_key,
 )
-from skills_runtime.engine import Storage, describe_decision, find_model_problem, measure_storage
+from skills_runtime.engine import Diagnosis, Storage, describe_decision, diagnose, find_model_problem, measure_storage
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
@@ -46,6 +46,13 @@ class DoctorDocument(Answer):
     adapters: list[dict[str, Any]]
     gaps: list[dict[str, Any]]
     required_promises_kept: bool
+
+
+class DiagnosisDocument(Answer):
+    """Whether a run would work, and the result of each check with its fix."""
+
+    can_run: bool
+    checks: list[dict[str, Any]]
 
 
 class PlannedCommand(Body):
@@ -96,6 +103,20 @@ async def sandbox_doctor(request: Request) -> Response:
         return {"adapters": capabilities, "gaps": gaps, "required_promises_kept": promises_kept}
 
     return json_response(await asyncio.to_thread(check_sandbox))
+
+
+@router.get("/doctor", response_model=DiagnosisDocument, responses=failure_responses(*COMMON_STATUSES))
+async def show_diagnosis(request: Request) -> Response:
+    """Check whether a run would work and how to fix what is missing; needs the scope `admin`.
+
+    It contacts the model, and asks it for one word if its provider does not list it.
+    """
+    state, workspace = request.app.state, runs_of(request).workspace
+    running: asyncio.Task[Diagnosis] | None = getattr(state, "diagnosing", None)
+    if running is None or running.done():  # concurrent requests share one diagnosis
+        work = asyncio.to_thread(diagnose, workspace.workspace_root, workspace.settings)
+        running = state.diagnosing = asyncio.create_task(work)
+    return json_response((await asyncio.shield(running)).document)
 
 
 @router.post("/policy/check", response_model=JudgementDocument, responses=failure_responses(*COMMON_STATUSES, 413, 415))

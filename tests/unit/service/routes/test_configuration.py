@@ -137,3 +137,23 @@ async def test_a_task_is_routed_to_the_skill_it_calls_for(tmp_path: Path) -> Non
         assert [(item["mention"], item["state"]) for item in listed] == [("$[my:own].notes", "offered")]
         document = (await service.post("/skills/route", {"task": "write release notes for the changes"})).json()
         assert [choice["name"] for choice in document["choices"]] == ["notes"]
+
+
+async def test_the_diagnosis_has_every_check_and_its_fix(service: Served) -> None:
+    document = (await service.get("/doctor")).json()
+    checks = {check["name"]: check for check in document["checks"]}
+    assert document["can_run"] is False
+    assert checks["key"]["status"] == "failed"
+    assert checks["key"]["fix"] == "skills-runtime init"
+    assert {"sandbox", "workspace", "skills", "state", "disk", "studio"} < checks.keys()
+
+
+async def test_all_faults_of_a_file_are_in_the_details(service: Served, tmp_path: Path) -> None:
+    (tmp_path / "kgent.yaml").write_text("run:\n  max_step: 3\nsaftey: {}\n")
+    response = await service.get("/config")
+    problem = response.json()
+    assert (response.status_code, problem["kind"]) == (400, "config_error")
+    first, second = problem["details"]["problems"]
+    assert first == problem["detail"]
+    assert "(line 2, column 3)" in first
+    assert "(line 3, column 1)" in second

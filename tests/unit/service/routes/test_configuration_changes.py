@@ -42,7 +42,7 @@ async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"),
+    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"), ("GET", "/api/v1/doctor"),
      ("DELETE", "/api/v1/keys/0123456789ab"), ("PUT", "/api/v1/skills/x")],
 )  # fmt: skip
 async def test_what_belongs_to_the_owner_needs_the_scope_admin(tmp_path: Path, method: str, path: str) -> None:
