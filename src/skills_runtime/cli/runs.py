@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from skills_runtime.cli import runs_control, runs_delete
+from skills_runtime.cli.approval_text import describe_added_rules
 from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     ConfigOptions,
@@ -49,7 +50,16 @@ from skills_runtime.cli.output import (
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.cli.run_text import CommandFor, Steps, describe_event, list_waits, step_lines, wait_lines
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
-from skills_runtime.events import Event, HumanRequest, Payload, RunStatus, data_of, decode_event, parse_status
+from skills_runtime.events import (
+    ApprovalDecided,
+    Event,
+    HumanRequest,
+    Payload,
+    RunStatus,
+    data_of,
+    decode_event,
+    parse_status,
+)
 from skills_runtime.projections import Metrics, RunView, fold
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.text import make_title, readable_line
@@ -526,6 +536,8 @@ class Page(msgspec.Struct):
     """The full questions by call id."""
     skills: list[Payload] = []
     """Skill events, in log order."""
+    rules: list[dict[str, Any]] = []
+    """The rules that decisions added, with their scopes."""
     messages: int = 0
     """The number of unread messages to the run."""
 
@@ -536,6 +548,8 @@ def load_page(run: "RecordedRun") -> Page:
     for event in run.read_trusted_events():
         if isinstance(event.payload, HumanRequest):
             page.requests[event.payload.call_id] = event.payload
+        if isinstance(event.payload, ApprovalDecided) and event.payload.rule:
+            page.rules.append(event.payload.rule)
         if skill_note(event.payload):
             page.skills.append(event.payload)
         page.view.apply(event)
@@ -590,6 +604,7 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
         translate("show.files", "files"): [
             justify_line(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
         ],
+        translate("show.rules", "rules added"): [_indent(Text(line)) for line in describe_added_rules(page.rules)],
         translate("show.waiting", "waiting for"): _list_waits(page, command),
         translate("show.next", "next"): [labeled_table(_next_commands(page, command), indent=2, width=_LABEL)],
     }

@@ -538,7 +538,8 @@ class SafetySettings(Section):
         description="Rule files in addition to your own `rules.yaml` and the project's `config/rules.yaml`.",
     )
     approval_timeout_ms: Positive = Field(
-        default=60_000, description="How long to wait for an approval before the call is denied."
+        default=60_000,
+        description="How long to wait for an answer to an approval request before the run parks; nothing is denied.",
     )
     approval_expires_sec: Positive = Field(
         default=7 * 24 * 3600, description="How long a parked request can be decided before it must be requested again."

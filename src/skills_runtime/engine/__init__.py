@@ -8,11 +8,15 @@ if TYPE_CHECKING:
     from skills_runtime.engine.agent_factory import Interaction, Model, find_model_problem
     from skills_runtime.engine.approvals import (
         PERSISTENT_SCOPES,
+        SCOPE_DECISIONS,
         ApprovalAnswer,
+        ApprovalScope,
         OpenApproval,
         approve_with_rule,
         build_approval_view,
         build_rule,
+        build_rules,
+        read_rules,
         rule_file_of,
     )
     from skills_runtime.engine.demo import build_demo_request, check_demo_sandbox, is_scripted, read_demo
@@ -47,8 +51,8 @@ __getattr__ = lazy_names(
     {
         "agent_factory": "Interaction Model find_model_problem",
         "approvals": (
-            "ApprovalAnswer OpenApproval PERSISTENT_SCOPES approve_with_rule build_approval_view build_rule "
-            "rule_file_of"
+            "ApprovalAnswer ApprovalScope OpenApproval PERSISTENT_SCOPES SCOPE_DECISIONS approve_with_rule "
+            "build_approval_view build_rule build_rules read_rules rule_file_of"
         ),
         "demo": "check_demo_sandbox build_demo_request is_scripted read_demo",
         "disk_usage": "Storage measure_storage",
@@ -78,9 +82,11 @@ __all__ = [
     "LOG_FILES",
     "MAX_ARCHIVE_BYTES",
     "PERSISTENT_SCOPES",
+    "SCOPE_DECISIONS",
     "AgentTrials",
     "AgreedSkills",
     "ApprovalAnswer",
+    "ApprovalScope",
     "Check",
     "CheckStatus",
     "CreatedRun",
@@ -119,6 +125,7 @@ __all__ = [
     "build_demo_request",
     "build_row",
     "build_rule",
+    "build_rules",
     "build_source_settings",
     "check_demo_sandbox",
     "close_backend",
@@ -135,6 +142,7 @@ __all__ = [
     "open_run_service",
     "read_demo",
     "read_row",
+    "read_rules",
     "record_document",
     "refresh",
     "resolve_choice",

@@ -79,5 +79,6 @@ def _propose_rules(
     intent = preview.intent or Intent()
     pending = draft_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
     request = build_approval_request(pending, approval_id="", run_id="", call_id="", expires_at="")
+    request = msgspec.structs.replace(request, folder=str(resolved.workspace_root.resolve()))
     rules, no_rule = preview_rules(request, user_rule_file(resolved))
     return [rule for rule in rules if rule["scope"] != "run"], no_rule

@@ -57,6 +57,7 @@ from skills_runtime.ports.tools import (
     ToolContext,
     ToolResult,
     ToolSpec,
+    Undecided,
     VerifyingTool,
 )
 
@@ -122,6 +123,7 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "Touch",
+    "Undecided",
     "VerifyingTool",
     "Watch",
 ]

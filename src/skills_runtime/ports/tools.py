@@ -57,6 +57,10 @@ class Parked(BaseException):
     """A call waits for a user; not an error, and no tool may suppress it."""
 
 
+class Undecided(Exception):
+    """Nobody decided while a command could wait; the message says why."""
+
+
 class Closeable(Protocol):
     """A resource that has to be closed."""
 
@@ -185,7 +189,7 @@ class ToolContext(Protocol):
         ...
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Ask whether the call may reach a host; without an approver or an answer in time it may not."""
+        """Ask whether the call may reach a host; raise `Undecided` without an approver or a decision in time."""
         ...
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cli.models import slow_model
-from tests.e2e.cli.programs import SCRIPTS, invoke, say, write, write_config
+from tests.e2e.cli.programs import SCRIPTS, call, invoke, say, write, write_config
 from tests.e2e.cli.terminals import CTRL_C, CTRL_D, on_a_terminal
 
 RUN = ("run", "Paint it", "--config", "kgent.yaml", "--sandbox", "r")
@@ -79,6 +79,39 @@ def test_a_no_is_reported_to_the_model_and_nothing_happens(workspace: Path) -> N
         screen.expect("Then not.\n")
         assert screen.end() == 0
     assert not (workspace / "r/deliverables/a.md").exists()
+
+
+def test_no_answer_in_time_parks_the_run_and_an_approval_from_elsewhere_resumes_it(workspace: Path) -> None:
+    impatient = {"safety": {"mode": "ask", "approval_timeout_ms": 300}}
+    write_config(workspace, say("", write("deliverables/a.md")), say("Written."), **impatient)
+    with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
+        screen.expect("allow? \n     no answer within 300 ms; the run waits, and `approvals approve` resumes it\n")
+        screen.expect("approve  kgent approvals approve ")
+        assert screen.end() == 26
+    assert events(workspace / "r", "approval_decided") == []
+    done = invoke("approvals", "approve", "r")
+    assert (done.code, done.out) == (0, "Written.\n")
+    assert len(events(workspace / "r", "approval_requested")) == 1
+
+
+def test_a_rule_for_this_folder_holds_for_the_next_run_here_and_nowhere_else(workspace: Path, home: Path) -> None:
+    write_config(workspace, say("", write("deliverables/a.md")), say("Written."), **ASK)
+    with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
+        screen.expect("allow? ")
+        screen.type("f\n")
+        screen.expect(f"folder: {workspace.resolve()}")
+        screen.expect("add it? ")
+        screen.type("y\n")
+        assert screen.end() == 0
+    (file,) = home.rglob("rules.yaml")
+    assert f"folder: {workspace.resolve()}" in file.read_text()
+    assert invoke("run", "Paint it", "--config", "kgent.yaml", "--sandbox", "again").code == 0
+    assert events(workspace / "again", "approval_requested") == []
+    elsewhere = workspace / "elsewhere"
+    elsewhere.mkdir()
+    write_config(elsewhere, say("", write("deliverables/a.md")), say("Written."), **ASK)
+    config = ("--config", "kgent.yaml", "--sandbox", "r", "--approvals", "inbox")
+    assert call("kgent", "run", "Paint it", *config, cwd=elsewhere).code == 26
 
 
 def test_q_ends_the_run(workspace: Path) -> None:

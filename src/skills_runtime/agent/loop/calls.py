@@ -32,7 +32,7 @@ from skills_runtime.events import LlmResponseFinished, ToolCallFinished, ToolCal
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
-from skills_runtime.safety import Assessment, conceal, sanitize
+from skills_runtime.safety import Assessment, InvalidDecision, conceal, sanitize
 from skills_runtime.safety.policy import Ask
 from skills_runtime.tools import Registry, capture_errors, error_result, failure_result, invoke
 
@@ -195,7 +195,7 @@ async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) 
         # Stop the clock while the approver decides; without an approver there is nothing to wait for.
         with context.ports.control.waiting() if gate.approver is not None else nullcontext():
             refusal = await gate.admit(tool, arguments, context, assessed)
-    except (LogError, ApprovalDenied):
+    except (LogError, ApprovalDenied, InvalidDecision):
         raise
     except SkillsRuntimeError as error:
         return error_result(error)

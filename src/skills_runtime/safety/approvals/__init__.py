@@ -16,20 +16,24 @@ from skills_runtime.safety.approvals.request import (
     rule_record,
 )
 from skills_runtime.safety.approvals.resolve import (
+    NETWORK,
     ApprovalContext,
     AskOptions,
+    InvalidDecision,
     ask,
     explain_late_decision,
     refuse_stale_decisions,
 )
 
 __all__ = [
+    "NETWORK",
     "ApprovalContext",
     "ApprovalFunction",
     "ApprovalRule",
     "AskOptions",
     "CallbackApprovals",
     "InboxApprovals",
+    "InvalidDecision",
     "RuleBasedApprovalProvider",
     "RuleScope",
     "as_approver",

@@ -1,5 +1,6 @@
 """Rule files: from YAML, whose values know their lines, to rules, each checked against its own examples."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -225,7 +226,7 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
 
 MAX_RULES = 1000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,79}")
-KEYS = ("name", "effect", *PATTERNS, "risk", "justification", "match", "not_match")
+KEYS = ("name", "effect", *PATTERNS, "risk", "folder", "justification", "match", "not_match")
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 
@@ -297,6 +298,7 @@ def _parse_rule(item: Node, origin: str) -> Rule:
         justification=_parse_text(values["justification"], "justification", origin)
         if "justification" in values
         else "",
+        folder=_parse_folder(values["folder"], origin) if "folder" in values else "",
         origin=origin,
         match=parse_examples(values.get("match"), origin),
         not_match=parse_examples(values.get("not_match"), origin),
@@ -313,6 +315,13 @@ def _parse_text(node: Node, key: str, origin: str) -> str:
     if not all(char.isprintable() or char in "\n\t" for char in node.value):
         raise rule_error(origin, node.line, f"`{key}` has invisible characters", "write it without them")
     return node.value
+
+
+def _parse_folder(node: Node, origin: str) -> str:
+    text = _parse_text(node, "folder", origin)
+    if not text.startswith(("/", "~/")) or os.path.normpath(text) != text:
+        raise rule_error(origin, node.line, f"`{text}` is not the path of a folder", "write it as `pwd -P` prints it")
+    return text
 
 
 def _parse_choice(node: Node | None, choices: tuple[Any, ...], key: str, item: Entries, origin: str) -> Any:

@@ -79,6 +79,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Skills as `namespace.name`; `*` stands for any characters."""
     risk: Level | None = None
     """Of an allow rule the highest risk it allows, of others the lowest they are about."""
+    folder: str = ""
+    """The only workspace it applies to, as a real path; empty for all."""
     justification: str = ""
     match: tuple[Example, ...] = ()
     not_match: tuple[Example, ...] = ()
@@ -88,7 +90,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The rule as decisions name it."""
-        return f"rule `{self.name}` ({self.origin})" if self.origin else f"rule `{self.name}`"
+        origin = ", ".join(filter(None, (self.origin, "this folder only" if self.folder else "")))
+        return f"rule `{self.name}` ({origin})" if origin else f"rule `{self.name}`"
+
+    def applies_in(self, workspace: str) -> bool:
+        """Return whether it applies to runs in a workspace, given as a real path.
+
+        A link that leads from the folder to another one does not carry the rule there.
+        """
+        return not self.folder or self.folder == workspace
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

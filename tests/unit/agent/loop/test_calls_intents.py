@@ -156,11 +156,11 @@ def test_a_change_of_bytes_that_are_no_text_is_shown_by_size_and_digest(tmp_path
 
 
 @pytest.mark.parametrize("decision", [True, None, "yes", {"decision": "approved"}, ["approved"], b"approved"])
-def test_an_invalid_decision_of_an_approver_is_a_denial(tmp_path: Path, decision: Any) -> None:
+def test_an_invalid_decision_of_an_approver_fails_the_run(tmp_path: Path, decision: Any) -> None:
     tool = Odd()
     stage = Stage(tmp_path, [calls(("odd", {})), says("done")], tool=tool)
-    assert stage.work(Answering(decision)).status == "completed"
-    assert tool.times == 0
+    result = stage.work(Answering(decision))
+    assert (result.status, result.error_kind, tool.times) == ("failed", "config_error", 0)
 
 
 def test_an_approver_that_raises_approves_of_nothing(tmp_path: Path) -> None:

@@ -132,12 +132,13 @@ async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
 
 
-async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path) -> None:
-    body = {"decision": "approved", "approval_key": "0" * 64, "rule": "user"}
+@pytest.mark.parametrize("how", [{"rule": "user"}, {"rule": "folder"}, {"scope": "folder"}, {"scope": "always"}])
+async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path, how: dict[str, str]) -> None:
+    body = {"decision": "approved", "approval_key": "0" * 64, **how}
     async with open_app(tmp_path) as app, app.with_key("read", "approve") as other:
         answer = await other.post("/api/v1/approvals/approval_1", json=body)
         assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
-        for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "rule": "run"})
+        for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "scope": None, "rule": "run"})
         assert (for_run.status_code, for_run.json()["kind"]) == (409, "approval_stale")
 
 
